@@ -1,0 +1,106 @@
+"""The exception tree of neuromap.
+
+::
+
+    NeuromapError
+    ├── InputError            exit code 2   a file, flag, pattern, stimulus or value is wrong
+    │   ├── NetworkError                    a network or its file
+    │   ├── PatternError                    a rollout pattern (an invalid one names its cycle)
+    │   ├── ChipError                       a chip file
+    │   ├── ProgramError                    a program file, or a program that breaks its chip's rules
+    │   └── StimulusError                   input frames
+    ├── DoesNotFitError       exit code 3   the network does not fit the chip; carries the infeasibility as data
+    ├── NotSupportedError     exit code 4   valid, but not (yet) something neuromap does
+    └── VerificationError     exit code 5   chip and reference differ
+
+Every message is one line that names the object, the value found, the bound and, where there is one, a
+remedy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+__all__ = [
+    "ChipError",
+    "DoesNotFitError",
+    "InputError",
+    "NetworkError",
+    "NeuromapError",
+    "NotSupportedError",
+    "PatternError",
+    "ProgramError",
+    "StimulusError",
+    "VerificationError",
+]
+
+
+class NeuromapError(Exception):
+    """Base of all errors that neuromap raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class InputError(NeuromapError):
+    """Something the user gave (file, flag, pattern, stimulus, value) is wrong."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class NetworkError(InputError):
+    """A network, or the file that describes it, is malformed."""
+
+
+class PatternError(InputError):
+    """A rollout pattern names unknown edges, or its sequential edges form a cycle.
+
+    Attributes
+    ----------
+    cycle : tuple of str
+        The nodes of the offending cycle, first node not repeated; empty where the fault is another.
+    """
+
+    def __init__(self, message: str, cycle: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.cycle = cycle
+
+
+class ChipError(InputError):
+    """A chip file is malformed, or no chip of that name is known."""
+
+
+class ProgramError(InputError):
+    """A program file cannot be read, or a program breaks the rules of its chip."""
+
+
+class StimulusError(InputError):
+    """Input frames do not match the network: missing node, wrong size or wrong values."""
+
+
+class DoesNotFitError(NeuromapError):
+    """The network does not fit the chip.
+
+    Attributes
+    ----------
+    infeasibility : Any
+        The refusal as data (:class:`neuromap.mapping.infeasible.Infeasibility`): node, demand, bound, gap
+        and remedies.
+    """
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, message: str, infeasibility: Any = None) -> None:
+        super().__init__(message)
+        self.infeasibility = infeasibility
+
+
+class NotSupportedError(NeuromapError):
+    """The request is well formed, but neuromap does not do it."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class VerificationError(NeuromapError):
+    """The simulated chip and the reference differ."""
+
+    exit_code: ClassVar[int] = 5

@@ -1,0 +1,260 @@
+"""Nodes, edges and the network: the first value of the flow.
+
+A *network* is a finite directed graph in which every node is reachable from an input node (Fischer,
+Köhler, Pfeil 2018, section 2). A node is a layer, an edge a transformation between two layers. Networks
+built with :meth:`Network.from_edges` carry no shapes: they serve the theory commands only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import networkx as nx
+
+from neuromap.errors import NetworkError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+__all__ = ["Edge", "EdgeKey", "MatrixSource", "Network", "Node"]
+
+EdgeKey: TypeAlias = tuple[str, str]
+
+
+class MatrixSource(Protocol):
+    """What an edge needs to build its matrix; implemented in ``transforms.py`` and ``weights.py``."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the transform: ``conv``, ``dense``, ``identity``, ``pool`` or ``matrix``."""
+
+    def matrix(self) -> csr_array:
+        """Build the integer matrix of the edge, shape ``(n_target, n_source)``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A layer of neurons.
+
+    Attributes
+    ----------
+    name : str
+        Name in the file.
+    shape : tuple of three int or None
+        Rows, columns, features; ``None`` where the network has structure only.
+    threshold : ndarray of int64, shape (size,), or None
+        Threshold theta of every neuron, read-only; ``None`` for input nodes and structure-only networks.
+    """
+
+    name: str
+    shape: tuple[int, int, int] | None = None
+    threshold: NDArray[np.int64] | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of neurons.
+
+        Raises
+        ------
+        NetworkError
+            If the node has no shape.
+        """
+        if self.shape is None:
+            raise NetworkError(
+                f"node {self.name}: has no shape, so no neurons; add shape = [rows, columns, features]"
+            )
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A transformation from one node to another (or the same).
+
+    Attributes
+    ----------
+    source, target : str
+        Names of the nodes.
+    transform : MatrixSource or None
+        Builds the matrix; ``None`` where the network has structure only.
+    """
+
+    source: str
+    target: str
+    transform: MatrixSource | None = None
+
+    @property
+    def key(self) -> EdgeKey:
+        """The pair ``(source, target)``."""
+        return (self.source, self.target)
+
+    @property
+    def label(self) -> str:
+        """The edge as it is written in files: ``"H1 -> O"``."""
+        return f"{self.source} -> {self.target}"
+
+    @cached_property
+    def _matrix(self) -> csr_array:
+        if self.transform is None:
+            raise NetworkError(
+                f'edge {self.label}: has no transform, so no weights; add transform = "dense" or another'
+            )
+        return self.transform.matrix()
+
+    def matrix(self) -> csr_array:
+        """Weights as an integer sparse matrix, built once.
+
+        Returns
+        -------
+        csr_array of int64, shape (n_target, n_source)
+            No explicit zeros; treat it as read-only.
+
+        Raises
+        ------
+        NetworkError
+            If the edge has structure only.
+        """
+        return self._matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A directed graph of layers, N = (V, E).
+
+    Attributes
+    ----------
+    name : str
+        Name of the network.
+    nodes : mapping of str to Node
+        In file order.
+    edges : mapping of (str, str) to Edge
+        In file order, which is the order of patterns.
+    outputs : tuple of str
+        The output nodes: as given, else the nodes without edges to other nodes, else all that are not
+        inputs.
+    patterns : mapping of str to tuple of (str, str)
+        Named rollout patterns of the file: the streaming edges of each.
+    """
+
+    name: str
+    nodes: Mapping[str, Node]
+    edges: Mapping[EdgeKey, Edge]
+    outputs: tuple[str, ...] = ()
+    patterns: Mapping[str, tuple[EdgeKey, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", MappingProxyType(dict(self.nodes)))
+        object.__setattr__(self, "edges", MappingProxyType(dict(self.edges)))
+        object.__setattr__(self, "patterns", MappingProxyType({k: tuple(v) for k, v in self.patterns.items()}))
+        self._check_graph()
+        object.__setattr__(self, "outputs", tuple(self.outputs) or self._default_outputs())
+        self._check_names()
+
+    @classmethod
+    def from_edges(
+        cls, edges: Iterable[EdgeKey], *, name: str = "network", outputs: Iterable[str] = ()
+    ) -> Network:
+        """Make a network of structure only, for the theory.
+
+        Parameters
+        ----------
+        edges : iterable of (source, target)
+            In the order that patterns use.
+        name : str
+            Name of the network.
+        outputs : iterable of str
+            Output nodes; by default as in :class:`Network`.
+
+        Raises
+        ------
+        NetworkError
+            On parallel edges, no edge at all, or a node that no input node reaches.
+        """
+        keys = [(str(u), str(v)) for u, v in edges]
+        twice = [k for k, n in Counter(keys).items() if n > 1]
+        if twice:
+            u, v = twice[0]
+            raise NetworkError(f"edge {u} -> {v}: given {Counter(keys)[twice[0]]} times; no parallel edges are allowed")
+        names = dict.fromkeys(n for k in keys for n in k)
+        return cls(
+            name=name,
+            nodes={n: Node(n) for n in names},
+            edges={k: Edge(*k) for k in keys},
+            outputs=tuple(outputs),
+        )
+
+    @cached_property
+    def graph(self) -> nx.DiGraph:
+        """The structure as a frozen networkx graph, nodes and edges in file order."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from(self.edges)
+        return nx.freeze(graph)
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Nodes without incoming edges, in file order."""
+        return tuple(n for n in self.nodes if self.graph.in_degree(n) == 0)
+
+    @cached_property
+    def self_edges(self) -> tuple[EdgeKey, ...]:
+        """Edges from a node to itself, in file order."""
+        return tuple(k for k in self.edges if k[0] == k[1])
+
+    @property
+    def has_shapes(self) -> bool:
+        """Whether every node has a shape and every edge a transform, so that the network can be mapped."""
+        return all(n.shape is not None for n in self.nodes.values()) and all(
+            e.transform is not None for e in self.edges.values()
+        )
+
+    def _check_graph(self) -> None:
+        if not self.edges:
+            raise NetworkError(f"network {self.name}: has no edges; a network needs at least one")
+        for u, v in self.edges:
+            for n in (u, v):
+                if n not in self.nodes:
+                    raise NetworkError(f"edge {u} -> {v}: node {n} does not exist; nodes are {', '.join(self.nodes)}")
+        if not self.inputs:
+            raise NetworkError(
+                f"network {self.name}: has no input node (every node has an incoming edge); "
+                "add a node that has outgoing edges only"
+            )
+        for n in self.inputs:
+            if self.graph.out_degree(n) == 0:
+                raise NetworkError(f"node {n}: has no edges; connect it or remove it")
+        reached = set(nx.multi_source_dijkstra_path_length(self.graph, set(self.inputs)))
+        lost = [n for n in self.nodes if n not in reached]
+        if lost:
+            raise NetworkError(
+                f"node {lost[0]}: no input node ({', '.join(self.inputs)}) reaches it"
+                + (f", nor {len(lost) - 1} more" if len(lost) > 1 else "")
+                + "; every node needs a path from an input"
+            )
+
+    def _default_outputs(self) -> tuple[str, ...]:
+        ends = tuple(
+            n for n in self.nodes if n not in self.inputs and not set(self.graph.successors(n)) - {n}
+        )
+        return ends or tuple(n for n in self.nodes if n not in self.inputs)
+
+    def _check_names(self) -> None:
+        for n in self.outputs:
+            if n not in self.nodes:
+                raise NetworkError(f"outputs: node {n} does not exist; nodes are {', '.join(self.nodes)}")
+            if n in self.inputs:
+                raise NetworkError(f"outputs: node {n} is an input node; an output needs an incoming edge")
+        twice = [n for n, k in Counter(self.outputs).items() if k > 1]
+        if twice:
+            raise NetworkError(f"outputs: node {twice[0]} is named twice")
+        for pattern, keys in self.patterns.items():
+            for u, v in keys:
+                if (u, v) not in self.edges:
+                    raise NetworkError(f"rollout {pattern}: edge {u} -> {v} does not exist in network {self.name}")
