@@ -6,9 +6,8 @@ A program knows nothing of networks and schedules but node labels, sample ticks 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -223,13 +222,17 @@ class Program:
     outputs: OutputTable
     pattern: str = ""
     execution: str = ""
-    statistics: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _freeze(self)
-        object.__setattr__(self, "statistics", MappingProxyType(dict(self.statistics)))
 
     @property
     def n_cores(self) -> int:
         """Cores in use."""
         return len(self.coordinates)
+
+    def save(self, path: str | Path) -> None:
+        """Write the program to a file, whole or not at all; see :mod:`neuromap.hardware.program_file`."""
+        from neuromap.hardware.program_file import save_program
+
+        save_program(self, path)

@@ -1,0 +1,66 @@
+"""neuromap: map rolled-out networks onto simulated neuromorphic chips; predict, measure and prove latency.
+
+Everything public is reached from here and imported on first use, so that ``import neuromap`` and
+``neuromap --help`` stay quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Network": "neuromap.network.network",
+    "load_network": "neuromap.network.network_file",
+    "RolloutPattern": "neuromap.rollout.pattern",
+    "Rollout": "neuromap.rollout.schedule",
+    "ChipSpec": "neuromap.hardware.chip",
+    "load_chip": "neuromap.hardware.chip_file",
+    "list_chips": "neuromap.hardware.chip_file",
+    "Program": "neuromap.hardware.program",
+    "load_program": "neuromap.hardware.program_file",
+    "check_program": "neuromap.hardware.check",
+    "map_rollout": "neuromap.mapping.map_rollout",
+    "simulate": "neuromap.simulation.simulate",
+    "reference": "neuromap.simulation.reference",
+    "verify": "neuromap.report.verify",
+    "latency_report": "neuromap.report.latency",
+}
+_PACKAGES = ("errors", "network", "rollout", "hardware", "mapping", "simulation", "report", "frontends")
+
+__all__ = [  # noqa: PLE0604, RUF022
+    "__version__",
+    *_HOMES,
+    *_PACKAGES,
+]
+
+if TYPE_CHECKING:
+    from neuromap import errors, frontends, hardware, mapping, network, report, rollout, simulation
+    from neuromap.hardware.check import check_program
+    from neuromap.hardware.chip import ChipSpec
+    from neuromap.hardware.chip_file import list_chips, load_chip
+    from neuromap.hardware.program import Program
+    from neuromap.hardware.program_file import load_program
+    from neuromap.mapping.map_rollout import map_rollout
+    from neuromap.network.network import Network
+    from neuromap.network.network_file import load_network
+    from neuromap.report.latency import latency_report
+    from neuromap.report.verify import verify
+    from neuromap.rollout.pattern import RolloutPattern
+    from neuromap.rollout.schedule import Rollout
+    from neuromap.simulation.reference import reference
+    from neuromap.simulation.simulate import simulate
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _PACKAGES:
+        return importlib.import_module(f"neuromap.{name}")
+    raise AttributeError(f"module 'neuromap' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
