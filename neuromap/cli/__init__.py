@@ -1,1 +1,1 @@
-""""""
+"""The command line: ``neuromap`` and its commands, one file per command."""

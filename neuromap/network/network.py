@@ -106,7 +106,10 @@ class Edge:
             raise NetworkError(
                 f'edge {self.label}: has no transform, so no weights; add transform = "dense" or another'
             )
-        return self.transform.matrix()
+        try:
+            return self.transform.matrix()
+        except NetworkError as error:
+            raise NetworkError(f"edge {self.label}: {error}") from None
 
     def matrix(self) -> csr_array:
         """Weights as an integer sparse matrix, built once.
@@ -119,7 +122,7 @@ class Edge:
         Raises
         ------
         NetworkError
-            If the edge has structure only.
+            If the edge has structure only, or its weights are not known.
         """
         return self._matrix
 
@@ -152,7 +155,9 @@ class Network:
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", MappingProxyType(dict(self.nodes)))
         object.__setattr__(self, "edges", MappingProxyType(dict(self.edges)))
-        object.__setattr__(self, "patterns", MappingProxyType({k: tuple(v) for k, v in self.patterns.items()}))
+        object.__setattr__(
+            self, "patterns", MappingProxyType({k: tuple(v) for k, v in self.patterns.items()})
+        )
         self._check_graph()
         object.__setattr__(self, "outputs", tuple(self.outputs) or self._default_outputs())
         self._check_names()
@@ -181,7 +186,9 @@ class Network:
         twice = [k for k, n in Counter(keys).items() if n > 1]
         if twice:
             u, v = twice[0]
-            raise NetworkError(f"edge {u} -> {v}: given {Counter(keys)[twice[0]]} times; no parallel edges are allowed")
+            raise NetworkError(
+                f"edge {u} -> {v}: given {Counter(keys)[twice[0]]} times; no parallel edges are allowed"
+            )
         names = dict.fromkeys(n for k in keys for n in k)
         return cls(
             name=name,
@@ -221,7 +228,9 @@ class Network:
         for u, v in self.edges:
             for n in (u, v):
                 if n not in self.nodes:
-                    raise NetworkError(f"edge {u} -> {v}: node {n} does not exist; nodes are {', '.join(self.nodes)}")
+                    raise NetworkError(
+                        f"edge {u} -> {v}: node {n} does not exist; nodes are {', '.join(self.nodes)}"
+                    )
         if not self.inputs:
             raise NetworkError(
                 f"network {self.name}: has no input node (every node has an incoming edge); "
@@ -257,4 +266,6 @@ class Network:
         for pattern, keys in self.patterns.items():
             for u, v in keys:
                 if (u, v) not in self.edges:
-                    raise NetworkError(f"rollout {pattern}: edge {u} -> {v} does not exist in network {self.name}")
+                    raise NetworkError(
+                        f"rollout {pattern}: edge {u} -> {v} does not exist in network {self.name}"
+                    )

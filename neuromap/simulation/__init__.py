@@ -1,1 +1,26 @@
-""""""
+"""Simulation: stimulus, engine, trace, and the reference that gives a network its meaning."""
+
+from neuromap.simulation.neuron import Width, fire, integrate, leak
+from neuromap.simulation.numpy_engine import NumpyEngine, run_events
+from neuromap.simulation.reference import reference
+from neuromap.simulation.simulate import simulate
+from neuromap.simulation.stimulus import check_frames, input_sizes, load_frames, random_frames, save_frames
+from neuromap.simulation.trace import Trace, load_trace
+
+__all__ = [
+    "NumpyEngine",
+    "Trace",
+    "Width",
+    "check_frames",
+    "fire",
+    "input_sizes",
+    "integrate",
+    "leak",
+    "load_frames",
+    "load_trace",
+    "random_frames",
+    "reference",
+    "run_events",
+    "save_frames",
+    "simulate",
+]

@@ -1,0 +1,83 @@
+# Everything from nothing but Python 3.11 or later and make.
+#
+#   make demo PYTHON=/usr/bin/python3.12     another interpreter
+#   make test VENV=.venv-ci                  another environment
+
+PYTHON ?= python3
+VENV ?= .venv
+BUILD ?= build
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+DEMO_STAMP := $(VENV)/.installed-demo
+TEST_STAMP := $(VENV)/.installed-test
+DOCS_STAMP := $(VENV)/.installed-docs
+DEMO_REPORT := report examples/digits/sr.toml \
+	--patterns streaming,sequential,hybrid --executions windowed,pipelined
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint docs wheel-check readme clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
+		|| grep -hE '^[a-z-]+:.*## ' Makefile
+
+$(BIN)/python:
+	@command -v "$(PYTHON)" >/dev/null \
+		|| { echo "make: $(PYTHON) not found; give PYTHON=/path/to/python (3.11 or later)" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "make: neuromap needs Python 3.11 or later, $(PYTHON) is $$("$(PYTHON)" -V 2>&1);" \
+			"give PYTHON=/path/to/another" >&2; exit 1; }
+	"$(PYTHON)" -m venv "$(VENV)"
+
+$(DEMO_STAMP): pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[examples]'
+	@touch $@
+
+$(TEST_STAMP): pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[test,lint]'
+	@touch $@
+
+$(DOCS_STAMP): pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[docs]'
+	@touch $@
+
+$(BUILD)/digits.safetensors: examples/digits/stimulus.py $(DEMO_STAMP)
+	@mkdir -p $(BUILD)
+	$(BIN)/python examples/digits/stimulus.py $@
+
+demo: $(BUILD)/digits.safetensors  ## Report the digits network SR on TrueNorth; leaves build/sr.html
+	$(BIN)/neuromap $(DEMO_REPORT) --stimulus $(BUILD)/digits.safetensors --html $(BUILD)/sr.html
+
+lint: $(TEST_STAMP)  ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint  ## Check style and types, then run all tests
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+docs: $(DOCS_STAMP)  ## Build the documentation into docs/_build; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+readme: $(DEMO_STAMP)  ## Run the commands shown in README.md and docs/ and paste their output
+	$(BIN)/python docs/refresh_consoles.py
+
+# The wheel is tried where nothing of the checkout can be imported: another folder, another environment.
+wheel-check: | $(BIN)/python  ## Build the wheel; run demo and tests against it in an empty environment
+	rm -rf $(BUILD)/wheel && mkdir -p $(BUILD)/wheel
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(BUILD)/wheel .
+	@set -e; away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; wheel=$$(ls "$$PWD"/$(BUILD)/wheel/*.whl); \
+		cp -R tests examples docs README.md Makefile pyproject.toml "$$away"; \
+		$(BIN)/python -m venv "$$away/venv"; \
+		"$$away/venv/bin/python" -m pip install --quiet --disable-pip-version-check "$$wheel[test]"; \
+		cd "$$away"; mkdir build; \
+		venv/bin/python examples/digits/stimulus.py build/digits.safetensors; \
+		venv/bin/neuromap $(DEMO_REPORT) --stimulus build/digits.safetensors --html build/sr.html; \
+		test -s build/sr.html; \
+		venv/bin/python -m pytest $(PYTEST_ARGS)
+
+clean:  ## Remove what make built, but not the environment
+	rm -rf $(BUILD) dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,18 @@
+"""Sphinx configuration: Markdown through MyST, the Furo theme, API pages from the docstrings."""
+
+import neuromap
+
+project = "neuromap"
+author = "The neuromap developers"
+copyright = "2026, The neuromap developers"  # noqa: A001
+version = release = neuromap.__version__
+
+extensions = ["myst_parser", "sphinx.ext.mathjax"]
+myst_enable_extensions = ["deflist", "dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = f"neuromap {release}"
+html_static_path: list[str] = []

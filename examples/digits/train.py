@@ -1,0 +1,286 @@
+"""Train the digits networks and state their held-out accuracy.
+
+    python examples/digits/train.py --net sr              # train, write sr.safetensors, print accuracies
+    python examples/digits/train.py --net sr --validate   # train without 200 images, print their accuracy
+    python examples/digits/train.py --net sr --evaluate   # no training: accuracies of the file that is there
+
+Weights and thresholds are integers throughout the forward pass, and so is what is written; gradients go straight
+through the rounding and through a triangle in place of the step. One set of weights is trained for all
+rollout patterns of a network: each batch takes the next pattern. Two digits follow each other in every
+training sequence, so that recurrent networks learn to let go of the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import data
+import numpy as np
+import torch
+from safetensors.numpy import save
+from torch import Tensor, nn
+
+HERE = Path(__file__).parent
+NETS = ("ff", "s", "sr", "sr_ternary")
+SEED = 7
+EPOCHS = 160
+BATCH = 127  # 11 batches of the 1397 training images
+FRAMES = 5  # per digit and training sequence
+VALIDATION = 200
+EVALUATION_FRAMES = 12
+EVALUATION_SEED = 1
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Where the entries of a convolution kernel go in its dense matrix.
+
+    Attributes
+    ----------
+    index : Tensor of int64, shape (n_target, n_source)
+        Index into the flattened kernel (kernel row, kernel column, source feature, target feature).
+    inside : Tensor of float, same shape
+        1 where the kernel reaches, 0 elsewhere.
+    shape : tuple of four int
+        Of the kernel.
+    """
+
+    index: Tensor
+    inside: Tensor
+    shape: tuple[int, int, int, int]
+
+
+def conv_patch(source: list[int], target: list[int], kernel: list[int], stride: list[int]) -> Patch:
+    """Lay out a "same" convolution without groups."""
+    shape = (*kernel, source[2], target[2])
+    index = np.zeros((*target, *source), dtype=np.int64)
+    inside = np.zeros((*target, *source), dtype=np.float32)
+    kernel_index = np.arange(math.prod(shape)).reshape(shape)
+    before = [max((t - 1) * s + k - n, 0) // 2 for t, s, k, n in zip(target, stride, kernel, source, strict=False)]
+    for row, column, y, x in np.ndindex(target[0], target[1], source[0], source[1]):
+        ky, kx = y - row * stride[0] + before[0], x - column * stride[1] + before[1]
+        if 0 <= ky < kernel[0] and 0 <= kx < kernel[1]:
+            index[row, column, :, y, x, :] = kernel_index[ky, kx].T
+            inside[row, column, :, y, x, :] = 1
+    size = (math.prod(target), math.prod(source))
+    return Patch(torch.from_numpy(index.reshape(size)), torch.from_numpy(inside.reshape(size)), shape)
+
+
+class Spike(torch.autograd.Function):
+    """The step x >= 0, with a triangle of the given half-width as its derivative."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, width: float) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.width = width
+        return (x >= 0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
+        (x,) = ctx.saved_tensors
+        # Potentials and thresholds are integers: the step lies between -1 and 0.
+        return gradient * (1 - (x + 0.5).abs() / ctx.width).clamp(min=0) / ctx.width, None
+
+
+def rounded(x: Tensor) -> Tensor:
+    """Round forward, identity backward."""
+    return x + (x.round() - x).detach()
+
+
+class DigitsNet(nn.Module):
+    """A frame-coded network with weights -1, 0 and 1, read from its network file."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        file = tomllib.loads(path.read_text())
+        self.shape = {name: node["shape"] for name, node in file["nodes"].items()}
+        self.size = {name: math.prod(shape) for name, shape in self.shape.items()}
+        self.edges = [tuple(label.split(" -> ")) for label in file["edges"]]
+        self.patches = {}
+        self.latent = nn.ParameterDict()
+        self.threshold = nn.ParameterDict()
+        self.width = {}
+        signed = "ternary" not in path.stem
+        for (u, v), entry in zip(self.edges, file["edges"].values(), strict=True):
+            shape = (self.size[v], self.size[u])
+            if entry["transform"] == "conv":
+                patch = conv_patch(self.shape[u], self.shape[v], entry["kernel"], entry["stride"])
+                self.patches[u, v], shape = patch, patch.shape
+            latent = torch.empty(shape).uniform_(-1, 1)
+            if signed and u != "I":
+                latent = latent.abs() * self.sign(u, v)
+            self.latent[f"{u}_{v}"] = nn.Parameter(latent)
+        self.signed = signed
+        for node in list(self.size)[1:]:
+            into = [(u, v) for u, v in self.edges if v == node]
+            conv = all(e in self.patches for e in into)
+            fan_in = sum(math.prod(self.patches[e].shape[:3]) if e in self.patches else self.size[e[0]] for e in into)
+            self.width[node] = 1 + 0.5 * math.sqrt(fan_in)
+            size = self.shape[node][2] if conv else self.size[node]
+            self.threshold[node] = nn.Parameter(torch.full((size,), 2.0))
+
+    def sign(self, source: str, target: str) -> Tensor:
+        """Sign of every source neuron: even features excite, odd ones inhibit."""
+        feature = torch.arange(self.size[source]) % self.shape[source][2]
+        if (source, target) in self.patches:
+            feature = feature[: self.shape[source][2], None]
+        return 1.0 - 2.0 * (feature % 2)
+
+    def weight(self, u: str, v: str) -> Tensor:
+        """Integer weights in the layout of the weights file."""
+        latent = self.latent[f"{u}_{v}"]
+        if self.signed and u != "I":
+            sign = self.sign(u, v)
+            return sign * rounded((sign * latent).clamp(0, 1))
+        return rounded(latent.clamp(-1, 1))
+
+    def integer_threshold(self, node: str) -> Tensor:
+        """Thresholds 1 to 255: one per feature after convolutions, else one per neuron."""
+        return rounded(self.threshold[node].clamp(1, 255))
+
+    def matrices(self) -> dict[tuple[str, str], Tensor]:
+        """Dense matrices, shape (n_target, n_source) each."""
+        result = {}
+        for u, v in self.edges:
+            weight = self.weight(u, v)
+            if (u, v) in self.patches:
+                patch = self.patches[u, v]
+                weight = weight.reshape(-1)[patch.index] * patch.inside
+            result[u, v] = weight
+        return result
+
+    def forward(self, frames: Tensor, streaming: set[tuple[str, str]]) -> Tensor:
+        """Run the frames that follow a blank frame 0.
+
+        Parameters
+        ----------
+        frames : Tensor, shape (n_frames, batch, 64)
+        streaming : set of edges
+            The rollout pattern.
+
+        Returns
+        -------
+        Tensor, shape (n_frames, batch, n_output)
+            Output spikes.
+        """
+        matrices = self.matrices()
+        theta = {}
+        for node in list(self.size)[1:]:
+            values = self.integer_threshold(node)
+            theta[node] = values.repeat(self.size[node] // len(values))
+        state = {node: torch.zeros(frames.shape[1], size) for node, size in self.size.items()}
+        output = []
+        for frame in frames:
+            new = {"I": frame}
+            for node in list(self.size)[1:]:  # file order: sequential edges point forwards
+                potential = -theta[node]
+                for (u, v), matrix in matrices.items():
+                    if v == node:
+                        potential = potential + (state if (u, v) in streaming else new)[u] @ matrix.T
+                new[node] = Spike.apply(potential, self.width[node])
+            state = new
+            output.append(new["O"])
+        return torch.stack(output)
+
+    def patterns(self) -> list[tuple[set[tuple[str, str]], int]]:
+        """Patterns to train for: streaming edges, and frames from an input to its first answer."""
+        recurrent = {(u, v) for u, v in self.edges if u == v}
+        lag = 2 if ("H1", "O") in self.edges else 3
+        chosen = [(set(self.edges), lag), (recurrent, 0)]
+        # Without a skip or recurrent edge all patterns compute the same function (DESIGN section 3).
+        return chosen[1:] if lag == 3 else chosen
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """What the weights file holds."""
+        result = {}
+        for u, v in self.edges:
+            result[f"{u} -> {v}"] = self.weight(u, v).detach().numpy().astype(np.int8)
+        for node in list(self.size)[1:]:
+            result[f"{node}.threshold"] = self.integer_threshold(node).detach().numpy().astype(np.int32)
+        return result
+
+
+def loss_of(output: Tensor, labels: Tensor, scale: Tensor) -> Tensor:
+    """Mean cross-entropy of single frames; output (n_frames, batch, n_output), labels (n_frames, batch)."""
+    votes = output.unflatten(-1, (data.CLASSES, -1)).sum(-1)
+    return nn.functional.cross_entropy((votes * scale).flatten(0, 1), labels.flatten())
+
+
+def train(net: DigitsNet, intensities: np.ndarray, labels: np.ndarray, epochs: int) -> None:
+    """Train in place; Adam with a cosine schedule, last weights kept."""
+    generator = torch.Generator().manual_seed(SEED)
+    images, digits = torch.from_numpy(intensities).float(), torch.from_numpy(labels)
+    scale = nn.Parameter(torch.tensor(1.0))
+    optimiser = torch.optim.Adam(
+        [
+            {"params": net.latent.parameters(), "lr": 0.01},
+            {"params": net.threshold.parameters(), "lr": 0.05},
+            {"params": [scale], "lr": 0.01},
+        ]
+    )
+    batches = math.ceil(len(images) / BATCH)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs * batches)
+    patterns = net.patterns()
+    for epoch in range(epochs):
+        total = 0.0
+        first = torch.randperm(len(images), generator=generator)
+        second = torch.randperm(len(images), generator=generator)
+        for batch in range(batches):
+            streaming, lag = patterns[(epoch + batch) % len(patterns)]
+            pair = torch.stack([first, second])[:, batch * BATCH : (batch + 1) * BATCH]
+            chance = images[pair].repeat_interleave(FRAMES, dim=0)
+            frames = (torch.rand(chance.shape, generator=generator) < chance).float()
+            truth = digits[pair].repeat_interleave(FRAMES, dim=0)
+            output = net(frames, streaming)
+            loss = loss_of(output[lag:], truth[: len(truth) - lag], scale)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            schedule.step()
+            with torch.no_grad():
+                for latent in net.latent.values():
+                    latent.clamp_(-1, 1)
+            total += loss.item()
+        if (epoch + 1) % 20 == 0:
+            print(f"epoch {epoch + 1:3d} of {epochs}: mean loss {total / batches:.3f}", flush=True)
+
+
+def quick_accuracy(net: DigitsNet, intensities: np.ndarray, labels: np.ndarray) -> None:
+    """Print single-frame and accumulated accuracy of images shown one after the other."""
+    frames = data.stream(intensities, EVALUATION_FRAMES, EVALUATION_SEED)
+    for streaming, lag in net.patterns():
+        with torch.no_grad():
+            spikes = net(torch.from_numpy(frames[1:]).float()[:, None], streaming)[:, 0].numpy() > 0
+        spikes = np.concatenate([spikes[:1] & False, spikes])
+        votes = data.tally(spikes, len(labels), EVALUATION_FRAMES, lag)
+        print("streaming " if lag else "sequential", *accuracy_text(votes, labels), sep="\n  ")
+
+
+def accuracy_text(votes: np.ndarray, labels: np.ndarray) -> list[str]:
+    """Two lines: accuracy of single frames, and of all votes so far, by frame since the first response."""
+    rows = {"single frame": votes, "accumulated ": votes.cumsum(axis=1)}
+    return [
+        f"{name}: " + " ".join(f"{x:.3f}" for x in (v.argmax(-1) == labels[:, None]).mean(0))
+        for name, v in rows.items()
+    ]
+
+
+if __name__ == "__main__":
+    import sys, time
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    x, y = data.load("train")
+    for name in sys.argv[1].split(","):
+        t = time.time()
+        net = DigitsNet(HERE / f"{name}.toml", SEED)
+        train(net, x[VALIDATION:], y[VALIDATION:], int(sys.argv[2]))
+        print(name, time.time() - t, "s")
+        quick_accuracy(net, x[:VALIDATION], y[:VALIDATION])
+        for k, v in net.tensors().items():
+            print(k, v.shape, v.min(), v.max(), (v != 0).mean().round(2))

@@ -1,0 +1,92 @@
+"""The outer boundary of the program: every exception becomes one line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from neuromap.cli.output import error_object, print_json
+from neuromap.errors import NeuromapError
+
+__all__ = ["run_guarded"]
+
+_INTERRUPTED = 130
+_BROKEN_PIPE = 141
+_INTERNAL = 1
+_USAGE = 2
+
+# typer carries its own copy of click since 0.26; its base of usage errors is reached the same way in both.
+_UsageError = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+def _fail(error: BaseException, message: str, exit_code: int, as_json: bool) -> int:
+    """Print one line to stderr, with ``--json`` also an error object to stdout."""
+    line = " ".join(message.split())
+    typer.echo(f"neuromap: {line}", err=True)
+    if as_json:
+        print_json(error_object(error, line, exit_code))
+    return exit_code
+
+
+def _message_of(error: BaseException) -> tuple[str, int]:
+    """Name the fault of any exception, and its exit code."""
+    if isinstance(error, NeuromapError):
+        return str(error), error.exit_code
+    if isinstance(error, _UsageError):
+        text = error.format_message()  # type: ignore[attr-defined]
+        return f"{text.rstrip('.')}; see neuromap --help", _USAGE
+    if isinstance(error, MemoryError):
+        return "out of memory; use a smaller network or fewer frames", _INTERNAL
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply to be processed", _INTERNAL
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}", _USAGE
+    return (
+        f"internal error, please report it: {type(error).__name__}: {error} "
+        "(set NEUROMAP_DEBUG=1 to see where)",
+        _INTERNAL,
+    )
+
+
+def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
+    """Run a typer app; never raise.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The program.
+    arguments : list of str or None
+        Its words; by default those of the process.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    as_json = "--json" in words
+    try:
+        result = app(args=words, prog_name="neuromap", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail(KeyboardInterrupt(), "interrupted", _INTERRUPTED, as_json)
+    except BrokenPipeError:
+        # The reader has gone; what is still buffered has nowhere to go when the interpreter closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else _INTERNAL
+    except Exception as error:
+        if os.environ.get("NEUROMAP_DEBUG"):
+            raise
+        message, exit_code = _message_of(error)
+        try:
+            return _fail(error, message, exit_code, as_json)
+        except BrokenPipeError:
+            return exit_code
+    if result == _INTERRUPTED:
+        return _fail(KeyboardInterrupt(), "interrupted", _INTERRUPTED, as_json)
+    return result if isinstance(result, int) else 0

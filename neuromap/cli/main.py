@@ -1,0 +1,89 @@
+"""The program ``neuromap``: its commands and its entry point.
+
+Only typer is imported here. Each command imports what it needs when it runs, so that ``neuromap --help``
+starts at once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import neuromap
+from neuromap.cli.boundary import run_guarded
+from neuromap.cli.chips import EXAMPLES as CHIPS_EXAMPLES
+from neuromap.cli.chips import chips
+from neuromap.cli.map import EXAMPLES as MAP_EXAMPLES
+from neuromap.cli.map import map_network
+from neuromap.cli.report import EXAMPLES as REPORT_EXAMPLES
+from neuromap.cli.report import report
+from neuromap.cli.rollouts import EXAMPLES as ROLLOUTS_EXAMPLES
+from neuromap.cli.rollouts import rollouts
+from neuromap.cli.simulate import EXAMPLES as SIMULATE_EXAMPLES
+from neuromap.cli.simulate import simulate
+from neuromap.cli.verify import EXAMPLES as VERIFY_EXAMPLES
+from neuromap.cli.verify import verify
+
+__all__ = ["app", "main"]
+
+_EPILOG = """\
+\b
+Exit codes:
+  0 ok   2 usage or bad input   3 does not fit the chip   4 not supported
+  5 verification failed   130 interrupted
+\b
+Examples:
+  neuromap rollouts examples/paper/sr.toml
+  neuromap report examples/digits/sr.toml --patterns streaming,sequential,hybrid
+"""
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"neuromap {neuromap.__version__}")
+        raise typer.Exit
+
+
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Map rolled-out networks onto simulated neuromorphic chips; predict, measure and prove their latency."""
+
+
+app = typer.Typer(
+    name="neuromap",
+    callback=_program,
+    epilog=_EPILOG,
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command("rollouts", epilog=ROLLOUTS_EXAMPLES)(rollouts)
+app.command("chips", epilog=CHIPS_EXAMPLES)(chips)
+app.command("map", epilog=MAP_EXAMPLES)(map_network)
+app.command("simulate", epilog=SIMULATE_EXAMPLES)(simulate)
+app.command("verify", epilog=VERIFY_EXAMPLES)(verify)
+app.command("report", epilog=REPORT_EXAMPLES)(report)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the program and give its exit code; nothing is raised and no traceback is shown.
+
+    Parameters
+    ----------
+    arguments : list of str or None
+        The words after ``neuromap``; by default those of the process.
+
+    Returns
+    -------
+    int
+        0 ok, 2 usage or bad input, 3 does not fit, 4 not supported, 5 verification failed, 130 interrupted,
+        141 where the reader of stdout went away.
+    """
+    return run_guarded(app, arguments)

@@ -1,0 +1,56 @@
+"""Progress bars on stderr, only where stderr is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["progress_bar"]
+
+
+def _silent(*_: object) -> None:
+    """Take progress and show nothing."""
+
+
+@contextmanager
+def progress_bar(description: str) -> Iterator[Callable[..., None]]:
+    """Show a bar while the block runs.
+
+    Parameters
+    ----------
+    description : str
+        What is being done.
+
+    Yields
+    ------
+    callable
+        ``report(done, total)``, to be handed to the library's ``progress`` parameters; further words or
+        a leading stage name replace the description.
+    """
+    if not sys.stderr.isatty():
+        yield _silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=None)
+
+        def report(*news: object) -> None:
+            words = [n for n in news if isinstance(n, str)]
+            numbers = [n for n in news if isinstance(n, (int, float))]
+            bar.update(
+                task,
+                description=f"{description}: {words[0]}" if words else description,
+                completed=float(numbers[0]) if numbers else None,
+                total=float(numbers[1]) if len(numbers) > 1 else None,
+            )
+
+        yield report

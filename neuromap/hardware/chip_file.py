@@ -1,0 +1,261 @@
+"""Chip files: TOML on one side, :class:`ChipSpec` on the other; every fault is one line with its key path.
+
+``docs/chip-file.md`` is the reference of the format. Unknown figures stay absent; unknown keys are errors.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from neuromap.errors import ChipError, NotSupportedError
+from neuromap.hardware.chip import ChipSpec, NeuronRules
+from neuromap.hardware.chip_table import Table, did_you_mean, show, show_name
+
+__all__ = ["ENERGY_KEYS", "ROUTER_KEYS", "chip_document", "chip_from_document", "list_chips", "load_chip"]
+
+MAX_FILE_BYTES = 1 << 20
+"""A chip file is a page of text; anything longer is another kind of file."""
+
+MAX_CORES = 2**22
+"""Cores of a board. 64 TrueNorth boards of 4 x 4 chips; row numbers of cores stay well inside int32."""
+
+MAX_SYNAPSES_PER_CORE = 2**26
+"""Axons times neurons of one core, so that a core's crossbar can be held unpacked in memory."""
+
+ROUTER_KEYS = {
+    "hop_seconds": "time of one hop between two routers",
+    "link_spikes_per_second": "spikes that one link of the mesh carries",
+    "boundary_spikes_per_second": "spikes that all ports of one chip carry together",
+    "boundary_bits_per_second": "bits that all ports of one chip carry together",
+    "boundary_seconds": "time of crossing from one chip to the next",
+    "packet_bits": "bits of one spike packet",
+}
+"""Figures of the table ``[router]``."""
+
+ENERGY_KEYS = {
+    "supply_volts": "voltage at which the figures of this table hold",
+    "synaptic_event_joules": "marginal energy of one synaptic event",
+    "average_synaptic_event_joules": "total energy divided by synaptic events at a stated operating point",
+    "neuron_update_joules": "energy of one neuron's leak and threshold in one tick",
+    "spike_joules": "energy of one spike leaving a core",
+    "hop_joules": "energy of one spike over one hop",
+    "tick_joules": "energy of one tick of one chip, whatever its activity",
+    "static_watts": "power of one chip at rest",
+    "off_chip_bit_joules": "energy of one bit sent to another chip",
+}
+"""Figures of the table ``[energy]``."""
+
+_INT32 = 2**31 - 1
+
+# key: (least, greatest); the bounds keep every value inside the dtypes of hardware/program.py
+_CORE_BOUNDS = {
+    "axons": (1, 65536),
+    "neurons": (1, 65536),
+    "axon_types": (1, 256),
+    "weight_bits": (2, 16),
+    "leak_bits": (2, 16),
+    "threshold_bits": (1, 31),
+    "potential_bits": (2, 32),
+    "targets_per_neuron": (1, _INT32),
+}
+_NEURON_CHOICES: dict[str, tuple[str, ...]] = {
+    "number_format": ("sign_magnitude", "twos_complement"),
+    "overflow": ("saturate", "wrap"),
+    "negative_comparison": ("<", "<="),
+}
+_TOP_KEYS = (
+    "format", "name", "description", "source", "grid", "core", "time", "neuron", "router", "energy",
+)  # fmt: skip
+_TABLE_KEYS: dict[str, tuple[str, ...]] = {
+    "grid": ("cores", "chips", "reach"),
+    "core": tuple(_CORE_BOUNDS),
+    "time": ("tick_seconds", "delay"),
+    "neuron": (*_NEURON_CHOICES, "signed_threshold"),
+    "router": tuple(ROUTER_KEYS),
+    "energy": tuple(ENERGY_KEYS),
+}
+
+
+def load_chip(chip: str | Path | ChipSpec) -> ChipSpec:
+    """Read a chip by name, from a file, or check one that was made in Python.
+
+    Parameters
+    ----------
+    chip : str, Path or ChipSpec
+        The name of a packaged chip ("truenorth"), or a path: a ``Path``, or a string that holds a path
+        separator or ends with ``.toml``. A ``ChipSpec`` is checked by the same rules and returned.
+
+    Returns
+    -------
+    ChipSpec
+
+    Raises
+    ------
+    ChipError
+        If no chip of that name is packaged, or the file cannot be read or breaks the format.
+    NotSupportedError
+        If the chip is well described but of a kind that neuromap does not map to
+        (``targets_per_neuron`` above 1).
+    """
+    if isinstance(chip, ChipSpec):
+        chip_from_document(chip_document(chip), f"chip {chip.name}")
+        return chip
+    if isinstance(chip, Path) or "/" in chip or "\\" in chip or chip.endswith(".toml"):
+        return _read_chip_file(Path(chip))
+    packaged = _packaged_chips()
+    if chip not in packaged:
+        where = "; a file needs its path, as in ./" + show_name(chip) if _is_file(chip) else ""
+        raise ChipError(
+            f"chip {show(chip)}: is not known{did_you_mean(chip, packaged)}; "
+            f"known are {', '.join(packaged)}, or give the path of a chip file (.toml){where}"
+        )
+    return packaged[chip]
+
+
+def list_chips() -> tuple[ChipSpec, ...]:
+    """Return the chips that come with neuromap, ordered by name.
+
+    Returns
+    -------
+    tuple of ChipSpec
+    """
+    return tuple(_packaged_chips().values())
+
+
+@cache
+def _packaged_chips() -> Mapping[str, ChipSpec]:
+    files = [f for f in resources.files("hardware_models").iterdir() if f.name.endswith(".toml")]
+    chips = [_parse_chip(f.read_bytes(), f"hardware_models/{f.name}") for f in files]
+    return {chip.name: chip for chip in sorted(chips, key=lambda chip: chip.name)}
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _read_chip_file(path: Path) -> ChipSpec:
+    origin = show_name(str(path))
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ChipError(f"{origin}: cannot be read ({error.strerror or type(error).__name__})") from None
+    except ValueError:
+        raise ChipError(f"{origin}: is not a path (it holds a null character)") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise ChipError(f"{origin}: is longer than {MAX_FILE_BYTES} bytes; it is not a chip file")
+    return _parse_chip(data, origin)
+
+
+def _parse_chip(data: bytes, origin: str) -> ChipSpec:
+    try:
+        document = tomllib.loads(data.decode())
+    except UnicodeDecodeError as error:
+        raise ChipError(f"{origin}: is not UTF-8 text (byte {error.start}); a chip file is TOML") from None
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        raise ChipError(f"{origin}: is not valid TOML: {reason}") from None
+    return chip_from_document(document, origin)
+
+
+def chip_document(chip: ChipSpec) -> dict[str, Any]:
+    """Return a chip as the tables of its file.
+
+    Parameters
+    ----------
+    chip : ChipSpec
+
+    Returns
+    -------
+    dict
+        Plain values; :func:`chip_from_document` turns it back into an equal chip.
+    """
+    document: dict[str, Any] = {
+        "format": 1,
+        "name": chip.name,
+        "grid": {"cores": list(chip.cores), "chips": list(chip.chips)},
+        "core": {key: getattr(chip, key) for key in _CORE_BOUNDS},
+        "time": {"tick_seconds": chip.tick_seconds, "delay": list(chip.delay)},
+        "neuron": {key: getattr(chip.rules, key) for key in _TABLE_KEYS["neuron"]},
+    }
+    if chip.reach is not None:
+        document["grid"]["reach"] = list(chip.reach)
+    document |= {key: getattr(chip, key) for key in ("description", "source") if getattr(chip, key)}
+    document |= {key: dict(getattr(chip, key)) for key in ("router", "energy") if getattr(chip, key)}
+    return document
+
+
+def chip_from_document(document: Mapping[str, Any], origin: str) -> ChipSpec:
+    """Check the tables of a chip file and make the chip.
+
+    Parameters
+    ----------
+    document : mapping
+        As read from TOML or JSON.
+    origin : str
+        Where it comes from, for messages.
+
+    Returns
+    -------
+    ChipSpec
+
+    Raises
+    ------
+    ChipError
+        Naming the key, what was found and what is allowed.
+    NotSupportedError
+        If ``core.targets_per_neuron`` is above 1.
+    """
+    top = Table(document, origin, "")
+    if top.get("format") != 1 or isinstance(top.get("format"), bool):
+        raise ChipError(f"{origin}: format: found {show(top.get('format'))}; this version reads format = 1")
+    top.only(_TOP_KEYS)
+    tables = {key: Table(top.get(key, {}), origin, key) for key in _TABLE_KEYS}
+    for key, table in tables.items():
+        table.only(_TABLE_KEYS[key])
+    grid, core, time, neuron = (tables[key] for key in ("grid", "core", "time", "neuron"))
+
+    values: dict[str, Any] = {"name": top.text("name", 100)}
+    values |= {key: top.text(key, 4000) for key in ("description", "source") if top.get(key, "") != ""}
+    values["cores"] = grid.pair("cores", 1, MAX_CORES)
+    values["chips"] = grid.pair("chips", 1, MAX_CORES) if "chips" in grid else (1, 1)
+    values["reach"] = grid.pair("reach", 0, MAX_CORES) if "reach" in grid else None
+    n_cores = math.prod(values["cores"]) * math.prod(values["chips"])
+    if n_cores > MAX_CORES:
+        raise ChipError(f"{origin}: grid: {n_cores} cores on all chips; at most {MAX_CORES} are allowed")
+    for key, (least, greatest) in _CORE_BOUNDS.items():
+        if key != "targets_per_neuron" or key in core:
+            values[key] = core.integer(key, least, greatest)
+    if values["axons"] * values["neurons"] > MAX_SYNAPSES_PER_CORE:
+        raise ChipError(
+            f"{origin}: core: {values['axons']} axons x {values['neurons']} neurons; "
+            f"at most {MAX_SYNAPSES_PER_CORE} synapses per core are allowed"
+        )
+    if values.get("targets_per_neuron", 1) != 1:
+        raise NotSupportedError(
+            f"{origin}: core.targets_per_neuron: found {values['targets_per_neuron']}; "
+            "neuromap maps to chips whose neurons have 1 target"
+        )
+    values["tick_seconds"] = time.number("tick_seconds", 1e-12, 1e6)
+    values["delay"] = time.pair("delay", 1, 255)
+    if values["delay"][0] > values["delay"][1]:
+        raise ChipError(f"{origin}: time.delay: found {list(values['delay'])}; needs the least delay first")
+    rules: dict[str, Any] = {
+        key: neuron.choice(key, allowed) for key, allowed in _NEURON_CHOICES.items() if key in neuron
+    }
+    if "signed_threshold" in neuron:
+        rules["signed_threshold"] = neuron.boolean("signed_threshold")
+    if rules.get("signed_threshold") and values["threshold_bits"] < 2:
+        raise ChipError(f"{origin}: core.threshold_bits: found 1; signed thresholds need 2 bits or more")
+    for key in ("router", "energy"):
+        values[key] = {name: tables[key].number(name, 0.0, 1e30) for name in tables[key].keys}
+    return ChipSpec(rules=NeuronRules(**rules), **values)

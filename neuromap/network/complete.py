@@ -1,0 +1,70 @@
+"""What a network needs before it can be computed: shapes, weights and thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from neuromap.errors import NetworkError
+from neuromap.network.network import Edge, Network, Node
+from neuromap.network.transforms import Conv, Dense, Pool
+
+__all__ = ["check_pooling", "require_weights"]
+
+
+def require_weights(network: Network) -> None:
+    """Refuse a network that cannot be computed yet.
+
+    The theory needs structure only; the mapper and the reference need every number.
+
+    Raises
+    ------
+    NetworkError
+        Naming the first node without a shape or a threshold, or the first edge without a transform or weights.
+    """
+    for node in network.nodes.values():
+        if node.shape is None:
+            raise NetworkError(
+                f"network {network.name}: node {node.name} has no shape; add shape = [rows, columns, features] to "
+                "every node and a transform to every edge"
+            )
+    for edge in network.edges.values():
+        transform = edge.transform
+        if transform is None:
+            raise NetworkError(
+                f'network {network.name}: edge {edge.label} has no transform; add transform = "dense" or another'
+            )
+        if isinstance(transform, Conv | Dense) and transform.weights is None:
+            raise NetworkError(
+                f"network {network.name}: edge {edge.label} has no weights; add weights = {{ seed = 1, values = "
+                '[-1, 0, 1] }} to it, or [weights] file = "..." to the network file'
+            )
+    for node in network.nodes.values():
+        if node.threshold is None and node.name not in network.inputs:
+            raise NetworkError(
+                f"network {network.name}: node {node.name} has no threshold; add threshold = 1 (or another) to it, "
+                'or [weights] file = "..." to the network file'
+            )
+
+
+def check_pooling(nodes: Mapping[str, Node], edges: Iterable[Edge]) -> None:
+    """Refuse a node that only pools, but at a threshold other than 1: it would not be an OR.
+
+    Where other edges come in too, the pool is one term of a sum, and any threshold has a meaning.
+
+    Raises
+    ------
+    NetworkError
+        Naming the node, its threshold and the edge.
+    """
+    incoming: dict[str, list[Edge]] = {}
+    for edge in edges:
+        incoming.setdefault(edge.target, []).append(edge)
+    for name, into in incoming.items():
+        threshold = nodes[name].threshold
+        if len(into) == 1 and isinstance(into[0].transform, Pool) and threshold is not None:
+            others = threshold[threshold != 1]
+            if others.size:
+                raise NetworkError(
+                    f"node {name}: threshold {others[0]} after edge {into[0].label}, a pool and its only edge; "
+                    "OR-pooling needs threshold 1"
+                )

@@ -1,0 +1,50 @@
+"""Thresholds of a node: one per neuron, given as one number, one per feature, or one per neuron."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import NetworkError
+from neuromap.network.limits import show_shape
+
+__all__ = ["spread_threshold", "threshold_shapes"]
+
+
+def threshold_shapes(shape: tuple[int, int, int]) -> tuple[tuple[int, ...], ...]:
+    """List the shapes that a threshold tensor of a node may have."""
+    return ((math.prod(shape),), shape, (shape[2],))
+
+
+def spread_threshold(values: NDArray[np.int64], shape: tuple[int, int, int]) -> NDArray[np.int64]:
+    """Give every neuron its threshold.
+
+    Parameters
+    ----------
+    values : ndarray of int64
+        Shape (), (size,), (rows, columns, features) or (features,).
+    shape : tuple of three int
+        Of the node.
+
+    Returns
+    -------
+    ndarray of int64, shape (size,)
+        Read-only. One number for all is not stored more than once.
+
+    Raises
+    ------
+    NetworkError
+        If ``values`` has another shape.
+    """
+    size = math.prod(shape)
+    if values.ndim == 0:
+        return np.broadcast_to(values, (size,))
+    if values.shape not in threshold_shapes(shape):
+        allowed = ", ".join(show_shape(s) for s in dict.fromkeys(threshold_shapes(shape)))
+        raise NetworkError(f"threshold: found shape {show_shape(values.shape)}; allowed are {allowed}")
+    per_feature = values.shape != (size,) and values.ndim == 1
+    result = np.array(np.broadcast_to(values, shape) if per_feature else values, dtype=np.int64).reshape(size)
+    result.flags.writeable = False
+    return result

@@ -1,0 +1,357 @@
+"""Rollout patterns: which edges work inside a frame and which hand their value to the next.
+
+A *rollout pattern* R maps every edge to 0 (sequential) or 1 (streaming). It is *valid* iff its sequential
+edges form no cycle (Fischer, Köhler, Pfeil 2018, section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+from neuromap.errors import PatternError
+from neuromap.network.network import EdgeKey, Network
+
+__all__ = ["RESERVED_NAMES", "RolloutPattern"]
+
+RESERVED_NAMES = ("streaming", "sequential")
+"""Pattern names that every network has; a file's own patterns take others."""
+
+
+@dataclass(frozen=True, eq=False)
+class RolloutPattern:
+    """A rollout pattern R: E -> {0, 1} of a network.
+
+    Two patterns are equal iff they have the same values on the same edges, in the same order; names do not
+    matter.
+
+    Attributes
+    ----------
+    network : Network
+        The network whose edges are rolled out.
+    values : tuple of int
+        R of every edge, 0 or 1, in the order of ``network.edges``.
+    name : str
+        What reports call the pattern; may be empty.
+    """
+
+    network: Network
+    values: tuple[int, ...] = field(repr=False)
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        values = tuple(int(r) if r == 0 or r == 1 else r for r in self.values)
+        if len(values) != len(self.network.edges):
+            raise PatternError(
+                f"pattern {self._title}: has {len(values)} values, network {self.network.name} has "
+                f"{len(self.network.edges)} edges; give one value per edge"
+            )
+        for key, r in zip(self.network.edges, values, strict=True):
+            if r not in (0, 1):
+                raise PatternError(
+                    f"pattern {self._title}: edge {key[0]} -> {key[1]} has R = {r!r}; "
+                    "allowed are 0 (sequential) and 1 (streaming)"
+                )
+        object.__setattr__(self, "values", values)
+
+    # Constructors.
+
+    @classmethod
+    def streaming(cls, network: Network) -> RolloutPattern:
+        """R = 1 on every edge: always valid, the unique pattern with most streaming edges."""
+        return cls(network, (1,) * len(network.edges), "streaming")
+
+    @classmethod
+    def sequential(cls, network: Network) -> RolloutPattern:
+        """Make the most sequential pattern: valid, with most edges R = 0.
+
+        Among several it is the first in lexicographic order of R over the file's edges. Whether the search
+        proved it is told by :func:`neuromap.rollout.sequential.most_sequential_summary`.
+        """
+        from neuromap.rollout.sequential import most_sequential_summary
+
+        return cls(network, most_sequential_summary(network).first.values, "sequential")
+
+    @classmethod
+    def from_streaming_edges(
+        cls, network: Network, edges: Iterable[EdgeKey], name: str = ""
+    ) -> RolloutPattern:
+        """R = 1 on the given edges, R = 0 on all others.
+
+        Raises
+        ------
+        PatternError
+            If the network has no such edge.
+        """
+        chosen = {(u, v) for u, v in edges}
+        for u, v in chosen:
+            if (u, v) not in network.edges:
+                raise PatternError(
+                    f"pattern {name or 'given by streaming edges'}: edge {u} -> {v} does not exist in "
+                    f"network {network.name}; streaming edges are edges of the network"
+                )
+        return cls(network, tuple(int(key in chosen) for key in network.edges), name)
+
+    @classmethod
+    def from_values(
+        cls, network: Network, values: Sequence[int] | Mapping[EdgeKey, int], name: str = ""
+    ) -> RolloutPattern:
+        """R given edge by edge: in the order of ``network.edges``, or as a mapping from edges to 0 or 1.
+
+        Raises
+        ------
+        PatternError
+            If an edge is missing or unknown, or a value is neither 0 nor 1.
+        """
+        if isinstance(values, Mapping):
+            for label, keys in (
+                ("has no value", [k for k in network.edges if k not in values]),
+                ("does not exist in the network", [k for k in values if k not in network.edges]),
+            ):
+                if keys:
+                    u, v = keys[0]
+                    raise PatternError(
+                        f"pattern {name or 'given by values'}: edge {u} -> {v} {label} {network.name}; "
+                        "give one value per edge"
+                    )
+            return cls(network, tuple(values[key] for key in network.edges), name)
+        return cls(network, tuple(values), name)
+
+    @classmethod
+    def named(cls, network: Network, name: str) -> RolloutPattern:
+        """Make the pattern of that name: ``streaming``, ``sequential`` or one of the network's file.
+
+        The pattern is returned whether it is valid or not.
+
+        Raises
+        ------
+        PatternError
+            If no pattern has the name; the message lists those that exist.
+        """
+        if name == "streaming":
+            return cls.streaming(network)
+        if name == "sequential":
+            return cls.sequential(network)
+        if name in network.patterns:
+            return cls.from_streaming_edges(network, network.patterns[name], name)
+        known = ", ".join([*RESERVED_NAMES, *network.patterns])
+        raise PatternError(f"pattern {name}: not known in network {network.name}; patterns are {known}")
+
+    # Reading R.
+
+    @cached_property
+    def _by_edge(self) -> dict[EdgeKey, int]:
+        return dict(zip(self.network.edges, self.values, strict=True))
+
+    @property
+    def _title(self) -> str:
+        return self.name or "(unnamed)"
+
+    def __getitem__(self, edge: EdgeKey) -> int:
+        try:
+            return self._by_edge[edge]
+        except (KeyError, TypeError):
+            raise PatternError(
+                f"pattern {self._title}: {edge!r} is no edge of network {self.network.name}; "
+                "give a pair (source, target)"
+            ) from None
+
+    def __iter__(self) -> Iterator[EdgeKey]:
+        return iter(self._by_edge)
+
+    def items(self) -> Iterable[tuple[EdgeKey, int]]:
+        """Pairs of edge and R, in the order of the file."""
+        return self._by_edge.items()
+
+    @cached_property
+    def streaming_edges(self) -> tuple[EdgeKey, ...]:
+        """The edges with R = 1, in the order of the file."""
+        return tuple(key for key, r in self.items() if r)
+
+    @cached_property
+    def sequential_edges(self) -> tuple[EdgeKey, ...]:
+        """The edges with R = 0, in the order of the file."""
+        return tuple(key for key, r in self.items() if not r)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RolloutPattern):
+            return NotImplemented
+        if self.values != other.values:
+            return False
+        return self.network is other.network or tuple(self.network.edges) == tuple(other.network.edges)
+
+    def __hash__(self) -> int:
+        return hash(self.values)
+
+    # Validity.
+
+    @cached_property
+    def _sorted(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Order of the sequential edges' graph, and the offending cycle: one of the two is empty."""
+        after: dict[str, list[str]] = {n: [] for n in self.network.nodes}
+        waits = dict.fromkeys(self.network.nodes, 0)
+        for u, v in self.sequential_edges:
+            after[u].append(v)
+            waits[v] += 1
+        order = [n for n, k in waits.items() if k == 0]
+        for u in order:  # grows while it is read: Kahn's algorithm without recursion
+            for v in after[u]:
+                waits[v] -= 1
+                if waits[v] == 0:
+                    order.append(v)
+        if len(order) == len(waits):
+            return tuple(order), ()
+        return (), self._find_cycle({n for n, k in waits.items() if k})
+
+    def _find_cycle(self, left: set[str]) -> tuple[str, ...]:
+        # Every node that is left waits for another that is left: walking backwards must repeat a node.
+        before = {v: u for u, v in reversed(self.sequential_edges) if u in left and v in left}
+        node = next(n for n in self.network.nodes if n in left)
+        place: dict[str, int] = {}
+        walk: list[str] = []
+        while node not in place:
+            place[node] = len(walk)
+            walk.append(node)
+            node = before[node]
+        cycle = walk[place[node] :][::-1]
+        rank = {n: i for i, n in enumerate(self.network.nodes) if n in place}
+        first = min(range(len(cycle)), key=lambda i: rank[cycle[i]])
+        return tuple(cycle[first:] + cycle[:first])
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the sequential edges form no cycle."""
+        return not self.cycle
+
+    @property
+    def cycle(self) -> tuple[str, ...]:
+        """The nodes of a cycle of sequential edges, the first not repeated; empty iff the pattern is valid.
+
+        A sequential self-edge is a cycle of one node. The cycle starts at its first node in file order.
+        """
+        return self._sorted[1]
+
+    def require_valid(self) -> None:
+        """Do nothing if the pattern is valid.
+
+        Raises
+        ------
+        PatternError
+            If it is not; ``.cycle`` holds the offending cycle.
+        """
+        if self.cycle:
+            shown = self.cycle if len(self.cycle) <= 12 else (*self.cycle[:11], "...")
+            way = " -> ".join((*shown, self.cycle[0]))
+            raise PatternError(
+                f"pattern {self._title}: invalid, its sequential edges form the cycle {way}; "
+                "make at least one of these edges streaming",
+                self.cycle,
+            )
+
+    @property
+    def node_order(self) -> tuple[str, ...]:
+        """All nodes, every sequential edge from earlier to later.
+
+        Raises
+        ------
+        PatternError
+            If the pattern is invalid.
+        """
+        self.require_valid()
+        return self._sorted[0]
+
+    def equally_model_parallel(self, other: RolloutPattern) -> bool:
+        """Whether the two patterns are equal on all edges that do not start in an input node.
+
+        Raises
+        ------
+        PatternError
+            If the patterns belong to networks with different edges.
+        """
+        if self.network is not other.network and set(self.network.edges) != set(other.network.edges):
+            raise PatternError(
+                f"patterns {self._title} and {other._title}: belong to networks with different edges "
+                f"({self.network.name}, {other.network.name}); compare patterns of one network"
+            )
+        inputs = set(self.network.inputs)
+        return all(r == other[key] for key, r in self.items() if key[0] not in inputs)
+
+    # Tableau.
+
+    def tableau(self, window: int = 1) -> dict[tuple[int, str], int]:
+        """Update step at which each node of the window is known: T of PAPER.md.
+
+        T is 0 on frame 0 and on inputs, elsewhere 1 + the maximum over the sources: the longest path that
+        ends there and uses no edge inside frame 0.
+
+        Parameters
+        ----------
+        window : int
+            Size W of the rollout window, at least 1; it has W + 1 frames.
+
+        Returns
+        -------
+        dict of (frame, node) to int
+            Update steps, for frames 0 to W.
+
+        Raises
+        ------
+        PatternError
+            If the pattern is invalid or the window smaller than 1.
+        """
+        check_window(window)
+        frames = self._frames(window)
+        return {(i, n): t for i, frame in enumerate(frames) for n, t in frame.items()}
+
+    def _frames(self, window: int) -> list[dict[str, int]]:
+        order = self.node_order
+        into: dict[str, list[tuple[str, int]]] = {n: [] for n in order}
+        for (u, v), r in self.items():
+            into[v].append((u, r))
+        last = dict.fromkeys(self.network.nodes, 0)
+        frames = [last]
+        for _ in range(window):
+            now = dict.fromkeys(self.network.nodes, 0)
+            for v in order:
+                if into[v]:
+                    now[v] = 1 + max((last if r else now)[u] for u, r in into[v])
+            frames.append(now)
+            last = now
+        return frames
+
+    @cached_property
+    def phases(self) -> Mapping[str, int]:
+        """Phase phi(v) = T((1, v)) of every node that is not an input, in update steps.
+
+        Raises
+        ------
+        PatternError
+            If the pattern is invalid.
+        """
+        inputs = set(self.network.inputs)
+        return MappingProxyType({n: t for n, t in self._frames(1)[1].items() if n not in inputs})
+
+    @property
+    def inference_factor(self) -> int:
+        """Inference factor F: the maximum of T over the window of size 1, in update steps.
+
+        Raises
+        ------
+        PatternError
+            If the pattern is invalid.
+        """
+        return max(self.phases.values())
+
+
+def check_window(window: int) -> None:
+    """Refuse a window size below 1.
+
+    Raises
+    ------
+    PatternError
+        If ``window`` is no integer of at least 1.
+    """
+    if isinstance(window, bool) or not hasattr(window, "__index__") or window < 1:
+        raise PatternError(f"rollout window: size {window!r}; a window has size 1 or more")

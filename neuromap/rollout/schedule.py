@@ -1,0 +1,187 @@
+"""``Rollout``: a network, a pattern and an execution, and the times that follow from them.
+
+All times are update steps (DESIGN section 3). Frame i of node v is known at step (i - 1) P + phi(v), with P
+the frame period and phi the phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+
+from neuromap.errors import InputError, PatternError
+from neuromap.network.network import EdgeKey, Network
+from neuromap.rollout.cycle_ratio import indexed_cycle_ratio, pipelined_period, pipelined_phases
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.responses import Response, responses
+from neuromap.rollout.walks import IndexedPattern
+
+__all__ = ["EXECUTIONS", "Rollout"]
+
+EXECUTIONS = ("windowed", "pipelined")
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """A network rolled out over time.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    pattern : RolloutPattern or str
+        A valid pattern of this network; or ``"streaming"``, ``"sequential"`` or a pattern of the network's
+        file by name.
+    execution : {"windowed", "pipelined"}
+        *Windowed*: windows of size 1 one after the other, as in Fischer, Köhler, Pfeil 2018. *Pipelined*:
+        frames follow each other as closely as the cycles of the network allow.
+
+    Raises
+    ------
+    PatternError
+        If the pattern is invalid (the message names the cycle), is unknown or belongs to another network.
+    InputError
+        If the execution is unknown.
+
+    Examples
+    --------
+    >>> net = Network.from_edges([("I", "A"), ("A", "O"), ("I", "O")])
+    >>> r = Rollout(net, "sequential")
+    >>> r.frame_period, r.first_response("O"), r.full_response("O")
+    (2, 2, 2)
+    """
+
+    network: Network
+    pattern: RolloutPattern
+    execution: str = "windowed"
+
+    def __post_init__(self) -> None:
+        if self.execution not in EXECUTIONS:
+            raise InputError(
+                f"execution {self.execution!r}: unknown; choose {' or '.join(map(repr, EXECUTIONS))}"
+            )
+        if isinstance(self.pattern, str):
+            object.__setattr__(self, "pattern", RolloutPattern.named(self.network, self.pattern))
+        if tuple(self.pattern.network.edges) != tuple(self.network.edges):
+            raise PatternError(
+                f"pattern of network {self.pattern.network.name}: its edges are not those of network "
+                f"{self.network.name}; make the pattern from the same network"
+            )
+        self.pattern.require_valid()
+
+    @cached_property
+    def _graph(self) -> IndexedPattern:
+        return IndexedPattern.of(self.network, self.pattern.values)
+
+    @cached_property
+    def cycle_ratio(self) -> Fraction | None:
+        """Maximum cycle ratio, exact: edges over streaming edges; ``None`` without cycles."""
+        return indexed_cycle_ratio(self._graph)
+
+    @cached_property
+    def frame_period(self) -> int:
+        """P: update steps between two frames of the same node."""
+        if self.execution == "windowed":
+            return self.pattern.inference_factor
+        return pipelined_period(self.cycle_ratio)
+
+    @cached_property
+    def _phases(self) -> list[int]:
+        graph, period = self._graph, self.frame_period
+        if self.execution == "windowed":
+            known = self.pattern.phases
+            phases = [known.get(name, 0) for name in self.network.nodes]
+        else:
+            phases = pipelined_phases(graph, period)
+        for u in graph.inputs:
+            # As late as possible: an earlier sample would only be an older one.
+            phases[u] = min(
+                phases[graph.targets[e]] + graph.values[e] * period - 1 for e in graph.outgoing[u]
+            )
+        return phases
+
+    @cached_property
+    def phases(self) -> Mapping[str, int]:
+        """Update step at which frame 1 of each node is known (sampled, for inputs); may be negative."""
+        return MappingProxyType(dict(zip(self.network.nodes, self._phases, strict=True)))
+
+    @cached_property
+    def delays(self) -> Mapping[EdgeKey, int]:
+        """Update steps for which every edge carries its value: d = phi(v) - phi(u) + R P, at least 1."""
+        graph, phases, period = self._graph, self._phases, self.frame_period
+        steps = (
+            phases[v] - phases[u] + r * period
+            for u, v, r in zip(graph.sources, graph.targets, graph.values, strict=True)
+        )
+        return MappingProxyType(dict(zip(self.network.edges, steps, strict=True)))
+
+    @cached_property
+    def responses(self) -> Mapping[str, Response]:
+        """First and full response of every output, in update steps."""
+        index = {name: k for k, name in enumerate(self.network.nodes)}
+        outputs = self.network.outputs
+        found = responses(self._graph, self._phases, self.frame_period, [index[name] for name in outputs])
+        return MappingProxyType(dict(zip(outputs, found, strict=True)))
+
+    def first_response(self, output: str) -> int:
+        """Update steps from stimulus onset to the first output frame that depends on it.
+
+        The least sum of delays over all inputs and all walks from them to the output; each input has its own
+        onset, its sampling step.
+
+        Raises
+        ------
+        InputError
+            If ``output`` is not an output of the network.
+        """
+        return self._response(output).first
+
+    def full_response(self, output: str) -> int:
+        """Update steps from stimulus onset to the first output that the longest path has reached.
+
+        The greatest sum of delays over all inputs and all paths that visit no node twice; an upper bound
+        where :meth:`full_response_is_exact` is false.
+
+        Raises
+        ------
+        InputError
+            If ``output`` is not an output of the network.
+        """
+        return self._response(output).full
+
+    def full_response_is_exact(self, output: str) -> bool:
+        """Whether the search for the longest path was completed, so that the full response is no mere bound.
+
+        Raises
+        ------
+        InputError
+            If ``output`` is not an output of the network.
+        """
+        return self._response(output).full_is_exact
+
+    def worst_case_reaction(self, output: str) -> int:
+        """Update steps from an event that just missed a sample to the first output that depends on it.
+
+        First response plus frame period minus one step.
+
+        Raises
+        ------
+        InputError
+            If ``output`` is not an output of the network.
+        """
+        return self.first_response(output) + self.frame_period - 1
+
+    def sampling_frequency(self, step_seconds: float) -> float:
+        """Input frames that the network takes in per second, at ``step_seconds`` per update step."""
+        return 1.0 / (self.frame_period * step_seconds)
+
+    def _response(self, output: str) -> Response:
+        if output not in self.network.outputs:
+            raise InputError(
+                f"output {output}: is not an output of network {self.network.name}; "
+                f"outputs are {', '.join(self.network.outputs)}"
+            )
+        return self.responses[output]

@@ -1,0 +1,285 @@
+"""An engine in NumPy: runs a program tick by tick, event-driven.
+
+A tick has two phases. First every core takes the axons that are due, integrates, leaks and fires; then
+every spike is sent to its axon, due ``delay`` ticks later. No core sees a spike of its own tick, so the order
+of the cores never matters. Mutable state lives only in :class:`NumpyEngine`.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.errors import ProgramError, StimulusError
+from neuromap.hardware.program import NeuronTable, Program
+from neuromap.simulation.neuron import Width, fire, integrate, leak
+
+__all__ = ["NumpyEngine", "run_events"]
+
+_LANE = 255
+"""Largest number of synapse bits that one byte can count."""
+_ROWS = 1 << 16
+"""Crossbar rows that are unpacked at once: bounds the memory of a busy tick (16 MiB at 256 neurons)."""
+
+
+class NumpyEngine:
+    """State of a chip that runs a program.
+
+    Parameters
+    ----------
+    program : Program
+        What is loaded; not changed.
+
+    Attributes
+    ----------
+    program : Program
+        As given.
+    tick : int
+        The tick that :meth:`step` will run next; the first is 0.
+
+    Raises
+    ------
+    ProgramError
+        If a target, host row, axon type or delay points outside the program's arrays.
+    """
+
+    def __init__(self, program: Program) -> None:
+        _check_addresses(program)
+        self.program = program
+        self.tick = 0
+        self._width = Width.of(program.chip)
+        self._comparison = program.chip.rules.negative_comparison
+        neurons = program.neurons
+        self._potentials = neurons.potential.astype(np.int64)
+        self._weights = np.ascontiguousarray(neurons.weights.transpose(0, 2, 1))
+        self._peak_weight = np.abs(neurons.weights.astype(np.int64)).max(axis=2, initial=0)
+        slots = int(program.delay.max(initial=0)) + 1
+        self._due = np.zeros((slots, *program.axon_types.shape), dtype=np.bool_)
+        self._at_rest = np.zeros(program.n_cores, dtype=np.bool_)
+
+    @property
+    def potentials(self) -> NDArray[np.int64]:
+        """Potentials V of all neurons after the last tick, a copy, shape (C, N)."""
+        return self._potentials.copy()
+
+    @property
+    def pending(self) -> NDArray[np.int64]:
+        """Spikes under way as sorted rows (tick at which it is due, core, axon), shape (n, 3)."""
+        slots = len(self._due)
+        ahead, core, axon = np.nonzero(np.roll(self._due, -(self.tick % slots), axis=0))
+        return np.stack([self.tick + ahead, core, axon], axis=1).astype(np.int64)
+
+    def step(
+        self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Run one tick.
+
+        Parameters
+        ----------
+        host_cores, host_axons : array_like of int, shape (n,)
+            Axons that the host feeds in this tick; they are integrated in this tick. Two spikes on one axon
+            in one tick are one.
+
+        Returns
+        -------
+        cores, neurons : ndarray of int64, shape (m,)
+            The neurons that fired, ordered by core, then neuron.
+        """
+        due = self._due[self.tick % len(self._due)]
+        due[np.asarray(host_cores, dtype=np.int64), np.asarray(host_axons, dtype=np.int64)] = True
+        event_cores, event_axons = np.nonzero(due)
+        due[event_cores, event_axons] = False  # the slot is free for spikes due one turn of the ring later
+
+        cores, neurons = self._run_cores(event_cores, event_axons)
+        self._send(cores, neurons)
+        self.tick += 1
+        return cores, neurons
+
+    def _run_cores(
+        self, event_cores: NDArray[np.int64], event_axons: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Phase one: integrate, leak and fire on every core that is not at rest."""
+        has_events = np.zeros(self.program.n_cores, dtype=np.bool_)
+        has_events[event_cores] = True
+        awake = np.flatnonzero(has_events | ~self._at_rest)
+        neurons = _rows(self.program.neurons, awake)
+        before = self._potentials[awake]
+
+        position = np.cumsum(has_events | ~self._at_rest) - 1  # core -> its row among the awake ones
+        potential = self._integrate(before, awake, position[event_cores], event_axons)
+        potential = leak(potential, neurons, self._width)
+        potential, spikes = fire(potential, neurons, self._width, self._comparison)
+
+        self._potentials[awake] = potential
+        # Without events a tick is a function of the potentials alone: what left them unchanged and silent
+        # once does so until the next event.
+        unchanged = (potential == before).all(axis=1) & ~spikes.any(axis=1)
+        self._at_rest[awake] = unchanged & ~has_events[awake]
+        rows, fired = np.nonzero(spikes)
+        return awake[rows], fired
+
+    def _integrate(
+        self,
+        potential: NDArray[np.int64],
+        awake: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        axons: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Step 1 for all awake cores; ``rows`` and ``axons`` list the events, sorted."""
+        if len(rows) == 0:
+            return potential
+        drive = np.zeros_like(potential)
+        for start in range(0, len(rows), _ROWS):
+            part = slice(start, start + _ROWS)
+            self._add_drive(drive, awake, rows[part], axons[part])
+        if self._width.wrap:
+            return self._width.fit(potential + drive)  # wrapping once or after every event is the same
+
+        # The sum may replace the single events wherever no order of them can leave the range.
+        n_events = np.bincount(rows, minlength=len(awake))[:, None]
+        bound = np.abs(potential) + self._peak_weight[awake] * n_events
+        safe = bound <= min(self._width.high, -self._width.low)
+        result = potential + drive
+        for row in np.flatnonzero(~safe.all(axis=1)):
+            unsafe = np.flatnonzero(~safe[row])
+            events = self._single_events(awake[row], axons[rows == row], unsafe)
+            result[row, unsafe] = integrate(potential[row, unsafe], events, self._width)
+        return result
+
+    def _add_drive(
+        self,
+        drive: NDArray[np.int64],
+        awake: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        axons: NDArray[np.int64],
+    ) -> None:
+        """Add to ``drive`` the weights of all events: synapses counted per axon type, times the weight."""
+        program = self.program
+        cores = awake[rows]
+        n_neurons, n_types = program.neurons.weights.shape[1:]
+        types = program.axon_types[cores, axons].astype(np.int64)
+        # Group rows of one core and type, at most 255 in a group, so that a byte can hold each count.
+        blocks = -(-program.axon_types.shape[1] // _LANE)
+        key = (rows * n_types + types) * blocks + axons // _LANE
+        order = np.argsort(key, kind="stable")
+        starts = _run_starts(key[order])
+        bits = np.unpackbits(program.crossbar[cores[order], axons[order]], axis=1, bitorder="little")
+        # Eight counters at once: bytes of a 64-bit word never carry into their neighbours.
+        counts = np.add.reduceat(bits.view(np.uint64), starts, axis=0).view(np.uint8)[:, :n_neurons]
+
+        first = order[starts]
+        sums = counts * self._weights[cores[first], types[first]].astype(np.int64)
+        of_core = _run_starts(rows[first])
+        drive[rows[first][of_core]] += np.add.reduceat(sums, of_core, axis=0)
+
+    def _single_events(
+        self, core: np.int64, axons: NDArray[np.int64], neurons: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """List what each event adds to each of ``neurons`` of one core, shape (events, neurons)."""
+        program = self.program
+        bits = np.unpackbits(program.crossbar[core, axons], axis=1, bitorder="little")[:, neurons]
+        weights = self._weights[core][program.axon_types[core, axons]][:, neurons].astype(np.int64)
+        return np.where(bits, weights, 0)
+
+    def _send(self, cores: NDArray[np.int64], neurons: NDArray[np.int64]) -> None:
+        """Phase two: every spike to its axon, ``delay`` ticks from now."""
+        program = self.program
+        target = program.target_core[cores, neurons]
+        sent = target >= 0
+        cores, neurons = cores[sent], neurons[sent]
+        slot = (self.tick + program.delay[cores, neurons].astype(np.int64)) % len(self._due)
+        self._due[slot, target[sent], program.target_axon[cores, neurons]] = True
+
+
+def run_events(
+    program: Program, ticks: ArrayLike, cores: ArrayLike, axons: ArrayLike, n_ticks: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Run a program on raw events and return every spike: for programs written by hand.
+
+    Parameters
+    ----------
+    program : Program
+        Its host and output tables are not used.
+    ticks, cores, axons : array_like of int, shape (n,)
+        Events from the host, in any order: the tick in which the axon is integrated, core, axon.
+    n_ticks : int
+        Ticks to run, from tick 0.
+
+    Returns
+    -------
+    ticks, cores, neurons : ndarray of int64, shape (m,)
+        All neurons that fired, ordered by tick, core, neuron.
+
+    Raises
+    ------
+    StimulusError
+        If an event lies outside the ticks, cores or axons of the run.
+    """
+    engine = NumpyEngine(program)
+    n_cores, n_axons = program.axon_types.shape
+    event = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (ticks, cores, axons)]
+    if len({len(column) for column in event}) > 1:
+        raise StimulusError(
+            f"events: {len(event[0])} ticks, {len(event[1])} cores, {len(event[2])} axons; "
+            "give as many of each"
+        )
+    for name, column, bound in zip(("tick", "core", "axon"), event, (n_ticks, n_cores, n_axons), strict=True):
+        wrong = np.flatnonzero((column < 0) | (column >= bound))
+        if len(wrong):
+            raise StimulusError(
+                f"events: event {wrong[0]} is at {name} {column[wrong[0]]}; allowed is 0 to {bound - 1}"
+            )
+    order = np.argsort(event[0], kind="stable")
+    at, core, axon = (column[order] for column in event)
+    bounds = np.searchsorted(at, np.arange(n_ticks + 1))
+    fired = [engine.step(core[a:b], axon[a:b]) for a, b in pairwise(bounds)]
+    counts = [len(c) for c, _ in fired]
+    nothing = np.zeros(0, dtype=np.int64)
+    return (
+        np.repeat(np.arange(n_ticks, dtype=np.int64), counts),
+        np.concatenate([nothing, *(c for c, _ in fired)]),
+        np.concatenate([nothing, *(n for _, n in fired)]),
+    )
+
+
+def _run_starts(sorted_keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Positions at which a new value starts in a sorted array."""
+    return np.flatnonzero(np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]]))
+
+
+def _rows(neurons: NeuronTable, cores: NDArray[np.int64]) -> NeuronTable:
+    """Parameters of some cores."""
+    if len(cores) == len(neurons.leak):
+        return neurons
+    return NeuronTable(**{name: values[cores] for name, values in vars(neurons).items()})
+
+
+def _check_addresses(program: Program) -> None:
+    """Refuse what NumPy would index silently wrongly; the full check is :mod:`neuromap.hardware.check`."""
+    n_cores, n_axons = program.axon_types.shape
+    n_neurons, n_types = program.neurons.weights.shape[1:]
+    sent = program.target_core >= 0
+    addresses = (
+        ("axon type", program.axon_types, n_types),
+        ("target core", program.target_core[sent], n_cores),
+        ("target axon", program.target_axon[sent], n_axons),
+        ("core of a host row", program.host.core, n_cores),
+        ("axon of a host row", program.host.axon, n_axons),
+        ("core of an output row", program.outputs.core, n_cores),
+        ("neuron of an output row", program.outputs.neuron, n_neurons),
+    )
+    for what, values, bound in addresses:
+        if values.size and not 0 <= int(values.min()) <= int(values.max()) < bound:
+            found = values.min() if values.min() < 0 else values.max()
+            raise ProgramError(
+                f"program {program.name}: {what} {found} does not exist; allowed is 0 to {bound - 1}"
+            )
+    at_once = np.argwhere(sent & (program.delay == 0))
+    if len(at_once):
+        core, neuron = at_once[0]
+        raise ProgramError(
+            f"program {program.name}: neuron {neuron} of core {core} has a target and delay 0; "
+            "a spike takes at least 1 tick"
+        )

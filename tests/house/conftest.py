@@ -1,0 +1,34 @@
+"""Where things are: the checkout's files, and the modules of the package under test (wheel or checkout)."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import neuromap
+
+
+@pytest.fixture(scope="session")
+def root():
+    return Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def package_folder():
+    return Path(neuromap.__file__).resolve().parent
+
+
+@pytest.fixture(scope="session")
+def modules(package_folder):
+    """Path relative to the package -> syntax tree, for every module."""
+    return {
+        path.relative_to(package_folder): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(package_folder.rglob("*.py"))
+    }
+
+
+@pytest.fixture(scope="session")
+def pages(root):
+    """Every Markdown page of the project: path -> text."""
+    paths = [*sorted(root.glob("*.md")), *sorted((root / "docs").glob("*.md"))]
+    return {path: path.read_text(encoding="utf-8") for path in paths}

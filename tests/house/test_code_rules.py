@@ -1,0 +1,139 @@
+"""Rules that hold for every module: docstrings, errors, nothing that runs data as code, small files."""
+
+import ast
+import importlib
+import inspect
+
+import pytest
+
+import neuromap
+from neuromap import errors
+
+DANGEROUS_CALLS = {"eval", "exec", "compile", "__import__"}
+DANGEROUS_MODULES = {"pickle", "dill", "cloudpickle", "marshal", "shelve", "joblib", "subprocess", "yaml"}
+ERROR_NAMES = set(errors.__all__)
+LONGEST_FILE = 400  # the aim is 300; tables and docstrings may go beyond it
+
+
+def functions(tree, prefix=""):
+    """Public functions and methods of a module, as (qualified name, node)."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            yield prefix + node.name, node
+        elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from functions(node, f"{prefix}{node.name}.")
+
+
+def test_no_data_is_run_as_code(modules):
+    wrong = []
+    for path, tree in modules.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in DANGEROUS_CALLS:
+                wrong.append(f"neuromap/{path}:{node.lineno} {node.func.id}")
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module]
+            else:
+                continue
+            wrong += [f"neuromap/{path} {n}" for n in names if n.split(".")[0] in DANGEROUS_MODULES]
+    assert not wrong
+
+
+def test_numpy_never_loads_pickles(modules):
+    for path, tree in modules.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+                assert isinstance(node.value, ast.Constant), path
+                assert node.value.value is False, path
+
+
+def test_no_mutable_default_and_no_global_statement(modules):
+    for path, tree in modules.items():
+        for node in ast.walk(tree):
+            assert not isinstance(node, ast.Global), f"neuromap/{path}"
+            if isinstance(node, ast.FunctionDef):
+                for default in [*node.args.defaults, *node.args.kw_defaults]:
+                    assert not isinstance(default, (ast.List, ast.Dict, ast.Set)), f"neuromap/{path} {node.name}"
+
+
+def test_everything_public_has_a_docstring(modules):
+    bare = [f"neuromap/{path}" for path, tree in modules.items() if not ast.get_docstring(tree) and tree.body]
+    for path, tree in modules.items():
+        bare += [f"neuromap/{path} {name}" for name, node in functions(tree) if not ast.get_docstring(node)]
+        bare += [
+            f"neuromap/{path} {node.name}"
+            for node in tree.body
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not ast.get_docstring(node)
+        ]
+    assert not bare
+
+
+def test_docstrings_name_the_errors_that_are_raised(modules):
+    wrong = []
+    for path, tree in modules.items():
+        if path.parts[0] == "cli":
+            continue  # their docstrings are the help texts
+        for name, node in functions(tree):
+            raised = {
+                part.exc.func.id
+                for part in ast.walk(node)
+                if isinstance(part, ast.Raise)
+                and isinstance(part.exc, ast.Call)
+                and isinstance(part.exc.func, ast.Name)
+                and part.exc.func.id in ERROR_NAMES
+            }
+            text = ast.get_docstring(node) or ""
+            bases = {error: {base.__name__ for base in getattr(errors, error).__mro__} for error in raised}
+            wrong += [
+                f"neuromap/{path} {name}: {error}"
+                for error in sorted(raised)
+                if "Raises" not in text or not any(base in text for base in bases[error] & ERROR_NAMES)
+            ]
+    assert not wrong
+
+
+def test_only_our_errors_are_raised_on_purpose(modules):
+    allowed = ERROR_NAMES | {"AssertionError", "AttributeError", "NotImplementedError", "StopIteration", "TypeError"}
+    wrong = []
+    for path, tree in modules.items():
+        if path.parts[0] == "cli":
+            continue  # typer has its own
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name):
+                name = node.exc.func.id
+                if name[0].isupper() and name.endswith("Error") and name not in allowed | {"ValueError"}:
+                    wrong.append(f"neuromap/{path}:{node.lineno} {name}")
+    assert not wrong
+
+
+def test_files_are_small(package_folder, modules):
+    long = {
+        str(path): n
+        for path in modules
+        if (n := len((package_folder / path).read_text(encoding="utf-8").splitlines())) > LONGEST_FILE
+    }
+    assert not long
+
+
+@pytest.mark.parametrize("name", sorted(neuromap._HOMES))
+def test_public_names_are_reachable_and_documented(name):
+    assert inspect.getdoc(getattr(neuromap, name))
+
+
+def test_all_lists_are_true(modules):
+    for path, tree in modules.items():
+        if not any(isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__" for n in tree.body):
+            continue
+        parts = ["neuromap", *path.with_suffix("").parts]
+        module = importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+        for name in module.__all__:
+            assert hasattr(module, name), f"{module.__name__}.{name}"
+
+
+def test_every_error_has_an_exit_code_of_the_command_line():
+    codes = {name: getattr(errors, name).exit_code for name in ERROR_NAMES - {"NeuromapError"}}
+    assert set(codes.values()) == {2, 3, 4, 5}
+    for name, code in codes.items():
+        if issubclass(getattr(errors, name), errors.InputError):
+            assert code == 2
