@@ -4,7 +4,7 @@ import neuromap
 
 project = "neuromap"
 author = "The neuromap developers"
-copyright = "2026, The neuromap developers"  # noqa: A001
+copyright = "2026, The neuromap developers"
 version = release = neuromap.__version__
 
 extensions = ["myst_parser", "sphinx.ext.mathjax"]

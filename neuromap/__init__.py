@@ -30,10 +30,31 @@ _HOMES = {
 }
 _PACKAGES = ("errors", "network", "rollout", "hardware", "mapping", "simulation", "report", "frontends")
 
-__all__ = [  # noqa: PLE0604, RUF022
+__all__ = [
+    "ChipSpec",
+    "Network",
+    "Program",
+    "Rollout",
+    "RolloutPattern",
     "__version__",
-    *_HOMES,
-    *_PACKAGES,
+    "check_program",
+    "errors",
+    "frontends",
+    "hardware",
+    "latency_report",
+    "list_chips",
+    "load_chip",
+    "load_network",
+    "load_program",
+    "map_rollout",
+    "mapping",
+    "network",
+    "reference",
+    "report",
+    "rollout",
+    "simulate",
+    "simulation",
+    "verify",
 ]
 
 if TYPE_CHECKING:

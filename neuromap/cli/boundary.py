@@ -45,8 +45,7 @@ def _message_of(error: BaseException) -> tuple[str, int]:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or error}", _USAGE
     return (
-        f"internal error, please report it: {type(error).__name__}: {error} "
-        "(set NEUROMAP_DEBUG=1 to see where)",
+        f"internal error, please report it: {type(error).__name__}: {error} (set NEUROMAP_DEBUG=1 to see where)",
         _INTERNAL,
     )
 

@@ -26,7 +26,11 @@ Examples:
 def chips(
     chip: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME|PATH]", help="A packaged chip or a chip file; by default all packaged chips are listed.", show_default=False),
+        typer.Argument(
+            metavar="[NAME|PATH]",
+            help="A packaged chip or a chip file; by default all packaged chips are listed.",
+            show_default=False,
+        ),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -95,7 +99,7 @@ def _print_chip(spec: ChipSpec) -> None:
     for group in ("router", "energy"):
         if group not in data:
             console.print(f"{group}: no published figures")
-    if spec.source:
+    if spec.source:  # figure by figure the sources are comments of the chip's file
         console.print(f"source: {spec.source}", markup=False)
 
 

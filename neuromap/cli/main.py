@@ -34,7 +34,7 @@ Exit codes:
   5 verification failed   130 interrupted
 \b
 Examples:
-  neuromap rollouts examples/paper/sr.toml
+  neuromap rollouts examples/structures/sr.toml
   neuromap report examples/digits/sr.toml --patterns streaming,sequential,hybrid
 """
 
@@ -64,12 +64,12 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.command("rollouts", epilog=ROLLOUTS_EXAMPLES)(rollouts)
-app.command("chips", epilog=CHIPS_EXAMPLES)(chips)
-app.command("map", epilog=MAP_EXAMPLES)(map_network)
-app.command("simulate", epilog=SIMULATE_EXAMPLES)(simulate)
-app.command("verify", epilog=VERIFY_EXAMPLES)(verify)
-app.command("report", epilog=REPORT_EXAMPLES)(report)
+app.command("rollouts", short_help="Patterns of a network: counts, bounds, times.", epilog=ROLLOUTS_EXAMPLES)(rollouts)
+app.command("chips", short_help="Packaged chips, or one chip in full.", epilog=CHIPS_EXAMPLES)(chips)
+app.command("map", short_help="Put a rolled-out network onto a chip.", epilog=MAP_EXAMPLES)(map_network)
+app.command("simulate", short_help="Run a program on input frames.", epilog=SIMULATE_EXAMPLES)(simulate)
+app.command("verify", short_help="Show that the chip computes the rollout.", epilog=VERIFY_EXAMPLES)(verify)
+app.command("report", short_help="Responses and costs per pattern.", epilog=REPORT_EXAMPLES)(report)
 
 
 def main(arguments: list[str] | None = None) -> int:

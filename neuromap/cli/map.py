@@ -36,7 +36,7 @@ def map_network(
 ) -> None:
     """Map a rolled-out network onto a chip, print what it takes, and write the program."""
     import neuromap as nm
-    from neuromap.cli.program_figures import program_figures
+    from neuromap.cli.program_figures import UNITS, program_figures
 
     check_destination(output, "--output")
     net = nm.load_network(network)
@@ -51,20 +51,22 @@ def map_network(
         print_json({**figures, "file": None if output is None else str(output)})
         return
     console = text_console()
-    table = new_table("figure", "value", "unit", left=1)
-    for key, value in figures.items():
-        name, unit = _UNITS.get(key, (key.replace("_", " "), ""))
-        table.add_row(name, f"{value:.1%}" if key.endswith("utilisation") else f"{value}", unit)
+    label = f"{program.name} ({program.pattern}, {program.execution}) on {program.chip.name}"
+    console.print(label, markup=False)
+    table = new_table("figure", "value", "")
+    for key in figures:
+        if key not in ("network", "chip", "pattern", "execution", "cores_of_chip"):
+            value = figures[key]
+            shown = (
+                f"{value:.1%}"
+                if key.endswith("utilisation")
+                else f"{value:g}"
+                if isinstance(value, float)
+                else f"{value}"
+            )
+            name = key.removesuffix("_ticks").removesuffix("_hz").replace("_", " ")
+            table.add_row(name, shown, UNITS.get(key, "").format(**figures))
+    table.columns[2].justify = "left"
     console.print(table)
     if output is not None:
         console.print(f"written to {output}", markup=False)
-
-
-_UNITS = {
-    "frame_period_ticks": ("frame period", "ticks"),
-    "ticks_per_step": ("ticks per step", "ticks"),
-    "sampling_frequency_hz": ("sampling frequency", "frames/s"),
-    "core_utilisation": ("cores in use", "of the board"),
-    "neuron_utilisation": ("neurons in use", "of the used cores"),
-    "axon_utilisation": ("axons in use", "of the used cores"),
-}

@@ -19,9 +19,7 @@ __all__ = [
     "StimulusOption",
 ]
 
-NetworkFile = Annotated[
-    Path, typer.Argument(metavar="NET", help="Network file (TOML).", show_default=False)
-]
+NetworkFile = Annotated[Path, typer.Argument(metavar="NET", help="Network file (TOML).", show_default=False)]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout and nothing else.")]
 PatternOption = Annotated[
     str,
@@ -32,20 +30,23 @@ PatternOption = Annotated[
         "('H1 -> O, H2 -> O').",
     ),
 ]
-ExecutionOption = Annotated[
-    str, typer.Option("--execution", metavar="EXECUTION", help="windowed or pipelined.")
-]
+ExecutionOption = Annotated[str, typer.Option("--execution", metavar="EXECUTION", help="windowed or pipelined.")]
 ChipOption = Annotated[
     str, typer.Option("--chip", metavar="CHIP", help="A packaged chip (see neuromap chips) or a chip file.")
 ]
 StimulusOption = Annotated[
     Path | None,
-    typer.Option("--stimulus", metavar="FILE", help="Input frames (safetensors, one tensor per input node).", show_default=False),
+    typer.Option(
+        "--stimulus", metavar="FILE", help="Input frames (safetensors, one tensor per input node).", show_default=False
+    ),
 ]
 FramesOption = Annotated[
     int | None,
     typer.Option(
-        "--frames", "--random", metavar="N", help="Make N random frames instead, frame 0 included.  [default: 17]",
+        "--frames",
+        "--random",
+        metavar="N",
+        help="Make N random frames instead, frame 0 included.  [default: 17]",
         show_default=False,
     ),
 ]

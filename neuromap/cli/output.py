@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["check_destination", "counted", "decimal_string", "error_object", "new_table", "print_json", "text_console"]
+__all__ = [
+    "check_destination",
+    "counted",
+    "decimal_string",
+    "error_object",
+    "new_table",
+    "print_json",
+    "text_console",
+    "text_width",
+]
 
 _EXACT_IN_DOUBLES = 2**53
 
@@ -60,6 +69,8 @@ def counted(name: str, number: int | None) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Turn values of the library into what JSON can hold."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, Mapping):
@@ -87,7 +98,9 @@ def error_object(error: BaseException, message: str, exit_code: int) -> dict[str
         ``{"error": {"kind", "message", "exit_code"}}``; refusals of the mapper add ``infeasibility``, invalid
         patterns ``cycle``.
     """
-    kind = type(error).__name__ if isinstance(error, NeuromapError) else "UsageError" if exit_code == 2 else type(error).__name__
+    kind = type(error).__name__
+    if not isinstance(error, (NeuromapError, OSError)) and exit_code == 2:
+        kind = "UsageError"  # whatever typer calls it
     fields: dict[str, Any] = {"kind": kind, "message": message, "exit_code": exit_code}
     infeasibility = getattr(error, "infeasibility", None)
     if infeasibility is not None:
@@ -97,14 +110,19 @@ def error_object(error: BaseException, message: str, exit_code: int) -> dict[str
     return {"error": fields}
 
 
+def text_width() -> int:
+    """Columns for text on stdout: those of the terminal, else of ``COLUMNS``, else 120."""
+    if sys.stdout.isatty():
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdigit() and int(columns) >= 40 else 120
+
+
 def text_console() -> Console:
-    """Make the console for tables on stdout: as wide as the terminal, or as needed where there is none."""
+    """Make the console for tables on stdout."""
     from rich.console import Console
 
-    if sys.stdout.isatty():
-        return Console(highlight=False)
-    width = int(os.environ.get("COLUMNS", "0") or 0) if os.environ.get("COLUMNS", "0").isdigit() else 0
-    return Console(file=sys.stdout, width=max(width, 160), highlight=False, force_terminal=False, soft_wrap=False)
+    return Console(file=sys.stdout, width=text_width(), highlight=False)
 
 
 def new_table(*columns: str, title: str = "", left: int = 1) -> Table:
@@ -112,7 +130,7 @@ def new_table(*columns: str, title: str = "", left: int = 1) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for position, column in enumerate(columns):
         table.add_column(column, justify="left" if position < left else "right", overflow="fold")
     return table

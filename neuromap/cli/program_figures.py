@@ -7,7 +7,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from neuromap.hardware.program import Program
 
-__all__ = ["program_figures"]
+__all__ = ["UNITS", "program_figures"]
+
+UNITS = {
+    "cores": "of {cores_of_chip}",
+    "copies": "neurons that repeat another",
+    "relays": "neurons that lengthen a delay",
+    "axons": "fed by a neuron or the host",
+    "bias_axons": "of them carry a constant",
+    "synapses": "crossings that are set",
+    "neuron_utilisation": "of the neurons of the cores in use",
+    "axon_utilisation": "of the axons of the cores in use",
+    "frame_period_ticks": "ticks",
+    "ticks_per_step": "ticks",
+    "sampling_frequency_hz": "frames per second",
+}
+"""What stands beside a figure in the table."""
 
 
 def program_figures(program: Program) -> dict[str, Any]:
@@ -21,36 +36,20 @@ def program_figures(program: Program) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``cores``, ``neurons`` (all in use: originals, copies and relays), ``copies`` (further neurons with the
-        label of another), ``relays``, ``axons`` (those that a neuron or the host feeds), ``synapses``, the
-        utilisation of each between 0 and 1, and the clock.
+        Labels; the members of :class:`neuromap.report.usage.Usage`; frame period and ticks per step in ticks,
+        sampling frequency in frames per second.
     """
-    import numpy as np
+    from dataclasses import asdict
 
-    chip = program.chip
-    used = program.neuron_node >= 0
-    plain = used & ~program.is_relay
-    labels = np.stack([program.neuron_node[plain], program.neuron_index[plain]])
-    aimed = program.target_core >= 0
-    wires = np.stack([program.target_core[aimed], program.target_axon[aimed]])
-    host = np.stack([program.host.core, program.host.axon])
-    axons = np.unique(np.concatenate([wires, host], axis=1), axis=1).shape[1]
-    neurons = int(used.sum())
+    from neuromap.report.usage import usage
+
     return {
         "network": program.name,
-        "chip": chip.name,
+        "chip": program.chip.name,
         "pattern": program.pattern,
         "execution": program.execution,
-        "cores": program.n_cores,
-        "neurons": neurons,
-        "copies": int(plain.sum()) - np.unique(labels, axis=1).shape[1],
-        "relays": int((used & program.is_relay).sum()),
-        "axons": axons,
-        "synapses": int(np.unpackbits(program.crossbar).sum()),
-        "core_utilisation": program.n_cores / chip.n_cores,
-        "neuron_utilisation": neurons / max(1, program.n_cores * chip.neurons),
-        "axon_utilisation": axons / max(1, program.n_cores * chip.axons),
+        **asdict(usage(program)),
         "frame_period_ticks": program.period,
         "ticks_per_step": program.ticks_per_step,
-        "sampling_frequency_hz": 1 / (program.period * chip.tick_seconds),
+        "sampling_frequency_hz": 1 / (program.period * program.chip.tick_seconds),
     }

@@ -71,9 +71,7 @@ def check_program(program: Program, *, mapped: bool | None = None, most: int = 1
         be asked.
     """
     return [
-        finding.violation(i)
-        for finding in _findings(program, mapped=mapped)
-        for i in range(min(len(finding), most))
+        finding.violation(i) for finding in _findings(program, mapped=mapped) for i in range(min(len(finding), most))
     ]
 
 
@@ -98,9 +96,7 @@ def require_legal(program: Program, *, mapped: bool | None = None, indices_only:
         return
     number = sum(len(finding) for finding in broken)
     more = f"; {number - 1} more violations" if number > 2 else "; 1 more violation" if number == 2 else ""
-    raise ProgramError(
-        f"program {program.name} on chip {program.chip.name}: {broken[0].violation(0).message}{more}"
-    )
+    raise ProgramError(f"program {program.name} on chip {program.chip.name}: {broken[0].violation(0).message}{more}")
 
 
 def _findings(program: Program, *, mapped: bool | None, indices_only: bool = False) -> Iterator[Finding]:

@@ -34,7 +34,7 @@ ROUTER_KEYS = {
     "boundary_spikes_per_second": "spikes that all ports of one chip carry together",
     "boundary_bits_per_second": "bits that all ports of one chip carry together",
     "boundary_seconds": "time of crossing from one chip to the next",
-    "packet_bits": "bits of one spike packet",
+    "spike_bits": "bits of one spike between two routers",
 }
 """Figures of the table ``[router]``."""
 

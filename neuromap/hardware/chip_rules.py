@@ -65,9 +65,7 @@ def thresholds(program: Program) -> Iterator[Finding]:
         stored = -neurons.negative_threshold.astype(np.int64)
         yield _in_range("threshold-range", stored, chip.threshold_range, "negative threshold -beta")
     else:
-        yield _in_range(
-            "threshold-range", neurons.negative_threshold, chip.threshold_range, "negative threshold beta"
-        )
+        yield _in_range("threshold-range", neurons.negative_threshold, chip.threshold_range, "negative threshold beta")
 
 
 def potentials(program: Program) -> Iterator[Finding]:
@@ -78,7 +76,7 @@ def potentials(program: Program) -> Iterator[Finding]:
 
 
 def reach(program: Program) -> Iterator[Finding]:
-    """``reach``: no target lies farther away than the chip's packets can name."""
+    """``target-reach``: no target lies farther away than the chip's packets can name."""
     limit = program.chip.reach
     if limit is None:
         return
@@ -89,7 +87,7 @@ def reach(program: Program) -> Iterator[Finding]:
         return
     distance = np.abs(xy[np.where(valid, target, 0)] - xy[:, None, :])
     yield find(
-        "reach",
+        "target-reach",
         valid & np.any(distance > np.array(limit), axis=2),
         lambda c, n: (
             Place(core=c, neuron=n),

@@ -48,7 +48,13 @@ class Table:
         return self._values.get(key, default)
 
     def only(self, allowed: Iterable[str]) -> None:
-        """Refuse keys that are not in the format: a misspelt optional key must not be lost in silence."""
+        """Refuse keys that are not in the format: a misspelt optional key must not be lost in silence.
+
+        Raises
+        ------
+        ChipError
+            Naming the first such key and the nearest one that is allowed.
+        """
         allowed = tuple(allowed)
         for key in self.keys:
             if key not in allowed:

@@ -87,11 +87,11 @@ def delays(program: Program) -> Iterator[Finding]:
 
 
 def labels(program: Program) -> Iterator[Finding]:
-    """``label``: a label is -1 (then its index is 0), or a neuron of a node."""
+    """``neuron-label``: a label is -1 (then its index is 0), or a neuron of a node."""
     node, index = program.neuron_node, program.neuron_index
     wrong_node = (node < -1) | (node >= len(program.nodes))
     yield find(
-        "label",
+        "neuron-label",
         wrong_node,
         lambda c, n: (
             Place(core=c, neuron=n),
@@ -101,7 +101,7 @@ def labels(program: Program) -> Iterator[Finding]:
         ),
     )
     yield find(
-        "label",
+        "neuron-label",
         ~wrong_node & ((index < 0) | (index >= _sizes(program, node, without=1))),
         lambda c, n: (
             Place(core=c, neuron=n),
@@ -139,9 +139,7 @@ def host_rows(program: Program) -> Iterator[Finding]:
     # out of int64's reach a product would wrap, so the two bounds are asked one after the other
     far = (host.arrival < -MAX_TICKS) | (host.arrival > MAX_TICKS)
     earliest = np.where(far, 0, host.arrival) + np.clip(first, 0, 1) * program.period
-    yield _row_finding(
-        "host-arrival", "host_row", far, host.arrival, f"a tick {-MAX_TICKS} to {MAX_TICKS}", "arrival"
-    )
+    yield _row_finding("host-arrival", "host_row", far, host.arrival, f"a tick {-MAX_TICKS} to {MAX_TICKS}", "arrival")
     yield _row_finding(
         "host-arrival",
         "host_row",
@@ -174,9 +172,7 @@ def _sizes(program: Program, node: NDArray[np.int32], *, without: int) -> NDArra
     return np.asarray(sizes[np.where((node < 0) | (node >= len(program.nodes)), -1, node)])
 
 
-def _outside(
-    values: NDArray[np.int32] | NDArray[np.int64], end: int | NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _outside(values: NDArray[np.int32] | NDArray[np.int64], end: int | NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.asarray((values < 0) | (values >= end))
 
 

@@ -62,7 +62,7 @@ def bias_frames(program: Program) -> Iterator[Finding]:
 
 
 def node_kinds(program: Program) -> Iterator[Finding]:
-    """``node-kind``: the host delivers input nodes, output nodes are read out, neurons bear no input's label."""
+    """``node-kind``: the host delivers input nodes, output nodes are read out, neurons compute no input."""
     kinds = np.array([*(port.kind for port in program.nodes), ""])
 
     def kind(node: NDArray[np.int32]) -> NDArray[np.str_]:
@@ -129,7 +129,7 @@ def output_labels(program: Program) -> Iterator[Finding]:
 
 
 def unused_neurons(program: Program) -> Iterator[Finding]:
-    """``unused-neuron``: a neuron without a label has no synapses, no target, is no relay and is not read out."""
+    """``unused-neuron``: a neuron without a label has no synapses and no target, is no relay, is not read."""
     unused = program.neuron_node == -1
     read_out = np.zeros_like(unused)
     outputs = program.outputs

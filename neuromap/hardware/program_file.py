@@ -164,17 +164,15 @@ def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> Progr
     """
     from neuromap.hardware.check import require_legal  # check.py imports nothing of this file
 
-    tensors, metadata = _read_container(data, origin)
+    entries, metadata = _read_container(data, origin)
     if metadata.get("neuromap") != KIND:
-        raise ProgramError(
-            f"{origin}: is a safetensors file but not a neuromap program; write one with neuromap map"
-        )
+        raise ProgramError(f"{origin}: is a safetensors file but not a neuromap program; write one with neuromap map")
     if metadata.get("format") != FORMAT:
         raise ProgramError(
             f"{origin}: format: found {show(metadata.get('format'))}; this version reads format {FORMAT}"
         )
     document = _parse_json(metadata.get(KIND, ""), f"{origin}: metadata {KIND}")
-    program = _build(document, tensors, origin)
+    program = _build(document, _read_tensors(entries, origin), origin)
     try:
         require_well_formed(program)
         require_legal(program, mapped=False, indices_only=not check)
@@ -183,8 +181,8 @@ def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> Progr
     return program
 
 
-def _read_container(data: bytes, origin: str) -> tuple[dict[str, NDArray[np.generic]], dict[str, str]]:
-    """Read tensors and metadata; the library checks the layout, NumPy views the bytes."""
+def _read_container(data: bytes, origin: str) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, str]]:
+    """Read the entries and the metadata; the library checks the layout."""
     try:
         entries = deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
@@ -193,22 +191,24 @@ def _read_container(data: bytes, origin: str) -> tuple[dict[str, NDArray[np.gene
     # deserialize has read the header as JSON already, so its length is sane
     length = int.from_bytes(data[:8], "little")
     header = _parse_json(data[8 : 8 + length].decode(errors="replace"), f"{origin}: header")
-    metadata = header.get("__metadata__", {})
+    return entries, header.get("__metadata__", {})
+
+
+def _read_tensors(entries: list[tuple[str, dict[str, Any]]], origin: str) -> dict[str, NDArray[np.generic]]:
+    """Make arrays of the entries, which must be those of a program."""
     tensors: dict[str, NDArray[np.generic]] = {}
     for name, entry in entries:
         if name not in TENSORS:
             raise ProgramError(f"{origin}: tensor {show_name(name)}: is not part of a program")
         dtype = TENSORS[name][0]
         if entry["dtype"] != _SAFETENSORS_DTYPE[dtype]:
-            raise ProgramError(
-                f"{origin}: tensor {name}: found {entry['dtype']}; needs {_SAFETENSORS_DTYPE[dtype]}"
-            )
+            raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {_SAFETENSORS_DTYPE[dtype]}")
         array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<"))
         tensors[name] = array.reshape(entry["shape"]).astype(dtype, copy=True)
     missing = [name for name in TENSORS if name not in tensors]
     if missing:
         raise ProgramError(f"{origin}: tensor {missing[0]}: is missing")
-    return tensors, metadata
+    return tensors
 
 
 def _parse_json(text: str, place: str) -> dict[str, Any]:
@@ -248,9 +248,7 @@ def _build(document: Mapping[str, Any], tensors: Mapping[str, NDArray[np.generic
         neurons=NeuronTable(**part("neurons")),
         host=HostTable(**part("host")),
         outputs=OutputTable(**part("outputs")),
-        **cast(
-            "dict[str, Any]", {key: document[key] for key in _HEADER_KEYS if key not in ("chip", "nodes")}
-        ),
+        **cast("dict[str, Any]", {key: document[key] for key in _HEADER_KEYS if key not in ("chip", "nodes")}),
         **part(""),
     )
 

@@ -110,9 +110,7 @@ def _check_arrays(program: Program, origin: str) -> None:
             found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
             raise ProgramError(f"{origin}: tensor {name}: found {found}; needs {dtype}")
         if array.ndim != len(axes):
-            raise ProgramError(
-                f"{origin}: tensor {name}: found {array.ndim} axes; needs {len(axes)} ({axes})"
-            )
+            raise ProgramError(f"{origin}: tensor {name}: found {array.ndim} axes; needs {len(axes)} ({axes})")
     extent = {
         "C": len(program.coordinates),
         "A": chip.axons,
@@ -141,8 +139,7 @@ def _check_arrays(program: Program, origin: str) -> None:
     spare = chip.neurons % 8
     if spare and np.any(program.crossbar[:, :, -1] >> spare):
         raise ProgramError(
-            f"{origin}: tensor crossbar: holds synapses beyond neuron {chip.neurons - 1}; "
-            "the spare bits must be 0"
+            f"{origin}: tensor crossbar: holds synapses beyond neuron {chip.neurons - 1}; the spare bits must be 0"
         )
 
 
@@ -150,9 +147,7 @@ def _check_labels(program: Program, origin: str) -> None:
     for field in ("name", "pattern"):
         value = getattr(program, field)
         if not isinstance(value, str) or not value.isprintable():
-            raise ProgramError(
-                f"program: {field}: found {value!r:.60}; needs printable characters on one line"
-            )
+            raise ProgramError(f"program: {field}: found {value!r:.60}; needs printable characters on one line")
     if program.execution not in EXECUTIONS:
         raise ProgramError(
             f"{origin}: execution: found {program.execution!r:.60}; needs windowed, pipelined or nothing"
@@ -162,9 +157,7 @@ def _check_labels(program: Program, origin: str) -> None:
     for i, node in enumerate(program.nodes):
         place = f"{origin}: nodes[{i}]"
         if not isinstance(node.name, str) or not node.name or not node.name.isprintable():
-            raise ProgramError(
-                f"{place}.name: found {node.name!r:.60}; needs printable characters on one line"
-            )
+            raise ProgramError(f"{place}.name: found {node.name!r:.60}; needs printable characters on one line")
         if node.kind not in NODE_KINDS:
             raise ProgramError(f"{place}.kind: found {node.kind!r:.60}; needs {', '.join(NODE_KINDS)}")
         _check_integer(node.size, f"{place}.size", 1, MAX_NODE_SIZE)

@@ -35,9 +35,7 @@ class Place:
     output_row: int | None = None
 
     def __str__(self) -> str:
-        return ", ".join(
-            f"{name.replace('_', ' ')} {value}" for name, value in vars(self).items() if value is not None
-        )
+        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in vars(self).items() if value is not None)
 
 
 @dataclass(frozen=True)

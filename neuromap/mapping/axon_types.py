@@ -82,94 +82,78 @@ def plan_axons(weights: Ints, threshold: Ints, chip: ChipSpec, *, limit: int | N
         ``None`` where no strategy stays within ``limit`` and the potential's width.
     """
     limit = chip.axons if limit is None else limit
-    if weights.shape[1] > limit:
-        return None
+    n_sources = weights.shape[1]
     best: AxonPlan | None = None
-    for strategy, source, axon_type, used, palette in _proposals(weights, chip):
-        if len(source) > limit or (best is not None and len(source) >= best.n_axons):
-            continue
-        plan = _with_bias(strategy, source, axon_type, used, palette, threshold, chip)
-        if plan is not None and plan.n_axons <= limit and (best is None or plan.n_axons < best.n_axons):
-            best = plan
-            if best.n_axons == weights.shape[1]:
-                break
+    # with all types first; holding one back pays only where bias axons crowd the others
+    for types in (chip.axon_types, chip.axon_types - 1):
+        for propose in (_coloured, _by_value, _by_digits):
+            room = limit if best is None else best.n_axons - 1
+            if room < n_sources or types < 1:
+                return best
+            proposal = propose(weights, types, room, chip)
+            plan = None if proposal is None else _with_bias(*proposal, threshold, chip)
+            if plan is not None and plan.n_axons <= room:
+                best = plan
+        if best is not None and not (best.source == BIAS).any():
+            return best
     return best
 
 
 _Proposal = tuple[str, Ints, Ints, Bools, Ints]
 
 
-def _proposals(weights: Ints, chip: ChipSpec) -> Iterator[_Proposal]:
-    """Yield (strategy, source, axon_type, synapses, palette), cheap and promising ones first.
-
-    Each strategy is tried with all types, then with one held back for bias axons.
-    """
+def _coloured(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
+    """One axon per source, types by colouring."""
     low, high = chip.weight_range
-    fits = bool(weights.size == 0 or (weights.min() >= low and weights.max() <= high))
-    for types in (chip.axon_types, chip.axon_types - 1):
-        if types < 1:
-            return
-        if fits:
-            colours = _colour(weights, types)
-            if colours is not None:
-                yield _paint(weights, colours, chip.axon_types)
-            valued = _by_value(weights, types, chip.axon_types)
-            if valued is not None:
-                yield valued
-        yield from _by_digits(weights, types, chip)
-
-
-def _colour(weights: Ints, types: int) -> Ints | None:
-    """Colour sources with types: two may share one iff no neuron needs different nonzero weights for them.
-
-    Greedy in the order of saturation (Brélaz 1979): next comes the source with the fewest types left.
-    """
-    n_sources = weights.shape[1]
-    occupied = (weights != 0).astype(np.float32)
-    both = occupied.T @ occupied
-    equal = np.zeros_like(both)
-    values = np.unique(weights[weights != 0])
-    if len(values) > 16:  # more values than that: compare column by column
-        for s in range(n_sources):
-            same = (weights == weights[:, [s]]) & (weights != 0)
-            equal[s] = same.sum(axis=0)
-    else:
-        for value in values:
-            mask = (weights == value).astype(np.float32)
-            equal += mask.T @ mask
-    conflict = both > equal
-    degree = conflict.sum(axis=1)
-    if not degree.any():
-        return np.zeros(n_sources, np.int64)
-    free = np.ones((types, n_sources), bool)
-    colours = np.full(n_sources, -1, np.int64)
-    urgency = types * (degree.max() + 1) + degree  # fewest types left first, then most conflicts
-    open_ = np.ones(n_sources, bool)
-    for _ in range(n_sources):
-        s = int(np.argmax(np.where(open_, urgency, -1)))
-        choices = np.flatnonzero(free[:, s])
-        if not len(choices):
-            return None
-        colours[s] = choices[0]
-        open_[s] = False
-        hit = conflict[s] & free[choices[0]]
-        free[choices[0], hit] = False
-        urgency[hit] += degree.max() + 1
-    return colours
-
-
-def _paint(weights: Ints, colours: Ints, types: int) -> _Proposal:
-    palette = np.zeros((weights.shape[0], types), np.int64)
+    if weights.size and (weights.min() < low or weights.max() > high):
+        return None
+    colours = _colour(weights, types)
+    if colours is None:
+        return None
+    palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
     for colour in range(int(colours.max(initial=-1)) + 1):
         columns = weights[:, colours == colour]
         palette[:, colour] = columns.max(axis=1, initial=0) + columns.min(axis=1, initial=0)
     return "coloured", np.arange(weights.shape[1]), colours, (weights != 0).T, palette
 
 
-def _by_value(weights: Ints, types: int, all_types: int) -> _Proposal | None:
+def _colour(weights: Ints, types: int) -> Ints | None:
+    """Colour sources with types: two may share one iff no neuron needs different nonzero weights for them.
+
+    Greedy in the order of saturation (Brélaz 1979): next comes the source with the fewest types left, among those
+    the one with most synapses.
+    """
+    rows = np.ascontiguousarray(weights.T.astype(np.int16))  # a row per source; the range was checked
+    present = rows != 0
+    n_sources = len(rows)
+    free = np.ones((types, n_sources), bool)
+    left = np.full(n_sources, types)
+    synapses = present.sum(axis=1)
+    colours = np.full(n_sources, -1, np.int64)
+    urgency = synapses - left * (weights.shape[0] + 1)
+    done = np.iinfo(urgency.dtype).min
+    for _ in range(n_sources):
+        s = int(np.argmax(urgency))
+        colour = int(np.argmax(free[:, s]))
+        colours[s] = colour
+        urgency[s] = done
+        conflict = ((rows != rows[s]) & present & present[s]).any(axis=1)
+        hit = conflict & free[colour] & (colours < 0)
+        free[colour, hit] = False
+        left[hit] -= 1
+        if not left[hit].all():
+            return None
+        urgency[hit] += weights.shape[0] + 1
+    return colours
+
+
+def _by_value(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
     """One type per distinct weight; the same for all neurons if there are few, else ranked per neuron."""
     values = np.unique(weights[weights != 0])
-    palette = np.zeros((weights.shape[0], all_types), np.int64)
+    low, high = chip.weight_range
+    if len(values) and (values[0] < low or values[-1] > high):
+        return None
+    palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
     if len(values) <= types:
         palette[:, : len(values)] = values
     else:
@@ -180,10 +164,12 @@ def _by_value(weights: Ints, types: int, all_types: int) -> _Proposal | None:
             palette[n, : len(own)] = own
     match = (weights[:, :, None] == palette[:, None, :]) & (weights != 0)[:, :, None]
     source, axon_type = np.nonzero(match.any(axis=0))
+    if len(source) > room:
+        return None
     synapses = match[:, source, axon_type].T
     # a neuron that uses no synapse of a type leaves it free for bias axons
     used = np.zeros(palette.shape, bool)
-    for kind in range(all_types):
+    for kind in range(chip.axon_types):
         used[:, kind] = synapses[axon_type == kind].any(axis=0)
     return "valued", source, axon_type, synapses, np.where(used, palette, 0)
 
@@ -231,36 +217,40 @@ def _digits(values: Ints, base: tuple[int, ...]) -> Ints:
     return counts
 
 
-def _by_digits(weights: Ints, types: int, chip: ChipSpec) -> Iterator[_Proposal]:
-    """Yield the cheapest sum of digits."""
+def _by_digits(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
+    """The cheapest sum of digits."""
     if weights.size == 0:
-        return
+        return None
     values, inverse = np.unique(weights, return_inverse=True)
     inverse = inverse.reshape(weights.shape)
-    best: tuple[int, tuple[int, ...], Ints] | None = None
+    best: tuple[tuple[int, ...], Ints, Ints] | None = None
     for base in _bases(int(values[0]), int(values[-1]), types, chip):
         counts = _digits(values, base)
-        need = np.zeros((weights.shape[1], len(base)), np.int64)
-        for kind in range(len(base)):
-            need[:, kind] = counts[inverse, kind].max(axis=0)
-        if best is None or need.sum() < best[0]:
-            best = (int(need.sum()), base, need)
-    if best is None or best[0] > 4 * chip.axons:
-        return
-    _, base, need = best
-    counts = _digits(values, base)
-    source = np.repeat(np.arange(need.shape[0]), need.sum(axis=1))
-    axon_type = np.concatenate([np.repeat(np.arange(len(base)), row) for row in need])
-    rank = np.concatenate([np.arange(k) for row in need for k in row])
+        need = counts[inverse].max(axis=0)
+        if need.sum() <= room:
+            best, room = (base, counts, need), int(need.sum()) - 1
+    if best is None:
+        return None
+    base, counts, need = best
+    source = np.repeat(np.arange(len(need)), need.sum(axis=1))
+    axon_type = np.repeat(np.tile(np.arange(len(base)), len(need)), need.ravel())
+    first = np.cumsum(need.ravel()) - need.ravel()
+    rank = np.arange(len(source)) - np.repeat(first, need.ravel())
     synapses = counts[inverse[:, source], axon_type[None, :]].T > rank[:, None]
     palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
     for kind, value in enumerate(base):
         palette[synapses[axon_type == kind].any(axis=0), kind] = value
-    yield "digits", source, axon_type, synapses, palette
+    return "digits", source, axon_type, synapses, palette
 
 
 def _with_bias(
-    strategy: str, source: Ints, axon_type: Ints, synapses: Bools, palette: Ints, threshold: Ints, chip: ChipSpec
+    strategy: str,
+    source: Ints,
+    axon_type: Ints,
+    synapses: Bools,
+    palette: Ints,
+    threshold: Ints,
+    chip: ChipSpec,
 ) -> AxonPlan | None:
     """Add leak and bias axons: the neuron spikes iff its sum plus bias reaches -leak, and bias = -leak - theta."""
     leak_limit = -chip.leak_range[0]
@@ -290,10 +280,10 @@ def _with_bias(
         if spikes * weight - need >= leak_limit:
             return None
         count[n, kind] = spikes
-    bias = np.array([sign_sum for sign_sum in (count * palette).sum(axis=1)], np.int64)
+    bias = (count * palette).sum(axis=1)
     kinds = np.repeat(np.arange(palette.shape[1]), count.max(axis=0, initial=0))
     ranks = np.concatenate([np.arange(k) for k in count.max(axis=0, initial=0)]) if len(kinds) else kinds
-    bias_synapses = count[:, kinds].T > ranks[:, None]
+    bias_synapses = ranks[:, None] < count[:, kinds].T
     axon_type = np.concatenate([axon_type, kinds])
     synapses = np.concatenate([synapses, bias_synapses])
     leak = -(threshold + bias)

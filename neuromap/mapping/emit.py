@@ -123,7 +123,11 @@ def emit(
     target_core, target_axon = np.full((n_cores, n), -1, np.int32), np.zeros((n_cores, n), np.int32)
     delay = np.zeros((n_cores, n), np.uint8)
     place = (routes.core, routes.slot)
-    target_core[place], target_axon[place], delay[place] = routes.target_core, routes.target_axon, routes.delay
+    target_core[place], target_axon[place], delay[place] = (
+        routes.target_core,
+        routes.target_axon,
+        routes.delay,
+    )
     zero = np.zeros((n_cores, n), np.int32)
     read = routes.target_core == READ_OUT
     out = (routes.core[read], routes.slot[read])

@@ -258,7 +258,7 @@ def legalise(rollout: Rollout, chip: ChipSpec) -> Legalised:
     def tick(step: int) -> int:
         return step * stretch + origin
 
-    roles = {n: "input" for n in network.inputs} | {n: "output" for n in network.outputs}
+    roles = dict.fromkeys(network.inputs, "input") | dict.fromkeys(network.outputs, "output")
     ports = tuple(
         NodePort(n, network.nodes[n].size, roles.get(n, "hidden"), tick(rollout.phases[n]) - period)
         for n in network.nodes
@@ -274,7 +274,14 @@ def legalise(rollout: Rollout, chip: ChipSpec) -> Legalised:
         port = ports[position[n]]
         populations.append(
             Population(
-                n, position[n], np.arange(node.size), node.shape, theta, False, port.kind == "output", port.sample_tick
+                n,
+                position[n],
+                np.arange(node.size),
+                node.shape,
+                theta,
+                False,
+                port.kind == "output",
+                port.sample_tick,
             )
         )
 
@@ -284,9 +291,7 @@ def legalise(rollout: Rollout, chip: ChipSpec) -> Legalised:
     needed: dict[str, NDArray[np.int64]] = {}
     for u in inner:  # relays of a source carry every neuron that some long edge reads
         read = [
-            np.unique(matrices[e].indices)
-            for e in matrices
-            if e[0] == u and rollout.delays[e] * stretch > long_delay
+            np.unique(matrices[e].indices) for e in matrices if e[0] == u and rollout.delays[e] * stretch > long_delay
         ]
         if read:
             needed[u] = np.unique(np.concatenate(read)).astype(np.int64)
@@ -298,4 +303,6 @@ def legalise(rollout: Rollout, chip: ChipSpec) -> Legalised:
         elif matrix.nnz:
             builder.connect(number[u], number[v], matrix, rollout.delays[u, v] * stretch, needed.get(u, np.arange(0)))
     shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
-    return Legalised(ports, shapes, tuple(builder.populations), tuple(builder.links), tuple(host_links), period, stretch)
+    return Legalised(
+        ports, shapes, tuple(builder.populations), tuple(builder.links), tuple(host_links), period, stretch
+    )

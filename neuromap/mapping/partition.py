@@ -79,17 +79,14 @@ class Partition:
 
 
 def _join(network: Legalised, index: int) -> Sources:
-    links = [
+    links: list[Link | HostLink] = [
         *(link for link in network.links if link.target == index),
         *(link for link in network.host_links if link.target == index),
     ]
     widths = [link.matrix.shape[1] for link in links]
     n = len(network.populations[index].neurons)
-    matrix = (
-        sparse.csr_array(sparse.hstack([link.matrix for link in links], format="csr"))
-        if links
-        else sparse.csr_array((n, 0), dtype=np.int64)
-    )
+    empty: Matrix = sparse.csr_array((n, 0), dtype=np.int64)
+    matrix: Matrix = sparse.hstack([empty, *(link.matrix for link in links)], format="csr")
     matrix.sort_indices()
     return Sources(
         tuple(links),
@@ -99,9 +96,7 @@ def _join(network: Legalised, index: int) -> Sources:
     )
 
 
-def partition(
-    network: Legalised, chip: ChipSpec, progress: Callable[[int, int, str], None] | None = None
-) -> Partition:
+def partition(network: Legalised, chip: ChipSpec, progress: Callable[[int, int, str], None] | None = None) -> Partition:
     """Tile every population so that all cores are legal.
 
     Parameters
@@ -188,9 +183,7 @@ def _tile(network: Legalised, sources: Sources, index: int, copies: Ints, chip: 
     return tiles
 
 
-def _refuse_cores(
-    network: Legalised, tiles: dict[int, list[Tile]], used: int, chip: ChipSpec, *, cyclic: bool
-) -> None:
+def _refuse_cores(network: Legalised, tiles: dict[int, list[Tile]], used: int, chip: ChipSpec, *, cyclic: bool) -> None:
     largest = max(tiles, key=lambda i: len(tiles[i]))
     name = network.ports[network.populations[largest].node].name
     text = (

@@ -1,7 +1,8 @@
 """Place cores on the grid so that spikes travel short ways.
 
 Strategies by name: ``"row-major"`` fills rows, ``"hilbert"`` follows a Hilbert curve in the order of the
-partition, ``"swap"`` (default) starts there and exchanges positions while that saves weighted hops.
+partition, ``"swap"`` (default) starts there and exchanges positions while that saves weighted hops (up to ``SWAP_CORES`` cores, beyond which the curve
+stays as it is).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Ints = NDArray[np.int64]
 Placer = Literal["row-major", "hilbert", "swap"]
 PLACERS: tuple[Placer, ...] = ("row-major", "hilbert", "swap")
 SWEEPS = 8
-SWAP_CORES = 1024
+SWAP_CORES = 256
 
 
 def place(n_cores: int, wires: tuple[Ints, Ints], chip: ChipSpec, placer: str = "swap") -> Ints:
@@ -134,8 +135,6 @@ def _check_reach(where: Ints, wires: tuple[Ints, Ints], chip: ChipSpec) -> None:
     way = np.abs(where[wires[0]] - where[wires[1]]).max(axis=0)
     for axis, name in enumerate("xy"):
         if way[axis] > chip.reach[axis]:
-            text = (
-                f"a target lies {way[axis]} cores away along {name}, a {chip.name} spike reaches {chip.reach[axis]}"
-            )
+            text = f"a target lies {way[axis]} cores away along {name}, a {chip.name} spike reaches {chip.reach[axis]}"
             remedy = Remedy("cores", "fewer", "a network on fewer cores, or another placer, may fit")
             raise refuse("reach", None, int(way[axis]), chip.reach[axis], text, [remedy])

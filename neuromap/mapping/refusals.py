@@ -26,9 +26,15 @@ def refuse_copies(population: Population, copies: Ints, chip: ChipSpec) -> DoesN
     demand = int(copies.max())
     remedies = [
         Remedy("chip.neurons", demand, f"a core with at least {demand} neurons would hold them"),
-        Remedy("fan_out", chip.neurons, "fewer readers, or readers in fewer cores (groups, smaller layers), would fit"),
+        Remedy(
+            "fan_out",
+            chip.neurons,
+            "fewer readers, or readers in fewer cores (groups, smaller layers), would fit",
+        ),
     ]
-    text = f"one neuron needs {demand} copies for the axons that it feeds, a {chip.name} core has {chip.neurons} neurons"
+    text = (
+        f"one neuron needs {demand} copies for the axons that it feeds, a {chip.name} core has {chip.neurons} neurons"
+    )
     return refuse("copies", population.name, demand, chip.neurons, text, remedies)
 
 
@@ -62,7 +68,12 @@ def refuse_neuron(
 
 
 def _fewer_axons(
-    network: Legalised, links: Sequence[Link | HostLink], matrix: Matrix, neuron: int, demand: int, chip: ChipSpec
+    network: Legalised,
+    links: Sequence[Link | HostLink],
+    matrix: Matrix,
+    neuron: int,
+    demand: int,
+    chip: ChipSpec,
 ) -> list[Remedy]:
     """Try groups: with g groups a neuron reads 1/g of the features of its sources."""
     sources = int(np.diff(matrix.indptr)[neuron])
@@ -93,9 +104,7 @@ def link_features(network: Legalised, link: Link | HostLink) -> tuple[int, int]:
     return (shape[2], target.shape[2])
 
 
-def _refuse_width(
-    population: Population, neuron: int, weights: Ints, theta: Ints, chip: ChipSpec
-) -> DoesNotFitError:
+def _refuse_width(population: Population, neuron: int, weights: Ints, theta: Ints, chip: ChipSpec) -> DoesNotFitError:
     """Refuse a neuron that no number of axons helps: too few axon types, or a potential that is too narrow."""
     swing = int(np.abs(weights).sum() + np.abs(theta).sum())
     if swing > chip.potential_range[1]:

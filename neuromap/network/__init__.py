@@ -13,7 +13,7 @@ _HOMES = {
     "Dense": "transforms",
     "Edge": "network",
     "Identity": "transforms",
-    "MatrixTransform": "transforms",
+    "MatrixTransform": "matrices",
     "Network": "network",
     "Node": "network",
     "Pool": "transforms",
@@ -41,9 +41,10 @@ __all__ = [
 if TYPE_CHECKING:
     from neuromap.network.build import build_network
     from neuromap.network.complete import require_weights
+    from neuromap.network.matrices import MatrixTransform
     from neuromap.network.network import Edge, Network, Node
     from neuromap.network.network_file import load_network
-    from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, Pool
+    from neuromap.network.transforms import Conv, Dense, Identity, Pool
     from neuromap.network.weights import SeededWeights
 
 

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 from neuromap.errors import NetworkError
 from neuromap.network.complete import check_pooling
 from neuromap.network.limits import as_integers, as_shape, show_shape
+from neuromap.network.matrices import MatrixTransform
 from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node
 from neuromap.network.thresholds import spread_threshold
-from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, Pool
+from neuromap.network.transforms import Conv, Dense, Identity, Pool
 
 __all__ = ["build_network"]
 
@@ -30,9 +31,9 @@ def build_network(
     Parameters
     ----------
     nodes : mapping of str to (shape, threshold)
-        Shape: ``(rows, columns, features)``, or n for ``(1, 1, n)``. Threshold: an integer for all neurons, an
-        integer array of shape (size,), (rows, columns, features) or (features,), or ``None`` (input nodes, or
-        not known yet).
+        Shape: ``(rows, columns, features)``, or n for ``(1, 1, n)``. Threshold: an integer for all neurons,
+        an integer array of shape (size,), (rows, columns, features) or (features,), or ``None`` (input nodes,
+        or not known yet).
     edges : mapping of (source, target) to array_like of int, sparse array or transform
         Matrices have shape (n_target, n_source) and any integer dtype.
     outputs : iterable of str
@@ -58,6 +59,10 @@ def build_network(
     >>> net.edges["I", "O"].matrix().toarray()
     array([[1, 1]])
     """
+    for u, v in edges:
+        for n in (u, v):
+            if n not in nodes:
+                raise NetworkError(f"edge {u} -> {v}: node {n} does not exist; nodes are {', '.join(nodes)}")
     targets = {v for _, v in edges}
     made = {n: _node(n, spec, has_incoming=n in targets) for n, spec in nodes.items()}
     links = {(u, v): _edge(u, v, weights, made) for (u, v), weights in edges.items()}
@@ -88,11 +93,6 @@ def _node(name: str, spec: NodeSpec, *, has_incoming: bool) -> Node:
 
 
 def _edge(source: str, target: str, weights: Any, nodes: Mapping[str, Node]) -> Edge:
-    for n in (source, target):
-        if n not in nodes:
-            raise NetworkError(
-                f"edge {source} -> {target}: node {n} does not exist; nodes are {', '.join(nodes)}"
-            )
     try:
         return Edge(source, target, _transform(weights, nodes[source], nodes[target]))
     except NetworkError as error:

@@ -19,13 +19,14 @@ def require_weights(network: Network) -> None:
     Raises
     ------
     NetworkError
-        Naming the first node without a shape or a threshold, or the first edge without a transform or weights.
+        Naming the first node without a shape or a threshold, or the first edge without a transform or
+        weights.
     """
     for node in network.nodes.values():
         if node.shape is None:
             raise NetworkError(
-                f"network {network.name}: node {node.name} has no shape; add shape = [rows, columns, features] to "
-                "every node and a transform to every edge"
+                f"network {network.name}: node {node.name} has no shape; add shape = [rows, columns, "
+                "features] to every node and a transform to every edge"
             )
     for edge in network.edges.values():
         transform = edge.transform
@@ -35,14 +36,14 @@ def require_weights(network: Network) -> None:
             )
         if isinstance(transform, Conv | Dense) and transform.weights is None:
             raise NetworkError(
-                f"network {network.name}: edge {edge.label} has no weights; add weights = {{ seed = 1, values = "
-                '[-1, 0, 1] }} to it, or [weights] file = "..." to the network file'
+                f"network {network.name}: edge {edge.label} has no weights; add weights = "
+                '{ seed = 1, values = [-1, 0, 1] } to it, or [weights] file = "..." to the network file'
             )
     for node in network.nodes.values():
         if node.threshold is None and node.name not in network.inputs:
             raise NetworkError(
-                f"network {network.name}: node {node.name} has no threshold; add threshold = 1 (or another) to it, "
-                'or [weights] file = "..." to the network file'
+                f"network {network.name}: node {node.name} has no threshold; add threshold = 1 (or "
+                'another) to it, or [weights] file = "..." to the network file'
             )
 
 
@@ -65,6 +66,6 @@ def check_pooling(nodes: Mapping[str, Node], edges: Iterable[Edge]) -> None:
             others = threshold[threshold != 1]
             if others.size:
                 raise NetworkError(
-                    f"node {name}: threshold {others[0]} after edge {into[0].label}, a pool and its only edge; "
-                    "OR-pooling needs threshold 1"
+                    f"node {name}: threshold {others[0]} after edge {into[0].label}, a pool and its only "
+                    "edge; OR-pooling needs threshold 1"
                 )

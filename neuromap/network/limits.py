@@ -66,9 +66,7 @@ def as_shape(shape: Any) -> tuple[int, int, int]:
         or len(entries) != 3
         or any(isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1 for n in entries)
     ):
-        raise NetworkError(
-            f"shape: found {show(shape)}; allowed are three positive integers [rows, columns, features]"
-        )
+        raise NetworkError(f"shape: found {show(shape)}; allowed are three positive integers [rows, columns, features]")
     rows, columns, features = (int(n) for n in entries)
     size = math.prod((rows, columns, features))
     if size > MAX_NEURONS:
@@ -123,9 +121,7 @@ def not_integers(array: NDArray[Any]) -> str:
     if np.issubdtype(array.dtype, np.floating):
         nan = int(np.isnan(array).sum())
         if nan:
-            return (
-                f"found {array.dtype} with {nan} NaN; only integers are allowed; find where the NaN came from"
-            )
+            return f"found {array.dtype} with {nan} NaN; only integers are allowed; find where the NaN came from"
         return f"found {array.dtype}; only integers are allowed; scale, round and cast, say to int32"
     if array.dtype == np.bool_:
         return "found bool; only integers are allowed; cast to int8 if 0 and 1 are meant"

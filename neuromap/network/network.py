@@ -68,9 +68,7 @@ class Node:
             If the node has no shape.
         """
         if self.shape is None:
-            raise NetworkError(
-                f"node {self.name}: has no shape, so no neurons; add shape = [rows, columns, features]"
-            )
+            raise NetworkError(f"node {self.name}: has no shape, so no neurons; add shape = [rows, columns, features]")
         return math.prod(self.shape)
 
 
@@ -155,17 +153,13 @@ class Network:
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", MappingProxyType(dict(self.nodes)))
         object.__setattr__(self, "edges", MappingProxyType(dict(self.edges)))
-        object.__setattr__(
-            self, "patterns", MappingProxyType({k: tuple(v) for k, v in self.patterns.items()})
-        )
+        object.__setattr__(self, "patterns", MappingProxyType({k: tuple(v) for k, v in self.patterns.items()}))
         self._check_graph()
         object.__setattr__(self, "outputs", tuple(self.outputs) or self._default_outputs())
         self._check_names()
 
     @classmethod
-    def from_edges(
-        cls, edges: Iterable[EdgeKey], *, name: str = "network", outputs: Iterable[str] = ()
-    ) -> Network:
+    def from_edges(cls, edges: Iterable[EdgeKey], *, name: str = "network", outputs: Iterable[str] = ()) -> Network:
         """Make a network of structure only, for the theory.
 
         Parameters
@@ -186,9 +180,7 @@ class Network:
         twice = [k for k, n in Counter(keys).items() if n > 1]
         if twice:
             u, v = twice[0]
-            raise NetworkError(
-                f"edge {u} -> {v}: given {Counter(keys)[twice[0]]} times; no parallel edges are allowed"
-            )
+            raise NetworkError(f"edge {u} -> {v}: given {Counter(keys)[twice[0]]} times; no parallel edges are allowed")
         names = dict.fromkeys(n for k in keys for n in k)
         return cls(
             name=name,
@@ -198,12 +190,13 @@ class Network:
         )
 
     @cached_property
-    def graph(self) -> nx.DiGraph:
+    def graph(self) -> nx.DiGraph[str]:
         """The structure as a frozen networkx graph, nodes and edges in file order."""
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(self.nodes)
         graph.add_edges_from(self.edges)
-        return nx.freeze(graph)
+        nx.freeze(graph)
+        return graph
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -228,9 +221,7 @@ class Network:
         for u, v in self.edges:
             for n in (u, v):
                 if n not in self.nodes:
-                    raise NetworkError(
-                        f"edge {u} -> {v}: node {n} does not exist; nodes are {', '.join(self.nodes)}"
-                    )
+                    raise NetworkError(f"edge {u} -> {v}: node {n} does not exist; nodes are {', '.join(self.nodes)}")
         if not self.inputs:
             raise NetworkError(
                 f"network {self.name}: has no input node (every node has an incoming edge); "
@@ -249,9 +240,7 @@ class Network:
             )
 
     def _default_outputs(self) -> tuple[str, ...]:
-        ends = tuple(
-            n for n in self.nodes if n not in self.inputs and not set(self.graph.successors(n)) - {n}
-        )
+        ends = tuple(n for n in self.nodes if n not in self.inputs and not set(self.graph.successors(n)) - {n})
         return ends or tuple(n for n in self.nodes if n not in self.inputs)
 
     def _check_names(self) -> None:
@@ -266,6 +255,4 @@ class Network:
         for pattern, keys in self.patterns.items():
             for u, v in keys:
                 if (u, v) not in self.edges:
-                    raise NetworkError(
-                        f"rollout {pattern}: edge {u} -> {v} does not exist in network {self.name}"
-                    )
+                    raise NetworkError(f"rollout {pattern}: edge {u} -> {v} does not exist in network {self.name}")

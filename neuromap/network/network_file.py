@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
 from neuromap.network.complete import check_pooling
@@ -17,6 +18,7 @@ from neuromap.network.network import Edge, EdgeKey, Network, Node
 from neuromap.network.thresholds import spread_threshold, threshold_shapes
 from neuromap.network.toml_table import TomlTable, did_you_mean, read_toml
 from neuromap.network.transforms import Conv, Dense
+from neuromap.network.weights import StoredWeights
 from neuromap.network.weights_file import read_tensors
 
 __all__ = ["FORMAT", "RESERVED_PATTERNS", "load_network"]
@@ -33,9 +35,10 @@ _TOP_KEYS = ("format", "name", "outputs", "nodes", "edges", "weights", "rollouts
 def load_network(path: str | Path) -> Network:
     """Read a network file, and the weights file that it names.
 
-    Everything is checked here; matrices are built when they are first asked for. A network with shapes but without
-    weights or thresholds loads, as the theory needs neither; :func:`neuromap.network.complete.require_weights`
-    refuses it. So does one with a named pattern that is invalid: the theory reports its cycle.
+    Everything is checked here; matrices are built when they are first asked for. A network with shapes but
+    without weights or thresholds loads, as the theory needs neither;
+    :func:`neuromap.network.complete.require_weights` refuses it. A named pattern that is invalid loads too:
+    the theory reports its cycle.
 
     Parameters
     ----------
@@ -62,16 +65,13 @@ def load_network(path: str | Path) -> Network:
 def _read(values: dict[str, Any], path: Path) -> Network:
     found = values.get("format")
     if isinstance(found, bool) or not isinstance(found, int) or found != FORMAT:
-        raise TomlTable(values, "").wrong(
-            "format", f"is {FORMAT}; a network file starts with format = {FORMAT}"
-        )
+        raise TomlTable(values, "").wrong("format", f"is {FORMAT}; a network file starts with format = {FORMAT}")
     top = TomlTable(values, "", _TOP_KEYS)
     name = top.text("name") if "name" in top else path.stem
     tables = _edge_tables(top.table("edges"))
     nodes = _nodes(top.table("nodes"), tables)
     edges = {
-        (u, v): Edge(u, v, read_transform(table, nodes[u].shape, nodes[v].shape))
-        for (u, v), table in tables.items()
+        (u, v): Edge(u, v, read_transform(table, nodes[u].shape, nodes[v].shape)) for (u, v), table in tables.items()
     }
     # Once without numbers: faults of the graph are told before those of the weights file.
     network = Network(name, nodes, edges, _outputs(top, nodes), _patterns(top.table("rollouts"), edges))
@@ -100,32 +100,36 @@ def _nodes(table: TomlTable, edges: Mapping[EdgeKey, TomlTable]) -> dict[str, No
     """Read the nodes; without any table of nodes, the edges name them."""
     if not table.values:
         return {n: Node(n) for key in edges for n in key}
-    for name in table.values:
-        check_name(name, table.key_path(name))
+    for name, node in table.tables():
+        check_name(name, node.path)
+        _check_no_dots(name, node)
     for (u, v), edge in edges.items():
         for n in (u, v):
             if n not in table:
                 raise NetworkError(
-                    f"{edge.path}: node {n} does not exist; add [{table.key_path(n)}]{did_you_mean(n, table.values)}"
+                    f"{edge.path}: node {n} does not exist; add [{table.key_path(n)}]" + did_you_mean(n, table.values)
                 )
     targets = {v for _, v in edges}
-    nodes = {name: _node(name, node, has_incoming=name in targets) for name, node in table.tables()}
+    nodes = {name: _node(name, part, has_incoming=name in targets) for name, part in table.tables()}
     without = [n for n, node in nodes.items() if node.shape is None]
     if 0 < len(without) < len(nodes):
         raise NetworkError(
-            f"{table.key_path(without[0])}.shape: missing, while {len(nodes) - len(without)} of {len(nodes)} nodes "
-            "have a shape; allowed is a shape for every node, or for none (theory only)"
+            f"{table.key_path(without[0])}.shape: missing, while {len(nodes) - len(without)} of {len(nodes)} "
+            "nodes have a shape; allowed is a shape for every node, or for none (theory only)"
         )
     return nodes
 
 
-def _node(name: str, table: TomlTable, *, has_incoming: bool) -> Node:
+def _check_no_dots(name: str, table: TomlTable) -> None:
     for key, value in table.values.items():
         if isinstance(value, dict):
             raise NetworkError(
-                f"{table.key_path(key)}: found a table; allowed are shape, threshold; quote a node name that holds "
-                f'a dot: [nodes."{name}.{key}"]'
+                f"{table.key_path(key)}: found a table; allowed are shape, threshold; quote a node name that "
+                f'holds a dot: [nodes."{name}.{key}"]'
             )
+
+
+def _node(name: str, table: TomlTable, *, has_incoming: bool) -> Node:
     table.allow(("shape", "threshold"))
     threshold = None
     if "threshold" in table:
@@ -166,15 +170,16 @@ def _patterns(table: TomlTable, edges: Mapping[EdgeKey, Edge]) -> dict[str, tupl
             )
         rollout.allow(("streaming",))
         where = rollout.key_path("streaming")
-        keys = [parse_edge(text, where) for text in rollout.texts("streaming")]
-        for at, key in enumerate(keys):
+        keys: dict[EdgeKey, None] = {}
+        for key in (parse_edge(text, where) for text in rollout.texts("streaming")):
             if key not in edges:
                 near = did_you_mean(edge_label(key), [edge_label(k) for k in edges])
                 raise NetworkError(
-                    f"{where}: edge {edge_label(key)} does not exist{near or '; allowed are edges of the file'}"
+                    f"{where}: edge {edge_label(key)} does not exist" + (near or "; allowed are edges of the file")
                 )
-            if key in keys[:at]:
+            if key in keys:
                 raise NetworkError(f"{where}: edge {edge_label(key)} is named twice; allowed is once")
+            keys[key] = None
         patterns[name] = tuple(keys)
     return patterns
 
@@ -202,16 +207,18 @@ def _with_weights(network: Network, table: TomlTable, folder: Path) -> Network:
         elif node.shape is not None:
             wanted[tensor] = threshold_shapes(node.shape)
     tensors = read_tensors(folder / given, wanted, unused)
-    nodes = {
-        name: node
-        if node.shape is None or (tensor := tensors.get(f"{name}.threshold")) is None
-        else Node(name, node.shape, spread_threshold(tensor, node.shape))
-        for name, node in network.nodes.items()
-    }
-    edges = {
-        key: Edge(*key, replace(edge.transform, weights=tensors[edge.label]))
-        if isinstance(edge.transform, Conv | Dense) and edge.label in tensors
-        else edge
-        for key, edge in network.edges.items()
-    }
+    nodes = {name: _with_threshold(node, tensors.get(f"{name}.threshold")) for name, node in network.nodes.items()}
+    edges = {key: _with_tensor(edge, tensors.get(edge.label)) for key, edge in network.edges.items()}
     return replace(network, nodes=nodes, edges=edges)
+
+
+def _with_threshold(node: Node, tensor: NDArray[np.int64] | None) -> Node:
+    if node.shape is None or tensor is None:
+        return node
+    return replace(node, threshold=spread_threshold(tensor, node.shape))
+
+
+def _with_tensor(edge: Edge, tensor: NDArray[np.int64] | None) -> Edge:
+    if tensor is None or not isinstance(edge.transform, Conv | Dense):
+        return edge
+    return replace(edge, transform=replace(edge.transform, weights=StoredWeights(tensor)))

@@ -45,9 +45,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(data.decode())
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise NetworkError(
-            f"line {line}: byte 0x{data[error.start]:02x} is not UTF-8; expected a TOML file"
-        ) from None
+        raise NetworkError(f"line {line}: byte 0x{data[error.start]:02x} is not UTF-8; expected a TOML file") from None
     except tomllib.TOMLDecodeError as error:
         raise NetworkError(_with_line_first(str(error))) from None
     except (ValueError, RecursionError):
@@ -64,8 +62,9 @@ def _with_line_first(message: str) -> str:
 
 def did_you_mean(found: str, allowed: Iterable[str]) -> str:
     """Give ``; did you mean X?`` for the allowed word closest to ``found``, or nothing."""
-    near = get_close_matches(found, list(allowed), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    by_lower = {word.lower(): word for word in allowed}
+    near = get_close_matches(found.lower(), by_lower, n=1, cutoff=0.5)
+    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
 class TomlTable:
@@ -104,7 +103,13 @@ class TomlTable:
         return f"{self.path}.{written}" if self.path else written
 
     def allow(self, allowed: Sequence[str], because: str = "") -> None:
-        """Refuse keys other than these."""
+        """Refuse keys other than these.
+
+        Raises
+        ------
+        NetworkError
+            If there are any.
+        """
         for key in self.values:
             if key not in allowed:
                 raise NetworkError(
@@ -118,42 +123,67 @@ class TomlTable:
         return NetworkError(f"{self.key_path(key)}: {found}; allowed {allowed}")
 
     def integer(self, key: str, low: int, high: int) -> int:
-        """Take an integer between two bounds."""
+        """Take an integer between two bounds.
+
+        Raises
+        ------
+        NetworkError
+            If it is missing, no integer, or outside.
+        """
         value = self.values.get(key)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.wrong(key, f"are integers from {low} to {high}")
         return value
 
     def integers(self, key: str, allowed: str) -> list[int]:
-        """Take a list of integers; ``allowed`` completes the message."""
+        """Take a list of integers; ``allowed`` completes the message.
+
+        Raises
+        ------
+        NetworkError
+            If it is missing or anything else.
+        """
         value = self.values.get(key)
         if not isinstance(value, list) or any(isinstance(n, bool) or not isinstance(n, int) for n in value):
             raise self.wrong(key, allowed)
         return value
 
     def text(self, key: str, allowed: Sequence[str] = ()) -> str:
-        """Take a text that is not empty; one of ``allowed``, if any are given."""
+        """Take a text that is not empty; one of ``allowed``, if any are given.
+
+        Raises
+        ------
+        NetworkError
+            If it is missing or anything else.
+        """
         value = self.values.get(key)
-        if (
-            not isinstance(value, str)
-            or not value
-            or not value.isprintable()
-            or (allowed and value not in allowed)
-        ):
+        if not isinstance(value, str) or not value or not value.isprintable() or (allowed and value not in allowed):
             words = ", ".join(f'"{word}"' for word in allowed)
             hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
             raise self.wrong(key, f"are {words}{hint}" if allowed else "is a text of one line, not empty")
         return value
 
     def texts(self, key: str) -> list[str]:
-        """Take a list of texts."""
+        """Take a list of texts.
+
+        Raises
+        ------
+        NetworkError
+            If it is missing or anything else.
+        """
         value = self.values.get(key)
         if not isinstance(value, list) or any(not isinstance(text, str) for text in value):
             raise self.wrong(key, "is a list of texts")
         return value
 
     def table(self, key: str, allowed: Sequence[str] | None = None) -> TomlTable:
-        """Take a table; an absent one is empty."""
+        """Take a table; an absent one is empty.
+
+        Raises
+        ------
+        NetworkError
+            If it is no table, or has a key that is not allowed.
+        """
         return TomlTable(self.values.get(key, {}), self.key_path(key), allowed)
 
     def tables(self) -> Iterable[tuple[str, TomlTable]]:

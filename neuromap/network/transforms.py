@@ -13,14 +13,15 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array, issparse
+from scipy.sparse import csr_array
 
 from neuromap.errors import NetworkError
-from neuromap.network.limits import MAX_ENTRIES, as_integers, as_shape, show, show_count, show_shape
+from neuromap.network.limits import MAX_ENTRIES, as_shape, show, show_count, show_shape
+from neuromap.network.matrices import from_entries
 from neuromap.network.weights import WeightSource, as_weight_source
-from neuromap.network.windows import Padding, as_pair, output_length, window_pairs
+from neuromap.network.windows import Padding, Windows, as_pair
 
-__all__ = ["Conv", "Dense", "Identity", "MatrixTransform", "Pool", "Shape"]
+__all__ = ["Conv", "Dense", "Identity", "Pool", "Shape"]
 
 Shape: TypeAlias = tuple[int, int, int]
 
@@ -43,13 +44,13 @@ class _Shaped:
     def _refuse_above_limit(self, entries: int) -> None:
         if entries > MAX_ENTRIES:
             raise NetworkError(
-                f"{self.kind}: from {show_shape(self.source_shape)} to {show_shape(self.target_shape)} takes up to "
-                f"{show_count(entries)} weights in its matrix; at most 2**28 = {MAX_ENTRIES} are allowed in one edge"
+                f"{self.kind}: from {show_shape(self.source_shape)} to {show_shape(self.target_shape)} takes "
+                f"up to {show_count(entries)} weights in its matrix; at most 2**28 = {MAX_ENTRIES} are allowed "
+                "in one edge"
             )
 
     def _finish(self, rows: NDArray[Any], columns: NDArray[Any], data: NDArray[Any]) -> csr_array:
-        shape = (math.prod(self.target_shape), math.prod(self.source_shape))
-        return _canonical(csr_array(coo_array((data.astype(np.int64), (rows, columns)), shape=shape)))
+        return from_entries(rows, columns, data, (math.prod(self.target_shape), math.prod(self.source_shape)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +93,13 @@ class Conv(_Shaped):
         for name in ("kernel", "stride"):
             object.__setattr__(self, name, as_pair(getattr(self, name), name))
         _check_groups(self.kind, self.groups, self.source_shape, self.target_shape)
-        _check_windows(self, features=self.target_shape[2])
+        self._windows.check(self.kind, self.source_shape, self.target_shape, self.target_shape[2])
         self._refuse_above_limit(math.prod(self.target_shape) * math.prod(self.weight_shape[:3]))
         object.__setattr__(self, "weights", as_weight_source(self.weights))
+
+    @property
+    def _windows(self) -> Windows:
+        return Windows(self.kernel, self.stride, self.padding)
 
     @property
     def weight_shape(self) -> tuple[int, ...]:
@@ -112,7 +117,7 @@ class Conv(_Shaped):
         tensor = _tensor(self.kind, self.weights, self.weight_shape)
         per_source, per_target = self.weight_shape[2], self.target_shape[2] // self.groups
         kernels = tensor.reshape(math.prod(self.kernel), per_source, self.groups, per_target)
-        kernel, source, target = _spatial_pairs(self)
+        kernel, source, target = self._windows.pairs(self.source_shape, self.target_shape)
         step = max(1, _CHUNK // kernels[0].size)
         found = []
         for start in range(0, len(kernel), step):
@@ -128,8 +133,9 @@ class Conv(_Shaped):
 class Dense(_Shaped):
     """All to all, or all to all within groups of features.
 
-    With groups, group g of the source's features at all rows and columns feeds group g of the target's features
-    at all rows and columns; neurons within a group are counted row-major over (row, column, feature of group).
+    With groups, group g of the source's features at all rows and columns feeds group g of the target's
+    features at all rows and columns; neurons within a group are counted row-major over (row, column, feature
+    of the group).
 
     Attributes
     ----------
@@ -222,8 +228,8 @@ class Identity(_Shaped):
 class Pool(_Shaped):
     """OR-pooling: every cell of the window feeds the target with weight 1, feature by feature.
 
-    With threshold 1 the target fires if any cell does. Other thresholds are refused where the pool is the target's
-    only edge; where further edges come in, the pool adds the number of active cells to their sum.
+    With threshold 1 the target fires if any cell does. Other thresholds are refused where the pool is the
+    target's only edge; where further edges come in, the pool adds the number of active cells to their sum.
 
     Attributes
     ----------
@@ -253,70 +259,20 @@ class Pool(_Shaped):
         object.__setattr__(self, "kernel", as_pair(self.kernel, "kernel"))
         stride = self.kernel if self.stride is None else as_pair(self.stride, "stride")
         object.__setattr__(self, "stride", stride)
-        _check_windows(self, features=self.source_shape[2])
+        self._windows.check(self.kind, self.source_shape, self.target_shape, self.source_shape[2])
         self._refuse_above_limit(math.prod(self.target_shape) * math.prod(self.kernel))
+
+    @property
+    def _windows(self) -> Windows:
+        return Windows(self.kernel, self.stride or self.kernel, self.padding)
 
     def matrix(self) -> csr_array:
         """Build the matrix, ``(n_target, n_source)`` int64."""
-        _, source, target = _spatial_pairs(self)
+        _, source, target = self._windows.pairs(self.source_shape, self.target_shape)
         features = np.arange(self.source_shape[2], dtype=np.int32)
         rows = (target[:, None] * len(features) + features).ravel()
         columns = (source[:, None] * len(features) + features).ravel()
         return self._finish(rows, columns, np.ones(len(rows)))
-
-
-@dataclass(frozen=True, eq=False)
-class MatrixTransform:
-    """An explicit matrix, for networks that are built in Python.
-
-    Attributes
-    ----------
-    weights : csr_array of int64, shape (n_target, n_source)
-        Made from a dense or sparse array of integers.
-
-    Raises
-    ------
-    NetworkError
-        If it is not a matrix of integers between -2**31 and 2**31 - 1.
-    """
-
-    kind: ClassVar[str] = "matrix"
-
-    weights: csr_array
-
-    def __post_init__(self) -> None:
-        given: Any = self.weights
-        if issparse(given):
-            if given.ndim != 2:
-                raise NetworkError(
-                    f"weights: found {given.ndim} dimensions; allowed are 2 (n_target, n_source)"
-                )
-            # Copied before duplicates are summed: the caller keeps what was given.
-            entries = coo_array(given, copy=True)
-            entries.data = np.array(as_integers(entries.data, "weights"))
-            matrix = csr_array(entries)
-            as_integers(matrix.data, "weights")
-        else:
-            dense = as_integers(given, "weights")
-            if dense.ndim != 2:
-                raise NetworkError(
-                    f"weights: found {dense.ndim} dimensions; allowed are 2 (n_target, n_source)"
-                )
-            matrix = csr_array(dense)
-        object.__setattr__(self, "weights", _canonical(matrix))
-
-    def matrix(self) -> csr_array:
-        """Give the matrix."""
-        return self.weights
-
-
-def _canonical(matrix: csr_array) -> csr_array:
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    matrix.sort_indices()
-    for array in (matrix.data, matrix.indices, matrix.indptr):
-        array.flags.writeable = False
-    return matrix
 
 
 def _tensor(kind: str, weights: WeightSource | None, shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -337,40 +293,3 @@ def _check_groups(kind: str, groups: Any, source: Shape, target: Shape) -> None:
                 f"groups: {groups} does not divide the {features} features of the {end}; "
                 f"{kind} allows common divisors of both, such as {math.gcd(source[2], target[2])}"
             )
-
-
-def _check_windows(transform: Conv | Pool, features: int) -> None:
-    """Refuse a target shape that the windows do not yield, and say which one they do."""
-    if transform.padding not in ("same", "valid"):
-        raise NetworkError(f'padding: found {show(transform.padding)}; allowed are "same" and "valid"')
-    stride = transform.stride or transform.kernel
-    counts = [
-        output_length(n, k, s, transform.padding)
-        for n, k, s in zip(transform.source_shape[:2], transform.kernel, stride, strict=True)
-    ]
-    if min(counts) < 1:
-        raise NetworkError(
-            f"kernel: {show_shape(transform.kernel)} is larger than the source's rows and columns "
-            f'{show_shape(transform.source_shape[:2])}; take a smaller one or padding = "same"'
-        )
-    fits = (*counts, features)
-    if transform.target_shape != fits:
-        raise NetworkError(
-            f"{transform.kind}: target shape {show_shape(transform.target_shape)} does not fit; kernel "
-            f'{show_shape(transform.kernel)}, stride {show_shape(stride)}, padding "{transform.padding}" make '
-            f"{show_shape(fits)} of the source's {show_shape(transform.source_shape)}"
-        )
-
-
-def _spatial_pairs(transform: Conv | Pool) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Kernel cell, source position and target position of every pair that touches, row-major."""
-    stride = transform.stride or transform.kernel
-    lengths = zip(
-        transform.source_shape[:2], transform.target_shape[:2], transform.kernel, stride, strict=True
-    )
-    (k0, s0, t0), (k1, s1, t1) = (window_pairs(*along, transform.padding) for along in lengths)
-    return (
-        (k0[:, None] * transform.kernel[1] + k1).ravel(),
-        (s0[:, None] * transform.source_shape[1] + s1).ravel(),
-        (t0[:, None] * transform.target_shape[1] + t1).ravel(),
-    )

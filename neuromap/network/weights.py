@@ -28,6 +28,9 @@ MAX_VALUES = 2**16
 """Most values that seeded weights may be drawn from."""
 
 
+_CHUNK = 2**20
+
+
 class WeightSource(Protocol):
     """Gives the weight tensor of an edge."""
 
@@ -81,8 +84,8 @@ class SeededWeights:
     """Weights drawn from a list of values, the same on every machine and for every NumPy version.
 
     The generator is Philox 4x64 with ten rounds (Salmon et al., SC 2011), key = ``seed``, as NumPy's
-    ``Philox(key=seed)``: it counts from 1. Its n-th raw 64-bit output r gives the n-th weight in C order of the
-    tensor: ``values[((r >> 32) * len(values)) >> 32]``. NumPy promises that the raw stream never changes.
+    ``Philox(key=seed)``: it counts from 1. Its n-th raw 64-bit output r gives the n-th weight in C order of
+    the tensor: ``values[((r >> 32) * len(values)) >> 32]``. NumPy keeps the raw streams of its generators.
 
     Attributes
     ----------
@@ -114,9 +117,14 @@ class SeededWeights:
 
     def tensor(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Draw the tensor of this shape."""
-        raw = np.random.Philox(key=self.seed).random_raw(math.prod(shape))
-        index = ((raw >> np.uint64(32)) * np.uint64(len(self.values))) >> np.uint64(32)
-        tensor = np.array(self.values, dtype=np.int64)[index].reshape(shape)
+        values = np.array(self.values, dtype=np.int64)
+        generator = np.random.Philox(key=self.seed)
+        tensor = np.empty(math.prod(shape), dtype=np.int64)
+        for start in range(0, tensor.size, _CHUNK):
+            raw = generator.random_raw(min(_CHUNK, tensor.size - start))
+            index = ((raw >> np.uint64(32)) * np.uint64(len(values))) >> np.uint64(32)
+            tensor[start : start + _CHUNK] = values[index]
+        tensor = tensor.reshape(shape)
         tensor.flags.writeable = False
         return tensor
 

@@ -46,16 +46,14 @@ def read_tensors(
     Raises
     ------
     NetworkError
-        If the file is missing, truncated or foreign; if a tensor is missing, is not used, has another shape, or
-        holds anything but integers between -2**31 and 2**31 - 1.
+        If the file is missing, truncated or foreign; if a tensor is missing, is not used, has another shape,
+        or holds anything but integers between -2**31 and 2**31 - 1.
     """
     path = Path(path)
-    if not path.is_file():
-        found = (
-            "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"
-        )
-        raise NetworkError(f"weights file {path}: {found}; expected a safetensors file")
     try:
+        if not path.is_file():
+            found = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"
+            raise NetworkError(f"{found}; expected a safetensors file")
         with safe_open(path, framework="numpy") as file:
             _check_names(list(file.keys()), wanted, unused or {})
             return {name: _read(file, name, shapes) for name, shapes in wanted.items()}
@@ -83,8 +81,8 @@ def _check_names(
     for name in wanted:
         if name not in found:
             raise NetworkError(
-                f"tensor {name!r}: missing; add it with shape {_alternatives(wanted[name])}, or give the numbers in "
-                "the network file"
+                f"tensor {name!r}: missing; add it with shape {_alternatives(wanted[name])}, or give the "
+                "numbers in the network file"
             )
 
 
@@ -92,15 +90,11 @@ def _read(file: Any, name: str, shapes: Sequence[tuple[int, ...]]) -> NDArray[np
     header = file.get_slice(name)
     shape, dtype = tuple(header.get_shape()), header.get_dtype()
     if shape not in shapes:
-        raise NetworkError(
-            f"tensor {name!r}: found shape {show_shape(shape)}; allowed is {_alternatives(shapes)}"
-        )
+        raise NetworkError(f"tensor {name!r}: found shape {show_shape(shape)}; allowed is {_alternatives(shapes)}")
     if dtype in _LOADABLE_FLOATS or dtype == "BOOL":
         raise NetworkError(f"tensor {name!r}: {not_integers(file.get_tensor(name))}")
     if dtype not in _INTEGERS:
-        raise NetworkError(
-            f"tensor {name!r}: found dtype {dtype}; only integers of at most 64 bits are allowed"
-        )
+        raise NetworkError(f"tensor {name!r}: found dtype {dtype}; only integers of at most 64 bits are allowed")
     return as_integers(file.get_tensor(name), f"tensor {name!r}")
 
 

@@ -1,19 +1,86 @@
-"""Windows that slide along one axis: how many there are, and which cells they touch."""
+"""Windows that slide over rows and columns: how many there are, and which cells they touch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
-from neuromap.network.limits import MAX_NEURONS, show
+from neuromap.network.limits import MAX_NEURONS, show, show_shape
 
-__all__ = ["Padding", "as_pair", "output_length", "window_pairs"]
+__all__ = ["Padding", "Windows", "as_pair", "output_length", "window_pairs"]
 
 Padding: TypeAlias = Literal["same", "valid"]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of a convolution or a pool.
+
+    Attributes
+    ----------
+    kernel, stride : tuple of two int
+        Along rows and columns.
+    padding : {"same", "valid"}
+        See :class:`~neuromap.network.transforms.Conv`.
+    """
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: Padding
+
+    def check(self, kind: str, source: Sequence[int], target: Sequence[int], features: int) -> None:
+        """Refuse a target shape that the windows do not yield, and say which one they do.
+
+        Raises
+        ------
+        NetworkError
+            Also on an unknown padding, and where no window fits.
+        """
+        if self.padding not in ("same", "valid"):
+            raise NetworkError(f'padding: found {show(self.padding)}; allowed are "same" and "valid"')
+        counts = [
+            output_length(n, k, s, self.padding) for n, k, s in zip(source[:2], self.kernel, self.stride, strict=True)
+        ]
+        if min(counts) < 1:
+            raise NetworkError(
+                f"kernel: {show_shape(self.kernel)} is larger than the source's rows and columns "
+                f'{show_shape(source[:2])}; take a smaller one or padding = "same"'
+            )
+        fits = (*counts, features)
+        if tuple(target) != fits:
+            raise NetworkError(
+                f"{kind}: target shape {show_shape(target)} does not fit; kernel {show_shape(self.kernel)}, "
+                f'stride {show_shape(self.stride)}, padding "{self.padding}" make {show_shape(fits)} of the '
+                f"source's {show_shape(source)}"
+            )
+
+    def pairs(
+        self, source: Sequence[int], target: Sequence[int]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """List every pair of a source and a target position that touch.
+
+        Parameters
+        ----------
+        source, target : sequence of int
+            Rows, columns (and features, not looked at) of both nodes.
+
+        Returns
+        -------
+        kernel_cell, source_position, target_position : ndarray of int32, shape (n_pairs,)
+            Each row-major over (row, column).
+        """
+        lengths = zip(source[:2], target[:2], self.kernel, self.stride, strict=True)
+        (k0, s0, t0), (k1, s1, t1) = (window_pairs(*along, self.padding) for along in lengths)
+        return (
+            (k0[:, None] * self.kernel[1] + k1).ravel(),
+            (s0[:, None] * source[1] + s1).ravel(),
+            (t0[:, None] * target[1] + t1).ravel(),
+        )
 
 
 def as_pair(value: Any, what: str) -> tuple[int, int]:
@@ -31,9 +98,7 @@ def as_pair(value: Any, what: str) -> tuple[int, int]:
         or any(isinstance(n, bool) or not isinstance(n, int | np.integer) for n in value)
         or not all(1 <= n <= MAX_NEURONS for n in value)
     ):
-        raise NetworkError(
-            f"{what}: found {show(value)}; allowed are two integers [rows, columns], 1 to 2**24"
-        )
+        raise NetworkError(f"{what}: found {show(value)}; allowed are two integers [rows, columns], 1 to 2**24")
     return int(value[0]), int(value[1])
 
 

@@ -28,12 +28,12 @@ _NEVER = -(1 << 60)
 _Bounds: TypeAlias = tuple[int, int]
 """Upper bound and value of a path that exists; equal where the search was completed."""
 
+_Edge: TypeAlias = tuple[int, int, int]
+
 _NONE: _Bounds = (_NEVER, _NEVER)
 
 
-def longest_paths(
-    graph: IndexedPattern, starts: Mapping[int, int], period: int
-) -> tuple[list[int], list[int]]:
+def longest_paths(graph: IndexedPattern, starts: Mapping[int, int], period: int) -> tuple[list[int], list[int]]:
     """Greatest start value plus P times the streaming edges, over paths that visit no node twice.
 
     Parameters
@@ -71,7 +71,7 @@ def _max(a: _Bounds, b: _Bounds) -> _Bounds:
 
 
 def _add(a: _Bounds, step: int) -> _Bounds:
-    return a if a == _NONE else (a[0] + step, a[1] + step)
+    return (a[0] + step if a[0] != _NEVER else _NEVER, a[1] + step if a[1] != _NEVER else _NEVER)
 
 
 def _cross(
@@ -82,7 +82,7 @@ def _cross(
     Messages go over the tree of blocks, first to the root, then back: what a block sends to a node is the
     best path that ends there and whose last block it is.
     """
-    blocks = [_Block(graph, nodes, period, search) for nodes in _blocks(graph, component)]
+    blocks = [_Block(edges, period, search) for edges in _blocks(graph, component)]
     at: dict[int, list[int]] = {v: [] for v in component}
     for b, block in enumerate(blocks):
         for v in block.nodes:
@@ -95,7 +95,7 @@ def _cross(
                 if c not in gate:
                     gate[c] = v
                     order.append(c)
-    # Of all messages from blocks below a node keep the two best, each by its upper bound and by its path.
+    # Towards the root: messages of the blocks below each node, and all that enters it from there.
     below: dict[int, list[tuple[_Bounds, int]]] = {v: [] for v in component}
     joined = {v: values[v] for v in component}
     for b in reversed(order[1:]):
@@ -104,6 +104,7 @@ def _cross(
         below[gate[b]].append((message, b))
         joined[gate[b]] = _max(joined[gate[b]], message)
     others = _without_one(below)
+    # And back: a block must not hear its own message, so its gate takes those of the sister blocks only.
     above = dict.fromkeys(component, _NONE)
     for b in order:
         entering = {v: joined[v] for v in blocks[b].nodes}
@@ -132,15 +133,17 @@ def _without_one(below: Mapping[int, Sequence[tuple[_Bounds, int]]]) -> dict[int
     return others
 
 
-def _blocks(graph: IndexedPattern, component: Sequence[int]) -> list[list[int]]:
-    if len(component) == 2:
-        return [list(component)]
+def _blocks(graph: IndexedPattern, component: Sequence[int]) -> list[list[_Edge]]:
+    """Edges of every block, R in the third place; self-edges are on no path."""
     inside = set(component)
-    undirected = nx.Graph(
-        (u, graph.targets[e]) for u in component for e in graph.outgoing[u] if graph.targets[e] in inside
-    )
-    undirected.remove_edges_from(nx.selfloop_edges(undirected))
-    return [sorted(nodes) for nodes in nx.biconnected_components(undirected)]
+    between: dict[tuple[int, int], list[_Edge]] = {}
+    for u in component:
+        for e in graph.outgoing[u]:
+            v = graph.targets[e]
+            if v in inside and v != u:
+                between.setdefault((min(u, v), max(u, v)), []).append((u, v, graph.values[e]))
+    blocks = nx.biconnected_component_edges(nx.Graph(list(between)))
+    return [[edge for u, v in pairs for edge in between[min(u, v), max(u, v)]] for pairs in blocks]
 
 
 class _Search:
@@ -153,47 +156,40 @@ class _Search:
 class _Block:
     """A block: its nodes, the edges between them, and the search for paths through it."""
 
-    def __init__(self, graph: IndexedPattern, nodes: Sequence[int], period: int, search: _Search) -> None:
-        self.nodes = nodes
+    def __init__(self, edges: Sequence[_Edge], period: int, search: _Search) -> None:
+        self.nodes = sorted({v for edge in edges for v in edge[:2]})
         self._search = search
         self._period = period
-        index = {v: k for k, v in enumerate(nodes)}
-        self._out: list[list[tuple[int, int]]] = [
-            [
-                (index[graph.targets[e]], period * graph.values[e])
-                for e in graph.outgoing[u]
-                if graph.targets[e] in index and graph.targets[e] != u
-            ]
-            for u in nodes
-        ]
+        index = {v: k for k, v in enumerate(self.nodes)}
+        self._out: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
+        for u, v, r in edges:
+            self._out[index[u]].append((index[v], period * r))
 
     def through(self, entering: Mapping[int, _Bounds]) -> dict[int, _Bounds]:
         """Best value at every node over paths of one edge or more inside the block."""
         upper = [entering[v][0] for v in self.nodes]
         lower = [entering[v][1] for v in self.nodes]
-        best = self._solve(lower)
-        if best is None:
-            size = len(self.nodes)
-            steps = min(self._search.left, _SEARCH_STEPS // 2)
-            found, done = self._walk(lower, steps)
-            self._search.left -= steps
-            if not (done and upper == lower):
-                return dict(zip(self.nodes, zip(self._bound(upper), found, strict=True), strict=True))
-            assert size
-            best = found
-        above = best if upper == lower else self._solve(upper)
-        if above is None:
+        found, done = self._best(lower)
+        above = found
+        if done and upper != lower:
+            above, done = self._best(upper)
+        if not done:
             above = self._bound(upper)
-        return dict(zip(self.nodes, zip(above, best, strict=True), strict=True))
+        return dict(zip(self.nodes, zip(above, found, strict=True), strict=True))
 
-    def _solve(self, entering: list[int]) -> list[int] | None:
-        found, done = self._walk(entering, _QUICK_STEPS)
-        if done:
-            return found
-        return self._subsets(entering) if len(self.nodes) <= EXACT_NODES else None
+    def _best(self, entering: list[int]) -> tuple[list[int], bool]:
+        """Best values found, and whether the search was completed."""
+        found, steps = self._walk(entering, _QUICK_STEPS)
+        if steps >= 0:
+            return found, True
+        if len(self.nodes) <= EXACT_NODES:
+            return self._subsets(entering), True
+        found, left = self._walk(entering, self._search.left // 2)
+        self._search.left -= self._search.left // 2 - max(left, 0)
+        return found, left >= 0
 
-    def _walk(self, entering: list[int], steps: int) -> tuple[list[int], bool]:
-        """Try all paths, depth first; also say whether ``steps`` were enough."""
+    def _walk(self, entering: list[int], steps: int) -> tuple[list[int], int]:
+        """Try all paths, depth first; also give the steps left, below 0 if there were too few."""
         best = [_NEVER] * len(self.nodes)
         visited = [False] * len(self.nodes)
         for start in sorted(range(len(self.nodes)), key=lambda v: -entering[v]):
@@ -207,7 +203,7 @@ class _Block:
                     if not visited[v]:
                         steps -= 1
                         if steps < 0:
-                            return best, False
+                            return best, steps
                         best[v] = max(best[v], value + weight)
                         visited[v] = True
                         trail.append((v, value + weight, iter(self._out[v])))
@@ -215,7 +211,7 @@ class _Block:
                 else:
                     visited[u] = False
                     trail.pop()
-        return best, True
+        return best, steps
 
     def _subsets(self, entering: list[int]) -> list[int]:
         """Exact by subsets: the best value for each set of visited nodes and last node (Held and Karp)."""

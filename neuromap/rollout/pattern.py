@@ -7,7 +7,7 @@ edges form no cycle (Fischer, Köhler, Pfeil 2018, section 2).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
@@ -20,7 +20,7 @@ RESERVED_NAMES = ("streaming", "sequential")
 """Pattern names that every network has; a file's own patterns take others."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RolloutPattern:
     """A rollout pattern R: E -> {0, 1} of a network.
 
@@ -38,7 +38,7 @@ class RolloutPattern:
     """
 
     network: Network
-    values: tuple[int, ...] = field(repr=False)
+    values: tuple[int, ...]
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -174,6 +174,11 @@ class RolloutPattern:
     def sequential_edges(self) -> tuple[EdgeKey, ...]:
         """The edges with R = 0, in the order of the file."""
         return tuple(key for key, r in self.items() if not r)
+
+    def __repr__(self) -> str:
+        # Networks may have 100,000 edges: the first few tell patterns apart.
+        shown = "".join(map(str, self.values[:64])) + ("..." if len(self.values) > 64 else "")
+        return f"RolloutPattern({self.network.name!r}, R={shown}, name={self.name!r})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RolloutPattern):

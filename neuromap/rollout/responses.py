@@ -32,9 +32,7 @@ class Response:
     full_is_exact: bool
 
 
-def responses(
-    graph: IndexedPattern, phases: Sequence[int], period: int, outputs: Sequence[int]
-) -> list[Response]:
+def responses(graph: IndexedPattern, phases: Sequence[int], period: int, outputs: Sequence[int]) -> list[Response]:
     """First and full response of each output.
 
     Along a path the delays add up to phi(output) - phi(input) + P times the streaming edges on it. The

@@ -7,7 +7,7 @@ the frame period and phi the phase.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -24,7 +24,7 @@ __all__ = ["EXECUTIONS", "Rollout"]
 EXECUTIONS = ("windowed", "pipelined")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Rollout:
     """A network rolled out over time.
 
@@ -54,23 +54,25 @@ class Rollout:
     (2, 2, 2)
     """
 
-    network: Network
+    network: Network = field(repr=False)
     pattern: RolloutPattern
-    execution: str = "windowed"
+    execution: str
 
-    def __post_init__(self) -> None:
-        if self.execution not in EXECUTIONS:
-            raise InputError(
-                f"execution {self.execution!r}: unknown; choose {' or '.join(map(repr, EXECUTIONS))}"
-            )
-        if isinstance(self.pattern, str):
-            object.__setattr__(self, "pattern", RolloutPattern.named(self.network, self.pattern))
-        if tuple(self.pattern.network.edges) != tuple(self.network.edges):
+    def __init__(self, network: Network, pattern: RolloutPattern | str, execution: str = "windowed") -> None:
+        if execution not in EXECUTIONS:
+            choices = " or ".join(map(repr, EXECUTIONS))
+            raise InputError(f"execution {execution!r}: unknown; choose {choices}")
+        if isinstance(pattern, str):
+            pattern = RolloutPattern.named(network, pattern)
+        if pattern.network is not network and tuple(pattern.network.edges) != tuple(network.edges):
             raise PatternError(
-                f"pattern of network {self.pattern.network.name}: its edges are not those of network "
-                f"{self.network.name}; make the pattern from the same network"
+                f"pattern {pattern.name or '(unnamed)'}: its network {pattern.network.name} has other edges than "
+                f"network {network.name}; make the pattern from the same network"
             )
-        self.pattern.require_valid()
+        pattern.require_valid()
+        object.__setattr__(self, "network", network)
+        object.__setattr__(self, "pattern", pattern)
+        object.__setattr__(self, "execution", execution)
 
     @cached_property
     def _graph(self) -> IndexedPattern:
@@ -98,9 +100,7 @@ class Rollout:
             phases = pipelined_phases(graph, period)
         for u in graph.inputs:
             # As late as possible: an earlier sample would only be an older one.
-            phases[u] = min(
-                phases[graph.targets[e]] + graph.values[e] * period - 1 for e in graph.outgoing[u]
-            )
+            phases[u] = min(phases[graph.targets[e]] + graph.values[e] * period - 1 for e in graph.outgoing[u])
         return phases
 
     @cached_property

@@ -62,9 +62,7 @@ class HostFeed:
                         f"program {program.name}: a host row names a neuron that input node "
                         f"{program.nodes[node].name} of {spikes.shape[1]} neurons does not have"
                     )
-            self._rows.append(
-                _Rows(arrival, first_frame, spikes, host.index[rows], host.core[rows], host.axon[rows])
-            )
+            self._rows.append(_Rows(arrival, first_frame, spikes, host.index[rows], host.core[rows], host.axon[rows]))
 
     def at(self, tick: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Axons that are fed in a tick.
@@ -92,7 +90,5 @@ class HostFeed:
 
 def _frames_of(program: Program, node: int, frames: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
     if not 0 <= node < len(program.nodes) or program.nodes[node].kind != "input":
-        raise ProgramError(
-            f"program {program.name}: a host row names node {node}, which is not an input node"
-        )
+        raise ProgramError(f"program {program.name}: a host row names node {node}, which is not an input node")
     return frames[program.nodes[node].name]

@@ -58,9 +58,7 @@ class Width:
         return np.clip(potential, self.low, self.high)
 
 
-def integrate(
-    potential: NDArray[np.int64], events: Iterable[NDArray[np.int64]], width: Width
-) -> NDArray[np.int64]:
+def integrate(potential: NDArray[np.int64], events: Iterable[NDArray[np.int64]], width: Width) -> NDArray[np.int64]:
     """Add events one by one (step 1): the exact form, in which their order matters at the rails.
 
     Parameters

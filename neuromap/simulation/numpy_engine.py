@@ -20,8 +20,8 @@ __all__ = ["NumpyEngine", "run_events"]
 
 _LANE = 255
 """Largest number of synapse bits that one byte can count."""
-_ROWS = 1 << 16
-"""Crossbar rows that are unpacked at once: bounds the memory of a busy tick (16 MiB at 256 neurons)."""
+_ROWS = 1 << 13
+"""Crossbar rows that are unpacked at once: bounds the memory of a busy tick (a few MiB at 256 neurons)."""
 
 
 class NumpyEngine:
@@ -174,9 +174,7 @@ class NumpyEngine:
         of_core = _run_starts(rows[first])
         drive[rows[first][of_core]] += np.add.reduceat(sums, of_core, axis=0)
 
-    def _single_events(
-        self, core: np.int64, axons: NDArray[np.int64], neurons: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _single_events(self, core: np.int64, axons: NDArray[np.int64], neurons: NDArray[np.int64]) -> NDArray[np.int64]:
         """List what each event adds to each of ``neurons`` of one core, shape (events, neurons)."""
         program = self.program
         bits = np.unpackbits(program.crossbar[core, axons], axis=1, bitorder="little")[:, neurons]
@@ -222,8 +220,7 @@ def run_events(
     event = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (ticks, cores, axons)]
     if len({len(column) for column in event}) > 1:
         raise StimulusError(
-            f"events: {len(event[0])} ticks, {len(event[1])} cores, {len(event[2])} axons; "
-            "give as many of each"
+            f"events: {len(event[0])} ticks, {len(event[1])} cores, {len(event[2])} axons; give as many of each"
         )
     for name, column, bound in zip(("tick", "core", "axon"), event, (n_ticks, n_cores, n_axons), strict=True):
         wrong = np.flatnonzero((column < 0) | (column >= bound))
@@ -273,9 +270,7 @@ def _check_addresses(program: Program) -> None:
     for what, values, bound in addresses:
         if values.size and not 0 <= int(values.min()) <= int(values.max()) < bound:
             found = values.min() if values.min() < 0 else values.max()
-            raise ProgramError(
-                f"program {program.name}: {what} {found} does not exist; allowed is 0 to {bound - 1}"
-            )
+            raise ProgramError(f"program {program.name}: {what} {found} does not exist; allowed is 0 to {bound - 1}")
     at_once = np.argwhere(sent & (program.delay == 0))
     if len(at_once):
         core, neuron = at_once[0]

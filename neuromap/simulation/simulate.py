@@ -74,9 +74,7 @@ def simulate(
 
 def _ticks_to_run(program: Program, n_frames: int) -> int:
     """Ticks up to and with the last frame of the slowest output; 0 if that lies before tick 0."""
-    last = [
-        port.sample_tick + (n_frames - 1) * program.period for port in program.nodes if port.kind == "output"
-    ]
+    last = [port.sample_tick + (n_frames - 1) * program.period for port in program.nodes if port.kind == "output"]
     if not last:
         raise ProgramError(f"program {program.name}: has no output node to read out; run it with run_events")
     return max(0, max(last) + 1)
@@ -88,9 +86,7 @@ def _readout(program: Program) -> NDArray[np.int64]:
     row_of_neuron = np.full(program.target_core.shape, -1, dtype=np.int64)
     row_of_neuron[outputs.core, outputs.neuron] = np.arange(len(outputs))
     if np.count_nonzero(row_of_neuron >= 0) < len(outputs):
-        raise ProgramError(
-            f"program {program.name}: two rows of the output table read one neuron; each reads its own"
-        )
+        raise ProgramError(f"program {program.name}: two rows of the output table read one neuron; each reads its own")
     for position in np.unique(outputs.node).tolist():
         port = program.nodes[position] if 0 <= position < len(program.nodes) else None
         if port is None or port.kind != "output":
@@ -106,9 +102,7 @@ def _readout(program: Program) -> NDArray[np.int64]:
     return row_of_neuron
 
 
-def _trace(
-    program: Program, n_frames: int, n_ticks: int, tick: NDArray[np.int64], row: NDArray[np.int64]
-) -> Trace:
+def _trace(program: Program, n_frames: int, n_ticks: int, tick: NDArray[np.int64], row: NDArray[np.int64]) -> Trace:
     position = np.cumsum([port.kind == "output" for port in program.nodes]) - 1  # in nodes -> among outputs
     node = position[program.outputs.node[row]].astype(np.int32)
     index = program.outputs.index[row]

@@ -76,21 +76,16 @@ def check_frames(
         raise StimulusError(f"frames: found {type(frames).__name__}; give a mapping of input node to array")
     for name in frames:
         if name not in sizes:
-            raise StimulusError(
-                f"frames: node {name} is not an input node; input nodes are {', '.join(sizes)}"
-            )
+            raise StimulusError(f"frames: node {name} is not an input node; input nodes are {', '.join(sizes)}")
     checked: dict[str, NDArray[np.bool_]] = {}
     for name, size in sizes.items():
         if name not in frames:
-            raise StimulusError(
-                f"frames: input node {name} is missing; give an array of shape (n_frames, {size})"
-            )
+            raise StimulusError(f"frames: input node {name} is missing; give an array of shape (n_frames, {size})")
         checked[name] = _checked_array(name, frames[name], size)
         first, n_frames = next(iter(checked)), len(checked[name])
         if n_frames != len(checked[first]):
             raise StimulusError(
-                f"frames of {name}: {n_frames} frames, but {first} has {len(checked[first])}; "
-                "give as many of each"
+                f"frames of {name}: {n_frames} frames, but {first} has {len(checked[first])}; give as many of each"
             )
     return checked
 
@@ -99,26 +94,19 @@ def _checked_array(name: str, values: ArrayLike, size: int) -> NDArray[np.bool_]
     try:
         array = np.asarray(values)
     except ValueError:
-        raise StimulusError(
-            f"frames of {name}: rows differ in length; the shape must be (n_frames, {size})"
-        ) from None
+        raise StimulusError(f"frames of {name}: rows differ in length; the shape must be (n_frames, {size})") from None
     if array.ndim != 2 or array.shape[1] != size:
         raise StimulusError(f"frames of {name}: shape {array.shape}; must be (n_frames, {size})")
     if len(array) < 2:
-        raise StimulusError(
-            f"frames of {name}: {len(array)} frames; at least 2 are needed (frame 0 and frame 1)"
-        )
+        raise StimulusError(f"frames of {name}: {len(array)} frames; at least 2 are needed (frame 0 and frame 1)")
     if array.dtype.kind not in "bui":
-        raise StimulusError(
-            f"frames of {name}: dtype {array.dtype}; must be bool, or integer with values 0 and 1"
-        )
+        raise StimulusError(f"frames of {name}: dtype {array.dtype}; must be bool, or integer with values 0 and 1")
     if array.dtype.kind != "b":
         wrong = np.argwhere((array != 0) & (array != 1))
         if len(wrong):
             frame, index = wrong[0]
             raise StimulusError(
-                f"frames of {name}: value {array[frame, index]} at frame {frame}, neuron {index}; "
-                "must be 0 or 1"
+                f"frames of {name}: value {array[frame, index]} at frame {frame}, neuron {index}; must be 0 or 1"
             )
     checked = array.astype(np.bool_)
     checked.flags.writeable = False
@@ -157,18 +145,14 @@ def random_frames(
     """
     sizes = input_sizes(source)
     if n_frames < 2:
-        raise StimulusError(
-            f"frames: {n_frames} frames asked for; at least 2 are needed (frame 0 and frame 1)"
-        )
+        raise StimulusError(f"frames: {n_frames} frames asked for; at least 2 are needed (frame 0 and frame 1)")
     if not 0 <= density <= 1:
         raise StimulusError(f"frames: density {density}; must be between 0 and 1")
     if seed < 0:
         raise StimulusError(f"frames: seed {seed}; must be 0 or more")
     n_values = n_frames * sum(sizes.values())
     if n_values > _MAX_VALUES:
-        raise StimulusError(
-            f"frames: {n_values} values asked for; at most {_MAX_VALUES} are made, give fewer frames"
-        )
+        raise StimulusError(f"frames: {n_values} values asked for; at most {_MAX_VALUES} are made, give fewer frames")
     frames = {}
     for name, size in sizes.items():
         bits = np.random.PCG64(np.random.SeedSequence([seed, *name.encode()]))
@@ -242,9 +226,7 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
         return load_tensors(path.read_bytes())
     except (SafetensorError, KeyError, ValueError, TypeError):
         # KeyError and TypeError: a dtype that NumPy does not have, such as bfloat16
-        raise StimulusError(
-            "not a readable safetensors file; save frames with save_frames or NumPy's savez"
-        ) from None
+        raise StimulusError("not a readable safetensors file; save frames with save_frames or NumPy's savez") from None
 
 
 def _read_npz(path: Path) -> dict[str, NDArray[Any]]:

@@ -194,9 +194,7 @@ def _trace(labels: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Trace:
     if not (tick.ndim == 1 and tick.shape == node.shape == index.shape):
         raise ValueError("tick, node and index must be of the same length")
     sizes = np.array([port.size for port in nodes], dtype=np.int64)
-    if len(tick) and (
-        node.min() < 0 or node.max() >= len(nodes) or index.min() < 0 or (index >= sizes[node]).any()
-    ):
+    if len(tick) and (node.min() < 0 or node.max() >= len(nodes) or index.min() < 0 or (index >= sizes[node]).any()):
         raise ValueError("a spike names a neuron that does not exist")
     if len(tick) and not (0 <= tick.min() <= tick.max() < labels["n_ticks"]):
         raise ValueError("a spike lies outside the ticks that were run")

@@ -67,15 +67,26 @@ def test_lower_folders_import_no_higher_ones(floors, modules):
         if len(path.parts) == 1:
             continue
         here = path.parts[0]
-        allowed = floors[here] | SHARED | {here, "__version__"}
+        allowed = floors[here] | SHARED | {here, "__version__", "neuromap"}
         if here == "hardware":
             allowed.add("hardware_models")
-        if here == "cli":
-            allowed |= {"neuromap", "hardware_models"}
         for name in imports(tree):
             folder = folder_of(name)
             if folder is not None and folder not in allowed:
                 wrong.append(f"neuromap/{path} imports {name}")
+    assert not wrong
+
+
+def test_below_the_command_line_the_package_itself_gives_its_version_only(modules):
+    """``neuromap.load_network`` would reach any folder, past the table."""
+    wrong = [
+        f"neuromap/{path}: {ast.unparse(node)}"
+        for path, tree in modules.items()
+        if len(path.parts) > 1 and path.parts[0] != "cli"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("neuromap", "nm")
+        if node.attr != "__version__"
+    ]
     assert not wrong
 
 
@@ -85,9 +96,7 @@ def test_simulation_never_imports_mapping(floors, modules):
 
 
 def test_only_the_entry_point_imports_the_command_line(modules):
-    importers = {
-        str(path) for path, tree in modules.items() for name in imports(tree) if folder_of(name) == "cli"
-    }
+    importers = {str(path) for path, tree in modules.items() for name in imports(tree) if folder_of(name) == "cli"}
     assert {p for p in importers if not p.startswith("cli/")} == {"__main__.py"}
 
 

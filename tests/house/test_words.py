@@ -2,6 +2,7 @@
 
 import ast
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -19,7 +20,7 @@ def tokens(name):
 
 def offends(name):
     words = [t.lower() for t in tokens(name)]
-    return bool(UNUSED_TOKENS & set(words) or UNUSED_PAIRS & set(zip(words, words[1:], strict=False)))
+    return bool(UNUSED_TOKENS & set(words) or UNUSED_PAIRS & set(pairwise(words)))
 
 
 def public_names(tree):
@@ -53,7 +54,9 @@ def test_the_check_lets_our_words_pass(name):
 
 
 def test_public_names_use_the_words_of_the_nomenclature(modules):
-    found = [f"neuromap/{path}: {name}" for path, tree in modules.items() for name in public_names(tree) if offends(name)]
+    found = [
+        f"neuromap/{path}: {name}" for path, tree in modules.items() for name in public_names(tree) if offends(name)
+    ]
     assert not found
 
 
@@ -64,11 +67,7 @@ def test_file_names_use_the_words_and_there_is_no_utils(modules):
 
 
 def test_pages_use_the_words(pages):
-    found = [
-        f"{path.name}: {match.group()}"
-        for path, text in pages.items()
-        for match in UNUSED_PROSE.finditer(text)
-    ]
+    found = [f"{path.name}: {match.group()}" for path, text in pages.items() for match in UNUSED_PROSE.finditer(text)]
     assert not found
 
 

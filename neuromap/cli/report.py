@@ -1,0 +1,163 @@
+"""``neuromap report``: response times and costs per pattern, predicted and measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neuromap.cli.options import (
+    ChipOption,
+    DensityOption,
+    FramesOption,
+    JsonFlag,
+    NetworkFile,
+    SeedOption,
+    StimulusOption,
+)
+from neuromap.cli.output import check_destination, text_width
+from neuromap.cli.pattern_argument import read_pattern, split_names, split_patterns
+from neuromap.cli.progress import progress_bar
+from neuromap.cli.stimulus_argument import DEFAULT_FRAMES, read_frames
+from neuromap.errors import InputError
+
+if TYPE_CHECKING:
+    from neuromap.network.network import Network
+    from neuromap.report.latency import LatencyReport
+
+__all__ = ["EXAMPLES", "report"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap report examples/digits/sr.toml
+  neuromap report examples/digits/sr.toml --patterns streaming,sequential,hybrid --html sr.html
+  neuromap report examples/digits/sr.toml --patterns "H1 -> H1, H1 -> O" --executions pipelined --json
+  neuromap report examples/digits/sr.toml --program sr.nmp --csv sr.csv
+"""
+
+
+def _file_option(name: str, form: str) -> Any:
+    return typer.Option(name, metavar="FILE", help=f"Write the report as {form} to this file.", show_default=False)
+
+
+def report(
+    network: NetworkFile,
+    patterns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--patterns",
+            metavar="PATTERNS",
+            help="Names with commas between them, or the streaming edges of one pattern ('H1 -> O, H2 -> O'). "
+            "May be repeated. By default streaming, sequential and those of the file.",
+            show_default=False,
+        ),
+    ] = None,
+    executions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--executions",
+            metavar="EXECUTIONS",
+            help="windowed, pipelined or both with a comma.  [default: windowed,pipelined]",
+            show_default=False,
+        ),
+    ] = None,
+    chip: ChipOption = "truenorth",
+    program_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--program",
+            metavar="FILE",
+            help="Report on this program instead of mapping; one row, whose prediction is that of --patterns and "
+            "--executions, by default of the names in the program.",
+            show_default=False,
+        ),
+    ] = None,
+    stimulus: StimulusOption = None,
+    n_frames: FramesOption = None,
+    seed: SeedOption = 0,
+    density: DensityOption = 0.5,
+    html: Annotated[Path | None, _file_option("--html", "one self-contained HTML page")] = None,
+    csv: Annotated[Path | None, _file_option("--csv", "CSV")] = None,
+    json_file: Annotated[Path | None, _file_option("--json-file", "JSON")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Report response times, sampling frequency and costs for every pattern and execution.
+
+    Every row is predicted from the schedule, measured on the mapped program, and verified against the
+    chip-free reference. A row that fails does not keep the others from being shown; the exit code tells.
+    """
+    import neuromap as nm
+    from neuromap.rollout.schedule import EXECUTIONS
+    from neuromap.whole_file import write_whole
+
+    for path, option in ((html, "--html"), (csv, "--csv"), (json_file, "--json-file")):
+        check_destination(path, option)
+    net = nm.load_network(network)
+    wanted = split_names(executions or [], "--executions", EXECUTIONS) if executions else []
+    named = split_patterns(patterns or []) or list(patterns or [])
+    frames = None
+    if stimulus is not None:
+        frames = read_frames(net, stimulus, n_frames, seed, density)
+    if program_file is not None:
+        made = _on_program(net, program_file, named, wanted, frames or read_frames(net, None, n_frames, seed, density))
+    else:
+        chosen = [read_pattern(net, p) for p in named or dict.fromkeys(["streaming", "sequential", *net.patterns])]
+        with progress_bar("report") as progress:
+            made = nm.latency_report(
+                net,
+                chip,
+                chosen,
+                wanted or EXECUTIONS,
+                frames=frames,
+                n_frames=DEFAULT_FRAMES if n_frames is None else n_frames,
+                seed=seed,
+                density=density,
+                progress=progress,
+            )
+    files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
+    contents = [(path, form()) for path, form in files if path is not None]
+    for path, text in contents:
+        write_whole(path, text)
+    if as_json:
+        sys.stdout.write(made.to_json().rstrip("\n") + "\n")
+    else:
+        sys.stdout.write(made.to_text(text_width()).rstrip("\n") + "\n")
+        for path, _ in contents:
+            sys.stdout.write(f"written to {path}\n")
+    if made.exit_code:
+        failed = [row for row in made.rows if row.exit_code]
+        first = failed[0]
+        why = first.message or (first.verification.message if first.verification else "")
+        typer.echo(
+            f"neuromap: {len(failed)} of {len(made.rows)} rows failed, first {first.pattern}, {first.execution}: "
+            f"{' '.join(why.split())}",
+            err=True,
+        )
+        raise typer.Exit(made.exit_code)
+
+
+def _on_program(
+    network: Network, path: Path, patterns: list[str], executions: list[str], frames: dict[str, Any]
+) -> LatencyReport:
+    """Hold a program, perhaps edited since it was mapped, against the prediction of its pattern."""
+    import neuromap as nm
+    from neuromap.report.latency import LatencyReport
+    from neuromap.report.row import report_row
+
+    program = nm.load_program(path)
+    patterns = patterns or ([program.pattern] if program.pattern not in ("", "unnamed") else [])
+    executions = executions or ([program.execution] if program.execution else [])
+    if len(patterns) != 1 or len(executions) != 1:
+        raise InputError(
+            f"{path}: one program has one pattern and one execution; give one of each with --patterns and --executions"
+        )
+    rollout = nm.Rollout(network, read_pattern(network, patterns[0]), executions[0])
+    n_frames = len(next(iter(frames.values())))
+    with progress_bar("report"):
+        row = report_row(rollout, program, frames)
+    return LatencyReport(
+        network=network, chip=program.chip, rows=(row,), stimulus={"kind": "given", "n_frames": n_frames}
+    )

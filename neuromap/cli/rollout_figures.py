@@ -1,0 +1,88 @@
+"""Figures of a network's patterns: counts, bounds, times; the JSON of ``neuromap rollouts``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from neuromap.cli.output import counted
+
+if TYPE_CHECKING:
+    from neuromap.network.network import EdgeKey, Network
+    from neuromap.rollout.pattern import RolloutPattern
+    from neuromap.rollout.schedule import Rollout
+
+__all__ = ["network_figures", "pattern_figures"]
+
+
+def network_figures(network: Network) -> dict[str, Any]:
+    """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven."""
+    from neuromap.rollout.behaviour import count_behaviour_classes
+    from neuromap.rollout.bounds import lemma1_bounds
+    from neuromap.rollout.counting import count_valid_patterns
+    from neuromap.rollout.sequential import most_sequential_summary
+
+    valid = count_valid_patterns(network)
+    bounds = lemma1_bounds(network)
+    sequential = most_sequential_summary(network)
+    classes = count_behaviour_classes(network)
+    return {
+        "network": network.name,
+        "nodes": len(network.nodes),
+        "inputs": list(network.inputs),
+        "outputs": list(network.outputs),
+        "counts": {
+            "edges": len(network.edges),
+            "self_edges": len(network.self_edges),
+            **counted("valid", valid.value),
+            **counted("forward_bound", bounds.forward),
+            **counted("cycle_bound", bounds.cycle),
+            **counted("upper_bound", bounds.upper),
+            **counted("most_sequential", sequential.count),
+            **counted("behaviour_classes", classes),
+        },
+        "proven": {
+            "valid": valid.proven,
+            "cycle_bound": bounds.proven,
+            "most_sequential": sequential.proven,
+            "behaviour_classes": classes is not None,
+        },
+    }
+
+
+def pattern_figures(pattern: RolloutPattern) -> dict[str, Any]:
+    """Time one pattern in both executions, in update steps; invalid patterns name their cycle instead."""
+    from neuromap.rollout.behaviour import equivalent
+    from neuromap.rollout.pattern import RolloutPattern
+    from neuromap.rollout.schedule import EXECUTIONS, Rollout
+
+    network = pattern.network
+    streaming = RolloutPattern.streaming(network)
+    valid = pattern.is_valid
+    shift = equivalent(streaming, pattern) if valid else None
+    return {
+        "name": pattern.name,
+        "streaming_edges": [_label(key) for key in pattern.streaming_edges],
+        "valid": valid,
+        "cycle": list(pattern.cycle),
+        "inference_factor": pattern.inference_factor if valid else None,
+        "equally_model_parallel_to_streaming": pattern.equally_model_parallel(streaming),
+        "equivalent_to_streaming": shift is not None if valid else None,
+        "shift_from_streaming": shift,
+        "executions": {name: _execution(Rollout(network, pattern, name)) if valid else None for name in EXECUTIONS},
+    }
+
+
+def _execution(rollout: Rollout) -> dict[str, Any]:
+    outputs = rollout.network.outputs
+    return {
+        "frame_period": rollout.frame_period,
+        "delays": {_label(key): steps for key, steps in rollout.delays.items()},
+        "first_response": {o: rollout.first_response(o) for o in outputs},
+        "full_response": {o: rollout.full_response(o) for o in outputs},
+        "full_response_is_exact": {o: rollout.full_response_is_exact(o) for o in outputs},
+        "worst_case_reaction": {o: rollout.worst_case_reaction(o) for o in outputs},
+    }
+
+
+def _label(key: EdgeKey) -> str:
+    return f"{key[0]} -> {key[1]}"

@@ -1,0 +1,92 @@
+"""``neuromap rollouts``: the patterns of a network, their number and their times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neuromap.cli.options import JsonFlag, NetworkFile
+from neuromap.cli.output import print_json
+from neuromap.cli.pattern_argument import read_pattern, split_patterns
+from neuromap.cli.progress import progress_bar
+from neuromap.errors import InputError
+
+if TYPE_CHECKING:
+    from neuromap.network.network import Network
+    from neuromap.rollout.pattern import RolloutPattern
+
+__all__ = ["EXAMPLES", "rollouts"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap rollouts examples/structures/sr.toml
+  neuromap rollouts examples/digits/sr.toml --pattern hybrid --json
+  neuromap rollouts examples/structures/sr.toml --pattern "H1 -> H1, H1 -> O"
+  neuromap rollouts examples/structures/dsr3.toml --all --limit 20
+"""
+
+
+def rollouts(
+    network: NetworkFile,
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pattern",
+            metavar="PATTERN",
+            help="Only this pattern: a name, several names with commas between them, or streaming edges "
+            "('H1 -> O, H2 -> O'). May be repeated. By default streaming, sequential and those of the file.",
+            show_default=False,
+        ),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="List every valid pattern, up to --limit.")] = False,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Most patterns that --all lists.")] = 100,
+    as_json: JsonFlag = False,
+) -> None:
+    """List rollout patterns with their times in update steps; count all valid ones.
+
+    Windowed and pipelined execution are told apart everywhere. Behaviour classes tell which patterns compute
+    the same function, so that trained weights can be kept.
+    """
+    import neuromap as nm
+    from neuromap.cli.rollout_figures import network_figures, pattern_figures
+    from neuromap.cli.rollout_table import print_rollouts
+
+    if limit < 1:
+        raise InputError(f"--limit {limit}: must be 1 or more")
+    if every and pattern:
+        raise InputError("--all and --pattern: give one of them")
+    net = nm.load_network(network)
+    chosen, complete = _every_pattern(net, limit) if every else (_chosen_patterns(net, pattern or []), False)
+    figures = network_figures(net)
+    rows: list[dict[str, Any]] = []
+    with progress_bar("timing patterns") as progress:
+        for done, one in enumerate(chosen, start=1):
+            rows.append(pattern_figures(one))
+            progress(done, len(chosen))
+    figures |= {"listed": len(rows), "complete": complete, "patterns": rows}
+    if as_json:
+        print_json(figures)
+    else:
+        print_rollouts(figures)
+
+
+def _chosen_patterns(network: Network, values: Sequence[str]) -> list[RolloutPattern]:
+    names = split_patterns(values) or list(values)
+    if not names:
+        names = list(dict.fromkeys(["streaming", "sequential", *network.patterns]))
+    return [read_pattern(network, name) for name in names]
+
+
+def _every_pattern(network: Network, limit: int) -> tuple[list[RolloutPattern], bool]:
+    """List the first ``limit`` valid patterns, and tell whether these are all."""
+    from itertools import islice
+
+    from neuromap.rollout.counting import enumerate_valid
+    from neuromap.rollout.pattern import RolloutPattern
+
+    found = list(islice(enumerate_valid(network), limit + 1))
+    named = [RolloutPattern(network, p.values, f"#{n}") for n, p in enumerate(found[:limit], start=1)]
+    return named, len(found) <= limit

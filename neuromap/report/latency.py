@@ -1,0 +1,254 @@
+"""The latency report: every pattern in every execution, predicted and measured side by side (DESIGN section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+import neuromap
+from neuromap.errors import DoesNotFitError, InputError, NotSupportedError, PatternError
+from neuromap.hardware.chip import ChipSpec
+from neuromap.hardware.chip_file import load_chip
+from neuromap.mapping.map_rollout import map_rollout
+from neuromap.network.complete import require_weights
+from neuromap.network.network import Network
+from neuromap.report.row import ReportRow, refused_row, report_row
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule import EXECUTIONS, Rollout
+from neuromap.simulation.stimulus import check_frames, random_frames
+
+__all__ = ["TIME_AXIS", "LatencyReport", "latency_report"]
+
+TIME_AXIS: Mapping[str, str] = MappingProxyType(
+    {
+        "windowed": "windows of size 1 one after the other; the frame period is the inference factor F",
+        "pipelined": "frames follow each other as closely as the network's cycles allow",
+    }
+)
+"""What the time axis of each execution is; every figure says which one it stands on."""
+
+
+@dataclass(frozen=True, eq=False)
+class LatencyReport:
+    """Rows of figures with what they hold for.
+
+    Attributes
+    ----------
+    network : Network
+        The network.
+    chip : ChipSpec
+        The chip.
+    rows : tuple of ReportRow
+        One per pattern and execution, patterns outermost, in the order asked for.
+    stimulus : mapping
+        ``kind`` (``"given"`` or ``"random"``), ``n_frames``, and for random frames ``seed`` and ``density``.
+    most_sequential : int or None
+        Number of most sequential patterns, where ``"sequential"`` is among the rows and they were counted.
+    most_sequential_proven : bool or None
+        Whether the pattern called sequential is proven to be most sequential, where it is among the rows.
+    version : str
+        Version of neuromap.
+    """
+
+    network: Network
+    chip: ChipSpec
+    rows: tuple[ReportRow, ...]
+    stimulus: Mapping[str, Any] = field(default_factory=dict)
+    most_sequential: int | None = None
+    most_sequential_proven: bool | None = None
+    version: str = neuromap.__version__
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stimulus", MappingProxyType(dict(self.stimulus)))
+
+    @property
+    def verified(self) -> bool:
+        """Whether all rows were mapped and in all of them chip equals reference."""
+        return all(row.verified for row in self.rows)
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command line: 0 if every row is verified, else the greatest code of a row."""
+        return max((row.exit_code for row in self.rows), default=0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form; see :func:`neuromap.report.json_report.to_dict`."""
+        from neuromap.report.json_report import to_dict
+
+        return to_dict(self)
+
+    def to_json(self) -> str:
+        """JSON text that follows the published schema; see :func:`neuromap.report.json_report.to_json`."""
+        from neuromap.report.json_report import to_json
+
+        return to_json(self)
+
+    def to_csv(self) -> str:
+        """CSV text; see :func:`neuromap.report.csv_report.to_csv`."""
+        from neuromap.report.csv_report import to_csv
+
+        return to_csv(self)
+
+    def to_html(self) -> str:
+        """One self-contained HTML page; see :func:`neuromap.report.html.to_html`."""
+        from neuromap.report.html import to_html
+
+        return to_html(self)
+
+    def to_text(self, width: int = 160) -> str:
+        """Table as it is printed in a terminal; see :func:`neuromap.report.text.render_text`."""
+        from neuromap.report.text import render_text
+
+        return render_text(self, width)
+
+    def save(self, path: str | Path) -> None:
+        """Write the report whole or not at all, in the form of the suffix: .json, .csv, .html or .txt.
+
+        Raises
+        ------
+        InputError
+            If the suffix is another, or the file cannot be written.
+        """
+        from neuromap.whole_file import write_whole
+
+        forms = {".json": self.to_json, ".csv": self.to_csv, ".html": self.to_html, ".txt": self.to_text}
+        suffix = Path(path).suffix.lower()
+        if suffix not in forms:
+            raise InputError(f"{path}: suffix {suffix!r} is no form of a report; choose one of {', '.join(forms)}")
+        write_whole(path, forms[suffix]())
+
+
+def latency_report(
+    network: Network,
+    chip: str | Path | ChipSpec = "truenorth",
+    patterns: Sequence[str | RolloutPattern] = ("streaming", "sequential"),
+    executions: Sequence[str] = EXECUTIONS,
+    *,
+    frames: Mapping[str, ArrayLike] | None = None,
+    n_frames: int = 16,
+    seed: int = 0,
+    density: float = 0.5,
+    progress: Callable[[str, int, int], object] | None = None,
+) -> LatencyReport:
+    """Map every pattern in every execution; predict, measure, observe and verify each.
+
+    An invalid pattern, or one that does not fit the chip, gives a row that says so; the others still run.
+
+    Parameters
+    ----------
+    network : Network
+        With shapes and weights.
+    chip : str, path or ChipSpec
+        Name of a packaged chip, a chip file, or a chip.
+    patterns : sequence of str or RolloutPattern
+        ``"streaming"``, ``"sequential"``, names from the network's file, or patterns.
+    executions : sequence of {"windowed", "pipelined"}
+        In the order of the rows.
+    frames : mapping of str to array_like, shape (n_frames, size), optional
+        Input frames to verify with, row 0 is frame 0; random ones by default.
+    n_frames, seed, density : int, int, float
+        Number, seed and density of the random frames.
+    progress : callable, optional
+        Called as ``progress(what, rows done, rows in all)``.
+
+    Returns
+    -------
+    LatencyReport
+        One row per pattern and execution.
+
+    Raises
+    ------
+    PatternError
+        If a name is unknown, or a pattern is one of another network.
+    InputError
+        If an execution is unknown, or nothing is asked for.
+    NetworkError
+        If shapes, weights or thresholds are missing.
+    ChipError
+        If the chip is unknown or its file malformed.
+    StimulusError
+        If the frames do not fit the input nodes.
+
+    Examples
+    --------
+    >>> import neuromap as nm
+    >>> net = nm.load_network("examples/digits/sr.toml")
+    >>> report = nm.latency_report(net, patterns=["streaming"], executions=["windowed"])
+    >>> report.rows[0].measured.first_response_ticks
+    2
+    """
+    require_weights(network)
+    spec = load_chip(chip)
+    chosen = _patterns(network, patterns)
+    wanted = _executions(executions)
+    stimulus: dict[str, Any] = {"kind": "given"}
+    if frames is None:
+        frames = random_frames(network, n_frames, density=density, seed=seed)
+        stimulus = {"kind": "random", "seed": seed, "density": density}
+    checked = check_frames(frames, network)
+    stimulus["n_frames"] = len(next(iter(checked.values())))
+
+    rows: list[ReportRow] = []
+    total = len(chosen) * len(wanted)
+    for pattern in chosen:
+        for execution in wanted:
+            if progress is not None:
+                progress(f"{pattern.name}, {execution}", len(rows), total)
+            try:
+                rollout = Rollout(network, pattern, execution)
+                program = map_rollout(rollout, spec)
+            except (PatternError, DoesNotFitError, NotSupportedError) as error:
+                rows.append(refused_row(pattern, execution, error))
+                continue
+            rows.append(report_row(rollout, program, checked))
+    if progress is not None:
+        progress("done", total, total)
+
+    count: int | None = None
+    proven: bool | None = None
+    if any(pattern.name == "sequential" for pattern in chosen):
+        from neuromap.rollout.sequential import most_sequential_summary
+
+        summary = most_sequential_summary(network)
+        count, proven = summary.count, summary.proven
+    return LatencyReport(
+        network=network,
+        chip=spec,
+        rows=tuple(rows),
+        stimulus=stimulus,
+        most_sequential=count,
+        most_sequential_proven=proven,
+    )
+
+
+def _patterns(network: Network, patterns: Sequence[str | RolloutPattern]) -> list[RolloutPattern]:
+    """Patterns with names; those without one are numbered."""
+    if isinstance(patterns, (str, RolloutPattern)):
+        patterns = [patterns]
+    if not patterns:
+        raise InputError("patterns: none given; name at least one, such as streaming")
+    chosen = []
+    for number, pattern in enumerate(patterns, start=1):
+        found = RolloutPattern.named(network, pattern) if isinstance(pattern, str) else pattern
+        if tuple(found.network.edges) != tuple(network.edges):
+            raise PatternError(
+                f"pattern {found.name or number}: belongs to network {found.network.name}, whose edges are not those "
+                f"of {network.name}; make the pattern from the same network"
+            )
+        chosen.append(found if found.name else RolloutPattern(network, found.values, f"pattern {number}"))
+    return chosen
+
+
+def _executions(executions: Sequence[str]) -> list[str]:
+    wanted = [executions] if isinstance(executions, str) else list(executions)
+    for execution in wanted:
+        if execution not in EXECUTIONS:
+            raise InputError(f"execution {execution!r}: unknown; choose {' or '.join(map(repr, EXECUTIONS))}")
+    if not wanted:
+        raise InputError(f"executions: none given; choose {' or '.join(map(repr, EXECUTIONS))}")
+    return wanted

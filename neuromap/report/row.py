@@ -1,0 +1,349 @@
+"""One row of the latency report: one pattern in one execution on one chip."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.errors import DoesNotFitError, NeuromapError, NotSupportedError, PatternError, VerificationError
+from neuromap.hardware.program import NodePort, Program
+from neuromap.network.network import EdgeKey
+from neuromap.report.observe import extend_frames, first_difference
+from neuromap.report.usage import Usage, usage
+from neuromap.report.verify import Verification, verify
+from neuromap.report.wave import measure
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule import Rollout
+from neuromap.simulation.stimulus import check_frames
+
+__all__ = ["OutputResponses", "ReportRow", "Responses", "Status", "refused_row", "report_row"]
+
+Status = Literal["mapped", "invalid", "does not fit", "not supported"]
+_EXIT_CODES: Mapping[str, int] = MappingProxyType(
+    {
+        "mapped": 0,
+        "invalid": PatternError.exit_code,
+        "does not fit": DoesNotFitError.exit_code,
+        "not supported": NotSupportedError.exit_code,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Responses:
+    """First and full response, from stimulus onset, in three units.
+
+    Attributes
+    ----------
+    first_response_steps, full_response_steps : int, float or None
+        Update steps; whole numbers but for measurements on programs that were edited.
+    first_response_ticks, full_response_ticks : int or None
+        Ticks of the chip: steps times ticks per step.
+    first_response_seconds, full_response_seconds : float or None
+        Ticks times the tick length.
+    """
+
+    first_response_steps: int | float | None = None
+    first_response_ticks: int | None = None
+    first_response_seconds: float | None = None
+    full_response_steps: int | float | None = None
+    full_response_ticks: int | None = None
+    full_response_seconds: float | None = None
+
+    @classmethod
+    def from_ticks(cls, first: int | None, full: int | None, ticks_per_step: int, tick_seconds: float) -> Responses:
+        """Convert ticks into the other units; ``None`` stays ``None``."""
+        return cls(
+            first_response_steps=_steps(first, ticks_per_step),
+            first_response_ticks=first,
+            first_response_seconds=None if first is None else first * tick_seconds,
+            full_response_steps=_steps(full, ticks_per_step),
+            full_response_ticks=full,
+            full_response_seconds=None if full is None else full * tick_seconds,
+        )
+
+
+def _steps(ticks: int | None, ticks_per_step: int) -> int | float | None:
+    if ticks is None:
+        return None
+    return ticks // ticks_per_step if ticks % ticks_per_step == 0 else ticks / ticks_per_step
+
+
+@dataclass(frozen=True)
+class OutputResponses:
+    """Responses of one output node.
+
+    Attributes
+    ----------
+    predicted : Responses
+        From the schedule.
+    measured : Responses
+        From the dependency wave on the program; empty where nothing was mapped.
+    observed_first_difference_ticks : int or None
+        Ticks from onset to the first output spike that differs between a run with and one without the stimulus.
+    worst_case_reaction_ticks : int or None
+        Predicted first response plus frame period minus one update step.
+    full_response_exact : bool
+        Whether the predicted full response is exact; else it is an upper bound.
+    """
+
+    predicted: Responses
+    measured: Responses
+    observed_first_difference_ticks: int | None
+    worst_case_reaction_ticks: int | None
+    full_response_exact: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ReportRow:
+    """All figures of one pattern in one execution.
+
+    Figures of rows that were not mapped are ``None`` (or empty), but for what the schedule alone tells.
+
+    Attributes
+    ----------
+    pattern : str
+        Name of the pattern.
+    execution : {"windowed", "pipelined"}
+        The time axis of the row.
+    status : {"mapped", "invalid", "does not fit", "not supported"}
+        What became of it.
+    message : str
+        Why it was not mapped, in one line; empty for mapped rows.
+    cycle : tuple of str
+        The cycle of sequential edges of an invalid pattern.
+    infeasibility : mapping or None
+        The mapper's refusal as data.
+    streaming_edges : tuple of (str, str)
+        Edges with R = 1.
+    inference_factor : int or None
+        F, in update steps.
+    frame_period_steps, frame_period_ticks : int or None
+        Between two frames of one node.
+    ticks_per_step : int or None
+        Ticks of one update step.
+    sampling_frequency_hz : float or None
+        Input frames per second.
+    predicted, measured : Responses
+        Over all outputs: the least first and the greatest full response.
+    observed_first_difference_ticks : int or None
+        The least over the outputs.
+    worst_case_reaction_ticks : int or None
+        Predicted first response plus frame period minus one update step.
+    worst_case_reaction_seconds : float or None
+        The same in seconds.
+    full_response_exact : bool or None
+        Whether the predicted full response is exact; else it is an upper bound.
+    outputs : mapping of str to OutputResponses
+        The responses output by output.
+    usage : Usage or None
+        Cores, neurons, copies, relays, axons.
+    verification : Verification or None
+        Chip against reference.
+    rollout : Rollout or None
+        The schedule; ``None`` for invalid patterns.
+    ports : tuple of NodePort
+        Labels and clocks of the program, for the timeline.
+    """
+
+    pattern: str
+    execution: str
+    status: Status
+    streaming_edges: tuple[EdgeKey, ...]
+    message: str = ""
+    cycle: tuple[str, ...] = ()
+    infeasibility: Any = None
+    inference_factor: int | None = None
+    frame_period_steps: int | None = None
+    frame_period_ticks: int | None = None
+    ticks_per_step: int | None = None
+    sampling_frequency_hz: float | None = None
+    predicted: Responses = Responses()
+    measured: Responses = Responses()
+    observed_first_difference_ticks: int | None = None
+    worst_case_reaction_ticks: int | None = None
+    worst_case_reaction_seconds: float | None = None
+    full_response_exact: bool | None = None
+    outputs: Mapping[str, OutputResponses] = field(default_factory=dict)
+    usage: Usage | None = None
+    verification: Verification | None = None
+    rollout: Rollout | None = None
+    ports: tuple[NodePort, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "outputs", MappingProxyType(dict(self.outputs)))
+
+    @property
+    def verified(self) -> bool | None:
+        """Whether chip equals reference; ``None`` where nothing was mapped."""
+        return None if self.verification is None else self.verification.verified
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code that this row alone would give."""
+        return VerificationError.exit_code if self.verified is False else _EXIT_CODES[self.status]
+
+
+def report_row(rollout: Rollout, program: Program, frames: Mapping[str, ArrayLike]) -> ReportRow:
+    """Predict, measure, observe and verify one mapped rollout.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        The schedule: where predictions come from.
+    program : Program
+        What was mapped from it (and perhaps edited since): where measurements come from.
+    frames : mapping of str to array_like, shape (n_frames, size)
+        Input frames for verification; the observed difference repeats them as often as needed.
+
+    Returns
+    -------
+    ReportRow
+        With status ``"mapped"``.
+
+    Raises
+    ------
+    ProgramError
+        If the program is of another network.
+    StimulusError
+        If the frames do not fit the input nodes.
+    """
+    checked = check_frames(frames, rollout.network)
+    verification = verify(rollout, program, checked)
+    step, second = program.ticks_per_step, program.chip.tick_seconds
+    found = measure(program)
+    observed = _observe(rollout, program, checked)
+    outputs = {}
+    for name in rollout.network.outputs:
+        first, full = rollout.first_response(name) * step, rollout.full_response(name) * step
+        outputs[name] = OutputResponses(
+            predicted=Responses.from_ticks(first, full, step, second),
+            measured=Responses.from_ticks(
+                found[name].first_response_ticks, found[name].full_response_ticks, step, second
+            ),
+            observed_first_difference_ticks=observed[name],
+            worst_case_reaction_ticks=rollout.worst_case_reaction(name) * step,
+            full_response_exact=rollout.full_response_is_exact(name),
+        )
+    return _overall(
+        rollout,
+        outputs,
+        ReportRow(
+            pattern=rollout.pattern.name,
+            execution=rollout.execution,
+            status="mapped",
+            streaming_edges=_streaming_edges(rollout.pattern),
+            frame_period_ticks=program.period,
+            ticks_per_step=step,
+            sampling_frequency_hz=1.0 / (program.period * second),
+            usage=usage(program),
+            verification=verification,
+            rollout=rollout,
+            ports=program.nodes,
+        ),
+        second,
+    )
+
+
+def refused_row(pattern: RolloutPattern, execution: str, error: NeuromapError) -> ReportRow:
+    """Make the row of a pattern that is invalid or was not mapped.
+
+    Parameters
+    ----------
+    pattern : RolloutPattern
+        The pattern.
+    execution : str
+        The execution.
+    error : PatternError, DoesNotFitError or NotSupportedError
+        Why.
+
+    Returns
+    -------
+    ReportRow
+        With what the schedule alone tells.
+    """
+    status: Status = "invalid"
+    if isinstance(error, DoesNotFitError):
+        status = "does not fit"
+    elif isinstance(error, NotSupportedError):
+        status = "not supported"
+    row = ReportRow(
+        pattern=pattern.name,
+        execution=execution,
+        status=status,
+        streaming_edges=_streaming_edges(pattern),
+        message=str(error),
+        cycle=pattern.cycle,
+        infeasibility=getattr(error, "infeasibility", None),
+    )
+    if not pattern.is_valid:
+        return row
+    rollout = Rollout(pattern.network, pattern, execution)
+    outputs = {
+        name: OutputResponses(
+            predicted=Responses(
+                first_response_steps=rollout.first_response(name), full_response_steps=rollout.full_response(name)
+            ),
+            measured=Responses(),
+            observed_first_difference_ticks=None,
+            worst_case_reaction_ticks=None,
+            full_response_exact=rollout.full_response_is_exact(name),
+        )
+        for name in pattern.network.outputs
+    }
+    return _overall(rollout, outputs, row, None)
+
+
+def _overall(
+    rollout: Rollout, outputs: Mapping[str, OutputResponses], row: ReportRow, tick_seconds: float | None
+) -> ReportRow:
+    """Add the figures over all outputs: the first response of any, the full response of all."""
+    fields = {**vars(row)}
+    predicted = [o.predicted for o in outputs.values()]
+    measured = [o.measured for o in outputs.values()]
+    reactions = [o.worst_case_reaction_ticks for o in outputs.values()]
+    seen = [
+        o.observed_first_difference_ticks for o in outputs.values() if o.observed_first_difference_ticks is not None
+    ]
+    reaction = None if None in reactions else min(r for r in reactions if r is not None)
+    fields.update(
+        inference_factor=rollout.pattern.inference_factor,
+        frame_period_steps=rollout.frame_period,
+        predicted=_over_outputs(predicted),
+        measured=_over_outputs(measured),
+        observed_first_difference_ticks=min(seen, default=None),
+        worst_case_reaction_ticks=reaction,
+        worst_case_reaction_seconds=None if reaction is None or tick_seconds is None else reaction * tick_seconds,
+        full_response_exact=all(o.full_response_exact for o in outputs.values()),
+        outputs=outputs,
+        rollout=rollout,
+    )
+    return ReportRow(**fields)
+
+
+def _over_outputs(responses: list[Responses]) -> Responses:
+    fields: dict[str, Any] = {}
+    for unit in ("steps", "ticks", "seconds"):
+        first = [getattr(r, f"first_response_{unit}") for r in responses]
+        full = [getattr(r, f"full_response_{unit}") for r in responses]
+        fields[f"first_response_{unit}"] = min((f for f in first if f is not None), default=None)
+        fields[f"full_response_{unit}"] = None if None in full else max(full)
+    return Responses(**fields)
+
+
+def _streaming_edges(pattern: RolloutPattern) -> tuple[EdgeKey, ...]:
+    return tuple(key for key, r in zip(pattern.network.edges, pattern.values, strict=True) if r)
+
+
+def _observe(rollout: Rollout, program: Program, frames: Mapping[str, NDArray[np.bool_]]) -> dict[str, int | None]:
+    """Watch an onset after as many frames as fill the network, for as many more as the full response takes."""
+    period = program.period
+    ticks = max(rollout.full_response(name) for name in rollout.network.outputs) * program.ticks_per_step
+    span = math.ceil(ticks / period) + 1
+    return first_difference(program, extend_frames(frames, 2 * span + 2), span)

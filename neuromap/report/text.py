@@ -1,0 +1,177 @@
+"""The latency report as a table in the terminal."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from neuromap.report.latency import TIME_AXIS, LatencyReport
+from neuromap.report.numbers import counted, plain, seconds
+from neuromap.report.row import ReportRow
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+__all__ = ["latency_table", "print_report", "render_text", "summary_lines"]
+
+_HEADERS = (
+    "pattern",
+    "execution",
+    "F\n\\[steps]",
+    "frame period\n\\[ticks]",
+    "sampling\n\\[Hz]",
+    "first response\npred/meas\n\\[ticks]",
+    "full response\npred/meas\n\\[ticks]",
+    "worst-case\nreaction\n\\[ticks]",
+    "cores",
+    "neurons",
+    "copies",
+    "relays",
+    "axons",
+    "verified",
+)
+
+
+def latency_table(report: LatencyReport) -> Table:
+    """Make the table, one row per pattern and execution; units are in the headers.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+
+    Returns
+    -------
+    rich.table.Table
+        For a console of about 140 columns; rows that were not mapped show dashes.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    for position, header in enumerate(_HEADERS):
+        table.add_column(header, justify="left" if position < 2 else "right", no_wrap=position >= 2, overflow="fold")
+    for row in report.rows:
+        cells: list[Text] = [Text(row.pattern), Text(row.execution)]
+        cells += [Text(cell) for cell in _figures(row)]
+        cells.append(_verdict(row))
+        table.add_row(*cells)
+    return table
+
+
+def _figures(row: ReportRow) -> list[str]:
+    predicted, measured, used = row.predicted, row.measured, row.usage
+    bound = "" if row.full_response_exact in (True, None) else "≤"
+    counts = (None,) * 5 if used is None else (used.cores, used.neurons, used.copies, used.relays, used.axons)
+    return [
+        plain(row.inference_factor),
+        plain(row.frame_period_ticks),
+        plain(row.sampling_frequency_hz),
+        f"{plain(predicted.first_response_ticks)} / {plain(measured.first_response_ticks)}",
+        f"{bound}{plain(predicted.full_response_ticks)} / {plain(measured.full_response_ticks)}",
+        plain(row.worst_case_reaction_ticks),
+        *map(plain, counts),
+    ]
+
+
+def _verdict(row: ReportRow) -> Text:
+    from rich.text import Text
+
+    if row.verified is None:
+        return Text(row.status, style="yellow")
+    return Text("✓ yes", style="green") if row.verified else Text("✗ no", style="bold red")
+
+
+def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
+    """Lines above and below the table, without any markup.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+
+    Returns
+    -------
+    above, below : list of str
+        What the figures hold for; what else is to be known.
+    """
+    stimulus = report.stimulus
+    kind = (
+        f"{stimulus['n_frames']} random frames (seed {stimulus['seed']}, density {plain(stimulus['density'])})"
+        if stimulus["kind"] == "random"
+        else f"{stimulus['n_frames']} given frames"
+    )
+    above = [
+        f"{report.network.name} on {report.chip.name}, 1 tick = {seconds(report.chip.tick_seconds)}, "
+        f"verified with {kind}"
+    ]
+    below = [f"{name}: {TIME_AXIS[name]}." for name in dict.fromkeys(row.execution for row in report.rows)]
+    below.append(
+        "first, full response: ticks from stimulus onset; predicted from the schedule, measured on the program"
+        " (- : not defined)."
+    )
+    if any(row.full_response_exact is False for row in report.rows):
+        below.append("≤: the search for the longest path was cut off; an upper bound.")
+    if (line := sequential_line(report)) is not None:
+        below.append(line)
+    for row in report.rows:
+        if row.message:
+            below.append(f"{row.pattern}, {row.execution}: {row.message}")
+        if row.verification is not None and not row.verification.verified:
+            below.append(f"{row.pattern}, {row.execution}: not verified, {row.verification.message}")
+    return above, below
+
+
+def sequential_line(report: LatencyReport) -> str | None:
+    """How many most sequential patterns there are; ``None`` where none is reported."""
+    if report.most_sequential_proven is None:
+        return None
+    unproven = "" if report.most_sequential_proven else "; found by a heuristic, not proven to be most sequential"
+    if report.most_sequential is None:
+        return f"sequential: the most sequential patterns were not counted{unproven}."
+    if report.most_sequential == 1:
+        return f"sequential: the only most sequential pattern{unproven}."
+    return f"sequential: the first of {counted(report.most_sequential)} most sequential patterns{unproven}."
+
+
+def print_report(report: LatencyReport, console: Console) -> None:
+    """Print the table with what it holds for.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+    console : rich.console.Console
+        Where to.
+    """
+    above, below = summary_lines(report)
+    for line in above:
+        console.print(line, markup=False, highlight=False)
+    console.print(latency_table(report))
+    for line in below:
+        console.print(line, markup=False, highlight=False)
+
+
+def render_text(report: LatencyReport, width: int = 160) -> str:
+    """Print the report into a string.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+    width : int
+        Columns.
+
+    Returns
+    -------
+    str
+        Lines without colours.
+    """
+    from rich.console import Console
+
+    stream = io.StringIO()
+    print_report(report, Console(file=stream, width=width, force_terminal=False, no_color=True, highlight=False))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"

@@ -1,0 +1,179 @@
+"""Sets of edges that are acyclic and connect all nodes, counted exactly.
+
+Their number is the number of behaviour classes (``docs/behaviour-classes.md``). Small blocks are solved over
+all subsets of nodes, long and narrow ones by a frontier that moves through the graph; what is both large and
+wide is left uncounted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import networkx as nx
+
+__all__ = ["FRONTIER_STEPS", "SUBSET_NODES", "connected_acyclic_sets"]
+
+SUBSET_NODES = 13
+"""Blocks of up to this many nodes are always counted (time 3^n)."""
+
+FRONTIER_STEPS = 1_000_000
+"""Larger blocks are counted as long as no more than this many states of the frontier are visited."""
+
+_FRONTIER_NODES = 12
+
+_State: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""Per node of the frontier: the number of its component, and the frontier nodes it reaches, itself included."""
+
+
+def connected_acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
+    """Count the sets of edges without directed cycle that connect all nodes, directions disregarded.
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes, 0 to n - 1.
+    edges : sequence of (int, int)
+        Directed edges of a connected multigraph without self-edges.
+
+    Returns
+    -------
+    int or None
+        ``None`` where the graph is too large and too dense.
+    """
+    if n == 2:
+        forward = sum(u < v for u, v in edges)
+        return (1 << forward) + (1 << (len(edges) - forward)) - 2
+    if n <= SUBSET_NODES:
+        return _by_subsets(n, edges)
+    return _by_frontier(n, edges)
+
+
+def _by_subsets(n: int, edges: Sequence[tuple[int, int]]) -> int:
+    acyclic = _acyclic_sets(n, edges)
+    # A set of edges on the nodes s splits into the component of node 0, on t, and the rest.
+    connected = [0] * (1 << n)
+    for s in range(1, 1 << n, 2):
+        count = acyclic[s]
+        rest = t = s ^ 1
+        while t:
+            t = (t - 1) & rest
+            count -= connected[t | 1] * acyclic[rest ^ t]
+        connected[s] = count
+    return connected[-1]
+
+
+def _acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """Acyclic sets of edges on every set of nodes.
+
+    Inclusion and exclusion over the nodes t without incoming edge, from which edges to the rest are free
+    (R. W. Robinson, Counting labeled acyclic digraphs, 1973).
+    """
+    full = (1 << n) - 1
+    # into[u][s]: edges from node u to the nodes s.
+    into = [[0] * (1 << n) for _ in range(n)]
+    for u, v in edges:
+        into[u][1 << v] += 1
+    for row in into:
+        for s in range(1, 1 << n):
+            row[s] = row[s & (s - 1)] + row[s & -s] if s & (s - 1) else row[s]
+    acyclic = [0] * (1 << n)
+    acyclic[0] = 1
+    free = [0] * (1 << n)
+    for rest in range(full):
+        known = acyclic[rest]
+        others = full ^ rest
+        t = 0
+        while t != others:
+            t = (t - others) & others
+            low = t & -t
+            free[t] = free[t ^ low] + into[low.bit_length() - 1][rest]
+            term = known << free[t]
+            acyclic[rest | t] += term if t.bit_count() & 1 else -term
+    return acyclic
+
+
+def _by_frontier(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
+    """Add node after node with its edges to earlier ones; remember only how the frontier hangs together."""
+    neighbours: list[set[int]] = [set() for _ in range(n)]
+    between: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for u, v in edges:
+        neighbours[u].add(v)
+        neighbours[v].add(u)
+        between[min(u, v), max(u, v)].append((u, v))
+    order = _narrow_order(neighbours)
+    if order is None:
+        return None
+    frontier: list[int] = []
+    steps = 0
+    left = [len(near) for near in neighbours]
+    # Where no directed cycle exists, nothing needs to be remembered of who reaches whom.
+    cyclic = not nx.is_directed_acyclic_graph(nx.DiGraph(edges))
+    states: dict[_State, int] = {((), ()): 1}
+    for position, node in enumerate(order):
+        frontier.append(node)
+        k = len(frontier) - 1
+        states = {((*parts, k), (*reach, cyclic << k)): ways for (parts, reach), ways in states.items()}
+        for j, other in enumerate(frontier[:-1]):
+            for u, _ in between[min(node, other), max(node, other)]:
+                tail, head = (k, j) if u == node else (j, k)
+                states = _choose(states, tail, head)
+                steps += len(states)
+                if steps > FRONTIER_STEPS:
+                    return None
+            if other in neighbours[node]:
+                left[other] -= 1
+                left[node] -= 1
+        if position == n - 1:
+            return sum(ways for (parts, _), ways in states.items() if len(set(parts)) == 1)
+        for j in reversed(range(len(frontier))):
+            if left[frontier[j]] == 0:
+                del frontier[j]
+                states = _forget(states, j)
+    raise AssertionError("the last node ends the loop")
+
+
+def _narrow_order(neighbours: Sequence[set[int]]) -> list[int] | None:
+    """Order the nodes so that few have neighbours on both sides; ``None`` where the frontier grows too wide."""
+    n = len(neighbours)
+    start = min(range(n), key=lambda v: len(neighbours[v]))
+    order, placed = [start], {start}
+    open_nodes = {start}
+    while len(order) < n:
+        border = {v for u in open_nodes for v in neighbours[u] if v not in placed}
+        chosen = min(border, key=lambda v: (len(neighbours[v] - placed - border), len(neighbours[v] - placed), v))
+        order.append(chosen)
+        placed.add(chosen)
+        open_nodes = {u for u in open_nodes | {chosen} if not neighbours[u] <= placed}
+        if len(open_nodes) > _FRONTIER_NODES:
+            return None
+    return order
+
+
+def _choose(states: dict[_State, int], tail: int, head: int) -> dict[_State, int]:
+    """Every state without the edge, and with it where it closes no directed cycle."""
+    chosen: dict[_State, int] = defaultdict(int, states)
+    for (parts, reach), ways in states.items():
+        if reach[head] >> tail & 1:
+            continue
+        old, new = max(parts[tail], parts[head]), min(parts[tail], parts[head])
+        joined = tuple(new if part == old else part for part in parts)
+        longer = tuple(mask | reach[head] if mask >> tail & 1 else mask for mask in reach)
+        chosen[joined, longer] += ways
+    return chosen
+
+
+def _forget(states: dict[_State, int], j: int) -> dict[_State, int]:
+    """Take a node off the frontier; states in which its component ends with it are never connected."""
+    kept: dict[_State, int] = defaultdict(int)
+    low = (1 << j) - 1
+    for (parts, reach), ways in states.items():
+        others = parts[:j] + parts[j + 1 :]
+        if parts[j] not in others:
+            continue
+        first: dict[int, int] = {}
+        numbered = tuple(first.setdefault(part, len(first)) for part in others)
+        masks = tuple((m & low) | (m >> 1 & ~low) for i, m in enumerate(reach) if i != j)
+        kept[numbered, masks] += ways
+    return kept

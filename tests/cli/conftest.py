@@ -1,0 +1,130 @@
+"""Running the program in this process, and files to run it on."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from neuromap.cli.main import main
+
+SR = """\
+format = 1
+name = "SR"
+[nodes.I]
+shape = [4, 4, 1]
+[nodes.H1]
+shape = [2, 2, 2]
+threshold = 1
+[nodes.H2]
+shape = [1, 1, 6]
+threshold = 1
+[nodes.O]
+shape = [1, 1, 3]
+threshold = 0
+[edges."I -> H1"]
+transform = "conv"
+kernel = [3, 3]
+stride = [2, 2]
+weights = { seed = 1, values = [-1, 0, 1] }
+[edges."H1 -> H2"]
+transform = "dense"
+weights = { seed = 2, values = [-1, 0, 1] }
+[edges."H2 -> O"]
+transform = "dense"
+weights = { seed = 3, values = [-1, 0, 1] }
+[edges."H1 -> O"]
+transform = "dense"
+weights = { seed = 4, values = [-1, 0, 1] }
+[edges."H1 -> H1"]
+transform = "conv"
+kernel = [3, 3]
+weights = { seed = 5, values = [-1, 0, 1] }
+[rollouts.hybrid]
+streaming = ["H1 -> H1", "H1 -> O", "H2 -> O"]
+"""
+
+TINY_CHIP = """\
+format = 1
+name = "tiny"
+[grid]
+cores = [2, 2]
+[core]
+axons = 8
+neurons = 8
+axon_types = 4
+weight_bits = 9
+leak_bits = 9
+threshold_bits = 18
+potential_bits = 20
+targets_per_neuron = 1
+[time]
+tick_seconds = 1e-3
+delay = [1, 15]
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a run left: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def neuromap(capsys):
+    """Run ``neuromap`` with these words."""
+
+    def run(*words):
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return Done(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a small SR network, a tiny chip and frames."""
+    (tmp_path / "sr.toml").write_text(SR)
+    (tmp_path / "tiny.toml").write_text(TINY_CHIP)
+    frames = np.random.default_rng(0).random((9, 16)) < 0.5
+    save_file({"I": frames.astype(np.uint8)}, tmp_path / "frames.safetensors")
+    return tmp_path
+
+
+@pytest.fixture
+def sr_text():
+    return SR
+
+
+@pytest.fixture
+def tiny_text():
+    return TINY_CHIP
+
+
+@pytest.fixture
+def sr(folder):
+    return folder / "sr.toml"
+
+
+@pytest.fixture
+def program(folder, sr, neuromap):
+    """The small SR network, hybrid and pipelined, mapped."""
+    path = folder / "sr.nmp"
+    assert neuromap("map", sr, "--pattern", "hybrid", "--execution", "pipelined", "-o", path).code == 0
+    return path
+
+
+@pytest.fixture
+def root_of_examples():
+    return Path(__file__).resolve().parents[2]

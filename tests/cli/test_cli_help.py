@@ -1,0 +1,63 @@
+"""Help is complete: every command explains itself with examples that can be run."""
+
+import re
+import shlex
+
+import pytest
+
+from neuromap.cli.main import app
+
+COMMANDS = [command.name for command in app.registered_commands]
+
+
+def test_the_commands():
+    assert COMMANDS == ["rollouts", "chips", "map", "simulate", "verify", "report"]
+
+
+def test_help_of_the_program_names_commands_and_exit_codes(neuromap):
+    for flag in ("--help", "-h"):
+        done = neuromap(flag)
+        assert (done.code, done.err) == (0, "")
+        for command in COMMANDS:
+            assert f"\n  {command} " in done.out
+        for words in ("2 usage or bad input", "3 does not fit", "4 not supported", "5 verification failed"):
+            assert words in done.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_has_examples_and_json(command, neuromap):
+    done = neuromap(command, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert "--json" in done.out
+    examples = re.findall(r"^ +(neuromap .*)$", done.out.split("Examples:")[1], re.MULTILINE)
+    assert len(examples) >= 3
+    for example in examples:
+        words = shlex.split(example)
+        assert words[1] == command
+        for option in (w for w in words if re.match(r"--?[a-z]", w)):
+            assert re.search(rf"(^|[ ,]){option}\b", done.out.split("Examples:")[0]), option
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_examples_of_the_help_run(command, neuromap, root_of_examples, monkeypatch, folder, tiny_text, sr):
+    """The files that examples read and write lie in a folder of their own."""
+    (folder / "examples").symlink_to(root_of_examples / "examples")
+    (folder / "build").mkdir()
+    (folder / "my_chip.toml").write_text(tiny_text.replace("= 8", "= 256").replace("[2, 2]", "[16, 16]"))
+    monkeypatch.chdir(folder)
+    network = "examples/digits/sr.toml"
+    assert neuromap("map", network, "--pattern", "hybrid", "-o", "sr.nmp").code == 0
+    help_text = neuromap(command, "--help").out
+    for example in re.findall(r"^ +(neuromap .*)$", help_text.split("Examples:")[1], re.MULTILINE):
+        words = shlex.split(example)[1:]
+        if "build/digits.safetensors" in words:
+            continue  # made by make demo
+        done = neuromap(*words)
+        assert done.code == 0, (example, done)
+        assert done.err == ""
+
+
+def test_version(neuromap):
+    import neuromap as package
+
+    assert neuromap("--version").out == f"neuromap {package.__version__}\n"

@@ -1,0 +1,276 @@
+"""RANC as an oracle: its hardware test vectors, and its simulator's JSON against a loop written from its rules."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuromap.errors import InputError, ProgramError, StimulusError
+from neuromap.frontends.ranc import read_json, read_vectors
+from neuromap.hardware.check import check_program
+from neuromap.hardware.program_file import program_bytes, program_from_bytes
+from neuromap.simulation.numpy_engine import run_events
+
+DATA = Path(os.environ.get("NEUROMAP_DATA", Path(__file__).resolve().parents[2] / ".." / "shared" / "data")) / "ranc"
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no {DATA}: set NEUROMAP_DATA to the shared data")
+
+# set: columns, output bus, ticks from the first packets to the first outputs that depend on them
+SETS = {"128": (8, (0, 3), 2), "256": (4, (0, 2), 1)}
+
+
+@needs_data
+@pytest.mark.parametrize("name", SETS)
+def test_known_answers(name):
+    columns, bus, shift = SETS[name]
+    case = read_vectors(DATA / name, columns=columns, output_bus=bus)
+    assert (case.program.chip.axons, case.program.chip.neurons) == (int(name), int(name))
+    assert check_program(case.program) == []
+    n_ticks = len(case.expected) + shift
+    spikes = run_events(case.program, case.ticks, case.cores, case.axons, n_ticks)
+    outputs = case.output_axons(*spikes, n_ticks)
+    assert len(case.expected) == 10
+    for tick, expected in enumerate(case.expected):
+        assert outputs[tick + shift].tolist() == expected.tolist(), tick
+
+
+@needs_data
+def test_known_answers_survive_a_program_file():
+    columns, bus, shift = SETS["256"]
+    case = read_vectors(DATA / "256", columns=columns, output_bus=bus)
+    program = program_from_bytes(program_bytes(case.program), "test")
+    spikes = run_events(program, case.ticks, case.cores, case.axons, 10 + shift)
+    outputs = case.output_axons(*spikes, 10 + shift)
+    assert [o.tolist() for o in outputs[shift:]] == [e.tolist() for e in case.expected]
+
+
+@needs_data
+def test_an_output_of_a_changed_weight_differs():
+    columns, bus, shift = SETS["256"]
+    case = read_vectors(DATA / "256", columns=columns, output_bus=bus)
+    case.program.neurons.threshold.flags.writeable = True
+    case.program.neurons.threshold[4] += 1
+    spikes = run_events(case.program, case.ticks, case.cores, case.axons, 10 + shift)
+    outputs = case.output_axons(*spikes, 10 + shift)
+    assert [o.tolist() for o in outputs[shift:]] != [e.tolist() for e in case.expected]
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("file", "content", "error", "words"),
+    [
+        ("csram_003.mem", None, ProgramError, "rows of 4 columns"),
+        ("csram_003.mem", "0101\n", ProgramError, "holds [1, 4] rows and bits"),
+        ("csram_000.mem", "01\n2\n", ProgramError, "row 2 is '2'"),
+        ("tc_003.mem", None, ProgramError, "No such file"),
+        ("tc_000.mem", "\u00e9", ProgramError, "not a text of bits"),
+        ("tb_input.txt", "0101\n", StimulusError, "rows have 4 bits; needs 30"),
+        ("tb_num_inputs.txt", "3\n", StimulusError, "counts make 3 rows"),
+        ("tb_num_inputs.txt", "-3\n", StimulusError, "found -3"),
+        ("tb_num_inputs.txt", "9" * 5000, StimulusError, "needs one count per line"),
+        ("tb_num_outputs.txt", "", StimulusError, "found nothing"),
+        ("tb_correct.txt", None, StimulusError, "No such file"),
+    ],
+)
+def test_damaged_vectors(tmp_path, file, content, error, words):
+    folder = tmp_path / "256"
+    shutil.copytree(DATA / "256", folder)
+    target = folder / file
+    target.chmod(0o644)
+    target.unlink()
+    if content is not None:
+        target.write_text(content, encoding="utf-8")
+    with pytest.raises(error) as caught:
+        read_vectors(folder, columns=4, output_bus=(0, 2))
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@needs_data
+def test_wrong_grids():
+    with pytest.raises(ProgramError, match="12 cores, which do not make rows of 5"):
+        read_vectors(DATA / "256", columns=5, output_bus=(0, 2))
+    with pytest.raises(ProgramError, match="output bus"):
+        read_vectors(DATA / "256", columns=4, output_bus=(0, 3))
+    with pytest.raises(
+        ProgramError, match=r"core \(\d, \d\), neuron \d+: target is \[-?\d, -?\d\]; needs a place on the grid"
+    ):
+        read_vectors(DATA / "256", columns=3, output_bus=(0, 2))
+
+
+def test_no_vectors(tmp_path):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(ProgramError, match="holds no csram_000"):
+            read_vectors(folder, columns=1, output_bus=(0, 0))
+
+
+CONFIG = {
+    "num_neurons": 3, "num_axons": 4, "num_cores_x": 3, "num_cores_y": 1, "num_weights": 2, "max_tick_offset": 4,
+    "neuron_block_trace_verbosity": 0, "core_controller_trace_verbosity": 0, "scheduler_trace_verbosity": 0,
+    "neuron_reset_type": 0,
+}  # fmt: skip
+
+
+def ranc_neuron(rng):
+    return {
+        "reset_potential": int(rng.integers(-3, 4)),
+        "weights": rng.integers(-4, 5, 2).tolist(),
+        "leak": int(rng.integers(-2, 3)),
+        "positive_threshold": int(rng.integers(-1, 6)),
+        "negative_threshold": int(rng.integers(-6, 2)),
+        "destination_core_offset": [int(rng.integers(0, 3)), 0],
+        "destination_axon": int(rng.integers(0, 4)),
+        "destination_tick": int(rng.integers(0, 3)),
+        "current_potential": int(rng.integers(-3, 4)),
+        "reset_mode": int(rng.integers(2)),
+    }
+
+
+def ranc_input(rng):
+    """Two cores at x = 0 and 1, the bus at x = 2; offsets are made relative."""
+    cores = []
+    for x in range(2):
+        n = int(rng.integers(1, 4))
+        neurons = [ranc_neuron(rng) for _ in range(n)]
+        for neuron in neurons:
+            neuron["destination_core_offset"][0] -= x
+        connections = rng.integers(0, 2, (n, 4)).tolist()
+        cores.append(
+            {
+                "axons": rng.integers(0, 2, 4).tolist(),
+                "neurons": neurons,
+                "connections": connections,
+                "coordinates": [x, 0],
+            }
+        )
+    packets = [
+        [
+            {"destination_core": [int(rng.integers(2)), 0], "destination_axon": int(rng.integers(4)),
+             "destination_tick": int(rng.integers(3))}
+            for _ in range(rng.integers(0, 4))
+        ]
+        for _ in range(6)
+    ]  # fmt: skip
+    return {"packets": packets, "output_bus": {"coordinates": [2, 0], "num_outputs": 4}, "cores": cores}
+
+
+def run_by_hand(config, data, n_ticks):
+    """RANC's rules, neuron by neuron; returns the outputs of every tick."""
+    due = {}
+    for group, packets in enumerate(data["packets"]):
+        for p in packets:
+            due.setdefault(group + p["destination_tick"], set()).add((p["destination_core"][0], p["destination_axon"]))
+    potential = [[n["current_potential"] for n in core["neurons"]] for core in data["cores"]]
+    outputs = []
+    for tick in range(n_ticks):
+        outputs.append(set())
+        for core in data["cores"]:
+            x = core["coordinates"][0]
+            for i, n in enumerate(core["neurons"]):
+                v = potential[x][i]
+                for axon in range(4):
+                    if (x, axon) in due.get(tick, ()) and core["connections"][i][axon]:
+                        v += n["weights"][core["axons"][axon]]
+                v += n["leak"]
+                below = v <= n["negative_threshold"] if config["neuron_reset_type"] else v < n["negative_threshold"]
+                if v >= n["positive_threshold"]:
+                    target = x + n["destination_core_offset"][0]
+                    if target == 2:
+                        outputs[tick].add(n["destination_axon"])
+                    else:
+                        slot = due.setdefault(tick + n["destination_tick"] + 1, set())
+                        slot.add((target, n["destination_axon"]))
+                    v = n["reset_potential"] if n["reset_mode"] == 0 else v - n["positive_threshold"]
+                elif below:
+                    v = -n["reset_potential"] if n["reset_mode"] == 0 else v - n["negative_threshold"]
+                potential[x][i] = v
+    return outputs
+
+
+def write(folder, config, data):
+    config_path, input_path = folder / "config.json", folder / "input.json"
+    config_path.write_text(config if isinstance(config, str) else json.dumps(config))
+    input_path.write_text(data if isinstance(data, str) else json.dumps(data))
+    return config_path, input_path
+
+
+@given(seed=st.integers(0, 2**32), reset_type=st.integers(0, 1))
+@settings(deadline=None, max_examples=60)
+def test_simulator_files_run_as_ranc_does(tmp_path_factory, seed, reset_type):
+    data = ranc_input(np.random.default_rng(seed))
+    config = CONFIG | {"neuron_reset_type": reset_type}
+    case = read_json(*write(tmp_path_factory.mktemp("ranc"), config, data))
+    n_ticks = 16
+    outputs = case.output_axons(*run_events(case.program, case.ticks, case.cores, case.axons, n_ticks), n_ticks)
+    assert [set(o.tolist()) for o in outputs] == run_by_hand(config, data, n_ticks)
+
+
+def changed(**changes):
+    """Input files with one value replaced, by a path like cores__0__neurons__0__leak."""
+    data = ranc_input(np.random.default_rng(1))
+    for path, value in changes.items():
+        owner = data
+        *way, last = [int(key) if key.isdigit() else key for key in path.split("__")]
+        for key in way:
+            owner = owner[key]
+        if value is ...:
+            del owner[last]
+        else:
+            owner[last] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("config", "data", "words"),
+    [
+        ("{", changed(), "config.json: is not valid JSON"),
+        ("[" * 100_000, changed(), "is not valid JSON"),
+        ("3", changed(), "found 3; needs an object"),
+        (CONFIG | {"num_axons": 0}, changed(), "core.axons: found 0"),
+        (CONFIG | {"num_axons": "4"}, changed(), "num_axons: found '4'"),
+        (CONFIG | {"neuron_reset_type": 2}, changed(), "neuron_reset_type: found 2"),
+        ({k: v for k, v in CONFIG.items() if k != "num_weights"}, changed(), "num_weights: missing"),
+        (CONFIG, changed(cores=...), "cores: missing"),
+        (CONFIG, changed(cores=[]), "cores: holds none"),
+        (CONFIG, changed(cores__0__axons=[0, 1, 2, 0]), "cores[0]: axons: found 2"),
+        (CONFIG, changed(cores__0__axons=[0] * 5), "cores[0]: axons: found 5 values"),
+        (CONFIG, changed(cores__0__connections__0=[0, 2]), "connections[0]: found 2"),
+        (CONFIG, changed(cores__0__coordinates=[3, 0]), "coordinates: found [3, 0]"),
+        (CONFIG, changed(cores__1__coordinates=[0, 0]), "[0, 0] is described twice"),
+        (CONFIG, changed(cores__0__neurons__0__leak=...), "cores[0]: neurons[0]: leak: missing"),
+        (CONFIG, changed(cores__0__neurons__0__leak=1.5), "leak: found 1.5"),
+        (CONFIG, changed(cores__0__neurons__0__leak=10**6), "neuron 0: leak is 1000000; needs -32768 to 32767"),
+        (CONFIG, changed(cores__0__neurons__0__weights=[1, 2, 3]), "weights: found 3 values"),
+        (CONFIG, changed(cores__0__neurons__0__reset_mode=2), "reset mode is 2; needs 0 or 1"),
+        (CONFIG, changed(cores__0__neurons__0__positive_threshold=2**31 - 1), "rule threshold-range"),
+        (CONFIG, changed(cores__0__neurons__0__destination_core_offset=[-1, 0]), "target is [-1, 0]"),
+        (CONFIG, changed(cores__0__neurons__0__destination_core_offset=[0]), "needs two integers"),
+        (CONFIG, changed(cores__0__neurons__0__destination_axon=4), "destination axon is 4; needs 0 to 3"),
+        (CONFIG, changed(output_bus__coordinates=[9, 0]), "output bus (9, 0)"),
+        (CONFIG, changed(packets=[[{"destination_core": [7, 0], "destination_axon": 0, "destination_tick": 0}]]),
+         "packet 0: x is 7; needs 0 to 2"),
+        (CONFIG, changed(packets=[[{"destination_core": [0, 0], "destination_axon": 0, "destination_tick": 3}]]),
+         "packet 0: destination tick is 3; needs 0 to 2"),
+        (CONFIG, changed(packets=[{}]), "packets[0]: found {}"),
+        (CONFIG, changed(packets=[[3]]), "packets[0][0]: found 3"),
+    ],
+)  # fmt: skip
+def test_bad_simulator_files(tmp_path, config, data, words):
+    with pytest.raises(InputError) as caught:
+        read_json(*write(tmp_path, config, data))
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_packets_for_places_without_a_core_are_lost(tmp_path):
+    data = changed(packets=[[{"destination_core": [2, 0], "destination_axon": 0, "destination_tick": 0}]])
+    assert len(read_json(*write(tmp_path, CONFIG, data)).ticks) == 0
+
+
+def test_missing_files(tmp_path):
+    with pytest.raises(ProgramError, match="cannot be read"):
+        read_json(tmp_path / "a.json", tmp_path / "b.json")

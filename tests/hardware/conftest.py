@@ -1,0 +1,160 @@
+"""Random chips and programs, legal by construction; the same seed gives the same program."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from neuromap.hardware.chip import ChipSpec, NeuronRules
+from neuromap.hardware.program import BIAS, HostTable, NeuronTable, NodePort, OutputTable, Program
+
+
+def _random_chip(rng, *, roomy):
+    """Return a small chip; ``roomy`` ones have potentials that no sum of weights can leave."""
+    signed = bool(rng.integers(2))
+    least = int(rng.integers(1, 4))
+    return ChipSpec(
+        name=f"chip{rng.integers(100)}",
+        cores=(int(rng.integers(1, 4)), int(rng.integers(1, 4))),
+        chips=(int(rng.integers(1, 3)), 1),
+        axons=int(rng.integers(1, 20)),
+        neurons=int(rng.integers(1, 20)),
+        axon_types=int(rng.integers(1, 5)),
+        weight_bits=int(rng.integers(2, 10 if roomy else 17)),
+        leak_bits=int(rng.integers(2, 10 if roomy else 17)),
+        threshold_bits=int(rng.integers(2, 32)),
+        potential_bits=32 if roomy else int(rng.integers(2, 33)),
+        delay=(least, least + int(rng.integers(0, 20))),
+        tick_seconds=float(rng.choice([1e-3, 1e-6, 0.25])),
+        reach=None if rng.integers(2) else (2, 1),
+        rules=NeuronRules(
+            number_format=str(rng.choice(["sign_magnitude", "twos_complement"])),
+            overflow=str(rng.choice(["saturate", "wrap"])),
+            negative_comparison=str(rng.choice(["<", "<="])),
+            signed_threshold=signed,
+        ),
+        router={"hop_seconds": float(rng.random())} if rng.integers(2) else {},
+        energy={"hop_joules": 2.3e-12, "static_watts": 0.0} if rng.integers(2) else {},
+        description="made by a test" if rng.integers(2) else "",
+    )
+
+
+def _random_program(seed, *, mapped=False):
+    """Return a legal random program; ``mapped`` ones keep the rules of mapped programs too."""
+    rng = np.random.default_rng(seed)
+    chip = _random_chip(rng, roomy=mapped)
+    places = [(x, y) for x in range(chip.columns) for y in range(chip.rows)]
+    n_cores = int(rng.integers(1, len(places) + 1))
+    coordinates = np.array(places, np.int32)[rng.permutation(len(places))[:n_cores]]
+    shape, axons = (n_cores, chip.neurons), chip.axons
+    nodes = (
+        NodePort("I", 12, "input", -3),
+        NodePort("H 1", 30, "hidden", 0),
+        NodePort("O", shape[0] * shape[1], "output", 2),
+    )
+
+    used = rng.random(shape) < 0.7
+    node = np.where(used, rng.integers(1, 3, shape), -1)
+    index = np.where(used, np.where(node == 1, rng.integers(0, 30, shape), np.arange(used.size).reshape(shape)), 0)
+    bits = rng.random((n_cores, axons, chip.neurons)) < 0.4
+    bits &= used[:, None, :] | (not mapped)
+    read = used & (node == 2) & (rng.random(shape) < 0.6)
+
+    free = [(c, a) for c in range(n_cores) for a in range(axons)]
+    rng.shuffle(free)
+    target_core, target_axon = np.full(shape, -1), np.zeros(shape, int)
+    limit = chip.reach or (1000, 1000)
+    for c, n in np.argwhere(used & ~read):
+        if not free or rng.random() < 0.2:
+            continue
+        core, axon = free[-1] if mapped else free[int(rng.integers(len(free)))]
+        if np.all(np.abs(coordinates[core] - coordinates[c]) <= limit):
+            target_core[c, n], target_axon[c, n] = core, axon
+            if mapped:
+                free.pop()
+    delay = np.where(target_core >= 0, rng.integers(chip.delay[0], chip.delay[1] + 1, shape), 0)
+
+    fed = np.array(free[: len(free) // 2], np.int64).reshape(-1, 2)
+    bias = rng.random(len(fed)) < 0.3
+    first = np.where(bias, 1, rng.integers(0, 2, len(fed)))
+    period = int(rng.integers(1, 9))
+
+    def within(bounds, *size):
+        return rng.integers(bounds[0], bounds[1] + 1, size or shape)
+
+    beta = within(chip.threshold_range)
+    rails = chip.potential_range
+    core, neuron = np.nonzero(read)
+    return Program(
+        name=f"random {seed}",
+        chip=chip,
+        coordinates=coordinates,
+        axon_types=rng.integers(0, chip.axon_types, (n_cores, axons)).astype(np.uint8),
+        crossbar=np.packbits(bits, axis=2, bitorder="little"),
+        neurons=NeuronTable(
+            weights=within(chip.weight_range, *shape, chip.axon_types).astype(np.int16),
+            leak=within(chip.leak_range).astype(np.int16),
+            leak_reversal=rng.random(shape) < 0.5,
+            threshold=within(chip.threshold_range).astype(np.int32),
+            negative_threshold=np.where(chip.rules.signed_threshold, -beta, beta).astype(np.int32),
+            reset=within(rails).astype(np.int32),
+            reset_mode=rng.integers(0, 3, shape).astype(np.uint8),
+            saturate_negative=rng.random(shape) < 0.5,
+            potential=within(rails).astype(np.int32),
+        ),
+        target_core=target_core.astype(np.int32),
+        target_axon=target_axon.astype(np.int32),
+        delay=delay.astype(np.uint8),
+        neuron_node=node.astype(np.int32),
+        neuron_index=index.astype(np.int32),
+        is_relay=used & ~read & (rng.random(shape) < 0.2),
+        nodes=nodes,
+        period=period,
+        ticks_per_step=int(rng.integers(1, 4)),
+        host=HostTable(
+            node=np.where(bias, BIAS, 0).astype(np.int32),
+            index=np.where(bias, 0, rng.integers(0, 12, len(fed))).astype(np.int32),
+            core=fed[:, 0].astype(np.int32),
+            axon=fed[:, 1].astype(np.int32),
+            arrival=rng.integers(-first * period, 20, len(fed)).astype(np.int64),
+            first_frame=first.astype(np.int8),
+        ),
+        outputs=OutputTable(
+            node=node[core, neuron].astype(np.int32),
+            index=index[core, neuron].astype(np.int32),
+            core=core.astype(np.int32),
+            neuron=neuron.astype(np.int32),
+        ),
+        pattern="hybrid" if mapped else "",
+        execution=str(rng.choice(["windowed", "pipelined"])) if mapped else "",
+    )
+
+
+def _edited(program, path, change):
+    """Return the program with a changed copy of one array ("neurons.leak") or with one other value replaced."""
+    part, _, field = path.rpartition(".")
+    owner = getattr(program, part) if part else program
+    value = getattr(owner, field)
+    if isinstance(value, np.ndarray):
+        copy = value.copy()
+        result = change(copy)
+        value = copy if result is None else result
+    else:
+        value = change(value)
+    owner = dataclasses.replace(owner, **{field: value})
+    return dataclasses.replace(program, **{part: owner}) if part else owner
+
+
+@pytest.fixture(scope="session")
+def random_program():
+    return _random_program
+
+
+@pytest.fixture(scope="session")
+def random_chip():
+    return lambda seed: _random_chip(np.random.default_rng(seed), roomy=False)
+
+
+@pytest.fixture(scope="session")
+def edited():
+    return _edited

@@ -1,0 +1,246 @@
+import copy
+import dataclasses
+import re
+import tomllib
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import neuromap as nm
+from neuromap.errors import ChipError, NotSupportedError
+from neuromap.hardware.chip_file import ENERGY_KEYS, ROUTER_KEYS, chip_document, chip_from_document
+
+TINY = """
+format = 1
+name = "tiny"
+[grid]
+cores = [8, 4]
+chips = [1, 2]
+[core]
+axons = 64
+neurons = 32
+axon_types = 4
+weight_bits = 9
+leak_bits = 8
+threshold_bits = 18
+potential_bits = 20
+targets_per_neuron = 1
+[time]
+tick_seconds = 1e-3
+delay = [2, 15]
+"""
+MODELS = [f for f in resources.files("hardware_models").iterdir() if f.name.endswith(".toml")]
+
+
+def tiny(**changes):
+    """Tables of the tiny chip with values set by key path; ``...`` removes a key."""
+    document = copy.deepcopy(tomllib.loads(TINY))
+    for path, value in changes.items():
+        table, _, key = path.rpartition("__")
+        owner = document.setdefault(table, {}) if table else document
+        if value is ...:
+            del owner[key]
+        else:
+            owner[key] = value
+    return document
+
+
+def test_the_format_of_the_issue(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(TINY)
+    for given_as in (path, str(path)):
+        chip = nm.load_chip(given_as)
+        assert (chip.name, chip.cores, chip.chips) == ("tiny", (8, 4), (1, 2))
+        assert (chip.columns, chip.rows, chip.n_cores) == (8, 8, 64)
+        assert (chip.axons, chip.neurons, chip.axon_types) == (64, 32, 4)
+        assert (chip.weight_bits, chip.leak_bits, chip.threshold_bits, chip.potential_bits) == (9, 8, 18, 20)
+        assert (chip.delay, chip.tick_seconds, chip.targets_per_neuron) == ((2, 15), 1e-3, 1)
+        assert chip.reach is None
+        assert dict(chip.router) == dict(chip.energy) == {}
+
+
+def test_truenorth_has_its_published_figures():
+    chip = nm.load_chip("truenorth")
+    assert chip.n_cores == 4096
+    assert (chip.axons, chip.neurons, chip.axon_types) == (256, 256, 4)
+    assert chip.weight_range == chip.leak_range == (-255, 255)
+    assert chip.threshold_range == (0, 2**18 - 1)
+    assert chip.potential_range == (-(2**19), 2**19 - 1)
+    assert (chip.delay, chip.tick_seconds, chip.reach) == ((1, 15), 1e-3, (255, 255))
+    assert (chip.rules.overflow, chip.rules.negative_comparison) == ("saturate", "<")
+    # nobody has published these
+    assert "hop_seconds" not in chip.router
+    assert "neuron_update_joules" not in chip.energy
+    assert nm.load_chip("truenorth_ns16e").n_cores == 16 * 4096
+
+
+def test_ranc_wraps_and_has_signed_thresholds():
+    chip = nm.load_chip("ranc")
+    assert chip.weight_range == chip.threshold_range == chip.potential_range == (-256, 255)
+    assert (chip.rules.overflow, chip.rules.number_format) == ("wrap", "twos_complement")
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda f: f.name)
+def test_packaged_figures_name_their_evidence(model):
+    document = tomllib.loads(model.read_text())
+    assert f"{document['name']}.toml" == model.name
+    figures = [line for line in model.read_text().split("[grid]")[1].splitlines() if re.match(r"\w+ =", line)]
+    assert len(figures) > 15
+    for line in figures:
+        assert re.search(r"# [PCRD]( |$)", line), line
+
+
+def test_list_holds_every_packaged_chip_by_name():
+    chips = nm.list_chips()
+    assert [c.name for c in chips] == sorted(f.name.removesuffix(".toml") for f in MODELS)
+    assert all(nm.load_chip(c.name) == c and nm.load_chip(c) is c for c in chips)
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(deadline=None, max_examples=50)
+def test_document_round_trip(random_chip, seed):
+    chip = random_chip(seed)
+    assert chip_from_document(chip_document(chip), "test") == chip
+
+
+def test_optional_tables():
+    document = tiny(
+        grid__chips=..., core__targets_per_neuron=..., grid__reach=[3, 0], description="two\nlines", source="me",
+        neuron__overflow="wrap", neuron__negative_comparison="<=", neuron__signed_threshold=True,
+        neuron__number_format="twos_complement",
+    )  # fmt: skip
+    document["router"] = dict.fromkeys(ROUTER_KEYS, 1)
+    document["energy"] = dict.fromkeys(ENERGY_KEYS, 2.5)
+    chip = chip_from_document(document, "test")
+    assert (chip.chips, chip.targets_per_neuron, chip.reach) == ((1, 1), 1, (3, 0))
+    assert chip.rules.signed_threshold
+    assert (chip.rules.overflow, chip.rules.negative_comparison) == ("wrap", "<=")
+    assert set(chip.router) == set(ROUTER_KEYS)
+    assert set(chip.energy.values()) == {2.5}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"format": 2}, ["format: found 2", "format = 1"]),
+        ({"format": True}, ["format: found True"]),
+        ({"format": ...}, ["format: found nothing"]),
+        ({"name": ...}, ["name: missing"]),
+        ({"name": ""}, ["name: found ''", "1 to 100 characters"]),
+        ({"name": "two\nlines"}, ["name: found", "one line"]),
+        ({"name": 3}, ["name: found 3"]),
+        ({"description": 3}, ["description: found 3"]),
+        ({"grids": {}}, ["grids: unknown key (did you mean grid?)"]),
+        ({"grid__core": [1, 1]}, ["grid.core: unknown key (did you mean cores?)"]),
+        ({"core__weight_bit": 9}, ["core.weight_bit: unknown key (did you mean weight_bits?)"]),
+        ({"energy__joules": 1}, ["energy.joules: unknown key"]),
+        ({"router__hop_second": 1}, ["router.hop_second", "did you mean hop_seconds?"]),
+        ({"grid": 3}, ["grid: found 3", "a table [grid]"]),
+        ({"core": ...}, ["core.axons: missing"]),
+        ({"grid__cores": ...}, ["grid.cores: missing", "two integers"]),
+        ({"grid__cores": [8]}, ["grid.cores: found [8]", "two integers"]),
+        ({"grid__cores": [8, 8, 8]}, ["grid.cores: found [8, 8, 8]"]),
+        ({"grid__cores": [8, 0]}, ["grid.cores: found [8, 0]"]),
+        ({"grid__cores": [8, 1.5]}, ["grid.cores: found [8, 1.5]"]),
+        ({"grid__cores": [True, True]}, ["grid.cores: found [True, True]"]),
+        ({"grid__cores": [10**9, 1]}, ["grid.cores: found [1000000000, 1]"]),
+        ({"grid__cores": [2048, 2048]}, ["grid: 8388608 cores", "4194304"]),
+        ({"grid__reach": [-1, 0]}, ["grid.reach: found [-1, 0]"]),
+        ({"core__axons": 0}, ["core.axons: found 0", "1 to 65536"]),
+        ({"core__neurons": 10**9}, ["core.neurons: found 1000000000"]),
+        ({"core__axons": 65536, "core__neurons": 65536}, ["core: 65536 axons x 65536 neurons"]),
+        ({"core__axon_types": 257}, ["core.axon_types: found 257", "1 to 256"]),
+        ({"core__weight_bits": 17}, ["core.weight_bits: found 17", "2 to 16"]),
+        ({"core__leak_bits": 1}, ["core.leak_bits: found 1", "2 to 16"]),
+        ({"core__threshold_bits": 32}, ["core.threshold_bits: found 32", "1 to 31"]),
+        ({"core__potential_bits": 33}, ["core.potential_bits: found 33", "2 to 32"]),
+        ({"core__axons": "256"}, ["core.axons: found '256'", "an integer"]),
+        ({"core__axons": 16**5000}, ["core.axons: found a huge int"]),
+        ({"core__targets_per_neuron": 0}, ["core.targets_per_neuron: found 0"]),
+        ({"core__threshold_bits": 1, "neuron__signed_threshold": True}, ["threshold_bits: found 1", "signed"]),
+        ({"time__tick_seconds": 0}, ["time.tick_seconds: found 0"]),
+        ({"time__tick_seconds": float("nan")}, ["time.tick_seconds: found nan"]),
+        ({"time__tick_seconds": float("inf")}, ["time.tick_seconds: found inf"]),
+        ({"time__tick_seconds": "1 ms"}, ["time.tick_seconds: found '1 ms'"]),
+        ({"time__tick_seconds": True}, ["time.tick_seconds: found True"]),
+        ({"time__delay": [0, 15]}, ["time.delay: found [0, 15]"]),
+        ({"time__delay": [1, 256]}, ["time.delay: found [1, 256]"]),
+        ({"time__delay": [5, 4]}, ["time.delay: found [5, 4]", "least delay first"]),
+        ({"neuron__overflow": "wraps"}, ["neuron.overflow: found 'wraps'", "did you mean wrap?"]),
+        ({"neuron__negative_comparison": ">"}, ["neuron.negative_comparison: found '>'"]),
+        ({"neuron__signed_threshold": 1}, ["neuron.signed_threshold: found 1", "true or false"]),
+        ({"energy__hop_joules": -1}, ["energy.hop_joules: found -1"]),
+        ({"router__hop_seconds": 10**400}, ["router.hop_seconds: found 1000"]),
+    ],
+)  # fmt: skip
+def test_every_fault_names_key_value_and_bound(changes, words):
+    with pytest.raises(ChipError) as caught:
+        chip_from_document(tiny(**changes), "mine.toml")
+    message = str(caught.value)
+    assert message.startswith("mine.toml: ")
+    assert "\n" not in message
+    assert len(message) < 400
+    for word in words:
+        assert word in message
+
+
+def test_several_targets_are_not_supported_yet():
+    with pytest.raises(NotSupportedError, match="targets_per_neuron: found 2"):
+        chip_from_document(tiny(core__targets_per_neuron=2), "test")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"format = 1\nname = [", "not valid TOML"),
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (b"a = " + b"[" * 100_000, "nested too deeply"),
+        (b"a = " + b"9" * 10_000, "not valid TOML"),
+        (b"#" * (2**20 + 1), "longer than"),
+        (b"", "format: found nothing"),
+        (b'format = 1\n"two\\nlines" = 1', "unknown key"),
+    ],
+)
+def test_files_that_are_no_chip_files(tmp_path, content, words):
+    path = tmp_path / "bad.toml"
+    path.write_bytes(content)
+    with pytest.raises(ChipError, match=words) as caught:
+        nm.load_chip(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("truenort", ["did you mean truenorth?", "ranc"]),
+        ("TrueNorth", ["did you mean truenorth?"]),
+        ("", ["not known"]),
+        ("no/such.toml", ["No such file"]),
+        ("nosuch.toml", ["No such file"]),
+        ("a\0b.toml", ["null character"]),
+        (Path("truenorth"), ["No such file"]),
+        ("../", ["directory"]),
+    ],
+)
+def test_unknown_chips(name, words):
+    with pytest.raises(ChipError) as caught:
+        nm.load_chip(name)
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_a_file_without_suffix_needs_its_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mychip").write_text(TINY)
+    with pytest.raises(ChipError, match=r"\./mychip"):
+        nm.load_chip("mychip")
+    assert nm.load_chip("./mychip").name == "tiny"
+
+
+def test_chips_made_in_python_are_checked_too():
+    chip = nm.load_chip("truenorth")
+    with pytest.raises(ChipError, match=r"core\.weight_bits: found 40"):
+        nm.load_chip(dataclasses.replace(chip, weight_bits=40))

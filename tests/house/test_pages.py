@@ -1,0 +1,115 @@
+"""What the pages say is so: their Python runs, their consoles are real, their links and commands exist."""
+
+import doctest
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+import neuromap
+from neuromap.cli.main import app
+
+CLI_COMMANDS = {command.name for command in app.registered_commands}
+
+
+def blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def playground(root, tmp_path, monkeypatch):
+    """A folder in which the examples lie and to which pages may write."""
+    (tmp_path / "examples").symlink_to(root / "examples")
+    (tmp_path / "build").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def page_names():
+    from pathlib import Path
+
+    root = Path(__file__).resolve().parents[2]
+    return sorted(str(p.relative_to(root)) for p in [*root.glob("*.md"), *(root / "docs").glob("*.md")])
+
+
+def test_the_quickstart_has_code(root):
+    assert len(blocks((root / "docs" / "quickstart.md").read_text(), "python")) >= 5
+
+
+@pytest.mark.parametrize("page", page_names())
+def test_python_of_the_page_runs(page, root, playground):
+    namespace = {"__name__": "page"}
+    for number, block in enumerate(blocks((root / page).read_text(encoding="utf-8"), "python"), start=1):
+        where = f"{page} block {number}"
+        if ">>> " in block:
+            examples = doctest.DocTestParser().get_doctest(block, namespace, where, page, 0)
+            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+            runner.run(examples, clear_globs=False)
+            assert runner.failures == 0, where
+            namespace.update(examples.globs)
+        else:
+            exec(compile(block, where, "exec"), namespace)
+
+
+def test_consoles_show_what_the_commands_print(root):
+    done = subprocess.run(
+        [sys.executable, str(root / "docs" / "refresh_consoles.py"), "--check"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, "run make readme:\n" + done.stdout + done.stderr
+
+
+def test_make_commands_of_the_pages_exist(root, pages):
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (root / "Makefile").read_text(), re.MULTILINE))
+    for path, text in pages.items():
+        for target in re.findall(r"(?:`|^    )make ([a-z][a-z-]*)", text, re.MULTILINE):
+            assert target in targets, f"{path.name}: make {target}"
+
+
+def test_neuromap_commands_of_the_pages_exist(pages):
+    for path, text in pages.items():
+        for command in re.findall(r"(?:`|\$ |^    )neuromap ([a-z]+)", text, re.MULTILINE):
+            assert command in CLI_COMMANDS, f"{path.name}: neuromap {command}"
+
+
+def test_relative_links_lead_somewhere(pages):
+    for path, text in pages.items():
+        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+            if not re.match(r"[a-z]+:", link):
+                assert (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def test_every_page_is_in_the_table_of_contents(root):
+    listed = {
+        line.strip()
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", (root / "docs" / "index.md").read_text(), re.DOTALL)
+        for line in block.splitlines()
+        if line.strip() and not line.startswith(":")
+    }
+    assert listed == {p.stem for p in (root / "docs").glob("*.md")} - {"index"}
+
+
+def test_dependencies_page_lists_every_dependency_with_its_bound(root):
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    text = (root / "docs" / "dependencies.md").read_text()
+    wanted = [*project["dependencies"], *(d for e in project["optional-dependencies"].values() for d in e)]
+    for requirement in wanted:
+        name, bound = re.fullmatch(r"([A-Za-z0-9-]+)(.*)", requirement).groups()
+        lines = [line for line in text.splitlines() if name in line]
+        assert lines, f"{name} is not on the page"
+        assert any(bound in line or "as above" in line for line in lines), f"{name}: {bound} is not on the page"
+
+
+def test_the_version_is_the_same_everywhere(root):
+    version = neuromap.__version__
+    assert tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"] == version
+    assert f"\nversion: {version}\n" in (root / "CITATION.cff").read_text()
+    assert f"## {version}" in (root / "CHANGELOG.md").read_text()
+
+
+def test_words_of_the_errors_page_match_the_exit_codes(root):
+    text = (root / "docs" / "cli.md").read_text()
+    for code in (0, 2, 3, 4, 5, 130):
+        assert f"| {code} |" in text

@@ -1,0 +1,153 @@
+"""The neuron on arrays against a scalar transcription of its five steps."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuromap.hardware.program import NeuronTable
+from neuromap.simulation.neuron import Width, fire, integrate, leak
+
+# Five steps in scalar form, after Cassidy et al. (IJCNN 2013), b_G = c = 0 and M = 0.
+
+
+def fitted(v, bits, wrap):
+    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    if wrap:
+        while v > high:
+            v -= 2**bits
+        while v < low:
+            v += 2**bits
+        return v
+    return high if v > high else low if v < low else v
+
+
+def one_tick(v, events, p, bits, wrap, comparison):
+    for s in events:  # 1
+        v = fitted(v + s, bits, wrap)
+    sgn = 0 if v == 0 else v // abs(v)  # 2
+    omega = (1 - p["leak_reversal"]) + p["leak_reversal"] * sgn
+    v = fitted(v + omega * p["leak"], bits, wrap)
+    eta = 0  # 3
+    alpha, beta, kappa, gamma = p["threshold"], p["negative_threshold"], p["saturate_negative"], p["reset_mode"]
+    if v >= alpha + eta:  # 4
+        v = [p["reset"], v - (alpha + eta), v][gamma]
+        return fitted(v, bits, wrap), True
+    bound = -(beta * kappa + (beta + eta) * (1 - kappa))
+    if v < bound or (comparison == "<=" and v == bound):  # 5
+        v = -beta if kappa else [-p["reset"], v + (beta + eta), v][gamma]
+    return fitted(v, bits, wrap), False
+
+
+def table(parameters):
+    dtypes = {
+        "weights": np.int16, "leak": np.int16, "leak_reversal": bool, "threshold": np.int32,
+        "negative_threshold": np.int32, "reset": np.int32, "reset_mode": np.uint8,
+        "saturate_negative": bool, "potential": np.int32,
+    }  # fmt: skip
+    columns = {k: [p.get(k, 0) for p in parameters] for k in dtypes if k != "weights"}
+    columns["weights"] = [[0]] * len(parameters)
+    return NeuronTable(**{k: np.array(columns[k], dtype=dtype) for k, dtype in dtypes.items()})
+
+
+@st.composite
+def neurons(draw):
+    """Bits of the potential, and some neurons around their rails and thresholds."""
+    bits = draw(st.integers(4, 20))
+    top = 2 ** (bits - 1) - 1
+    small = min(255, 2 * top)
+    parameter = st.fixed_dictionaries(
+        {
+            "leak": st.integers(-small, small),
+            "leak_reversal": st.integers(0, 1),
+            "threshold": st.integers(0, 8) | st.integers(-top, 2 * top),
+            "negative_threshold": st.integers(0, 8) | st.integers(-top, 2 * top),
+            "reset": st.integers(-8, 8) | st.integers(-top - 1, top),
+            "reset_mode": st.integers(0, 2),
+            "saturate_negative": st.integers(0, 1),
+            "potential": st.integers(-8, 8) | st.sampled_from([-top - 1, -top, top]) | st.integers(-top - 1, top),
+        }
+    )
+    parameters = draw(st.lists(parameter, min_size=1, max_size=6))
+    event = st.lists(st.integers(-small, small), min_size=len(parameters), max_size=len(parameters))
+    return bits, parameters, draw(st.lists(event, max_size=6))
+
+
+@given(neurons(), st.booleans(), st.sampled_from(["<", "<="]))
+@settings(deadline=None, max_examples=400)
+def test_arrays_follow_the_five_scalar_steps(drawn, wrap, comparison):
+    bits, parameters, events = drawn
+    width = Width(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1, wrap)
+    arrays = table(parameters)
+    v = arrays.potential.astype(np.int64)
+    v = integrate(v, [np.array(e) for e in events], width)
+    v, spikes = fire(leak(v, arrays, width), arrays, width, comparison)
+    expected = [
+        one_tick(p["potential"], [e[i] for e in events], p, bits, wrap, comparison) for i, p in enumerate(parameters)
+    ]
+    assert list(zip(v.tolist(), spikes.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("gamma", "after_spike", "after_negative"),
+    [(0, 3, -3), (1, 12 - 10, -25 + 20), (2, 12, -25)],
+)
+def test_reset_modes(gamma, after_spike, after_negative):
+    p = {"threshold": 10, "negative_threshold": 20, "reset": 3, "reset_mode": gamma}
+    v, spikes = fire(np.array([12, -25, 9, -20]), table([p] * 4), Width(-512, 511))
+    assert v.tolist() == [after_spike, after_negative, 9, -20]
+    assert spikes.tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize("gamma", [0, 1, 2])
+def test_kappa_holds_the_potential_at_the_negative_threshold(gamma):
+    p = {"threshold": 10, "negative_threshold": 20, "reset": 3, "reset_mode": gamma, "saturate_negative": 1}
+    v, _ = fire(np.array([-21, -400, -20, -19]), table([p] * 4), Width(-512, 511))
+    assert v.tolist() == [-20, -20, -20, -19]
+
+
+def test_negative_comparison_matters_at_equality_only():
+    arrays = table([{"threshold": 5, "negative_threshold": 4, "reset": 3}] * 3)
+    v = np.array([-3, -4, -5])
+    width = Width(-512, 511)
+    assert fire(v, arrays, width, "<")[0].tolist() == [-3, -4, -3]
+    assert fire(v, arrays, width, "<=")[0].tolist() == [-3, -3, -3]
+
+
+def test_leak_reversal_pulls_away_from_or_to_zero_and_leaves_zero_alone():
+    v = np.array([-7, 0, 7])
+    width = Width(-512, 511)
+    assert leak(v, table([{"leak": -2, "leak_reversal": 1}] * 3), width).tolist() == [-5, 0, 5]
+    assert leak(v, table([{"leak": 2, "leak_reversal": 1}] * 3), width).tolist() == [-9, 0, 9]
+    assert leak(v, table([{"leak": -2}] * 3), width).tolist() == [-9, -2, 5]
+
+
+def test_saturation_after_every_event_depends_on_the_order_and_wrapping_does_not():
+    up, down = np.array([100]), np.array([-100])
+    start = np.array([100])
+    saturate, wrap = Width(-128, 127), Width(-128, 127, wrap=True)
+    assert integrate(start, [up, down], saturate).tolist() == [27]
+    assert integrate(start, [down, up], saturate).tolist() == [100]
+    assert integrate(start, [up, down], wrap).tolist() == integrate(start, [down, up], wrap).tolist() == [100]
+
+
+@given(st.integers(-(10**9), 10**9), st.integers(2, 20))
+@settings(deadline=None, max_examples=50)
+def test_fitting_twice_is_fitting_once(v, bits):
+    for wrap in (False, True):
+        width = Width(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1, wrap)
+        once = width.fit(np.array([v]))
+        assert width.low <= once[0] <= width.high
+        assert width.fit(once) == once
+        assert not wrap or (once[0] - v) % 2**bits == 0
+
+
+@pytest.mark.parametrize("theta", [1, 2, 254, 255])
+@pytest.mark.parametrize("comparison", ["<", "<="])
+def test_a_frame_neuron_fires_iff_the_sum_reaches_theta_and_forgets(theta, comparison):
+    # DESIGN section 4: leak -theta, thresholds 0, reset to 0
+    sums = np.arange(-300, 301)
+    arrays = table([{"leak": -theta}] * len(sums))
+    v, spikes = fire(leak(sums, arrays, Width(-(2**19), 2**19 - 1)), arrays, Width(-(2**19), 2**19 - 1), comparison)
+    assert (v == 0).all()
+    assert (spikes == (sums >= theta)).all()
