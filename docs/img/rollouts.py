@@ -18,12 +18,12 @@ STREAMING, SEQUENTIAL, INK, PAPER = "#1565c0", "#d2601a", "#1f2933", "#ffffff"
 STEPS = ["#eceff1", "#fff3c4", "#fbd38d", "#f6ad55", "#ed8936", "#dd6b20", "#c05621", "#9c4221", "#7b341e", "#652b19"]
 
 
-def main() -> None:
-    """Write the picture."""
+def draw() -> str:
+    """Give the picture as SVG."""
     net = nm.load_network(ROOT / "examples" / "structures" / "sr.toml")
     patterns = [nm.RolloutPattern.named(net, name) for name in ("streaming", "hybrid", "sequential")]
     height = TOP + ROW * (len(net.nodes) - 1) + 92
-    width = 3 * PANEL + 2 * GAP
+    width = 3 * PANEL + 2 * GAP + 20
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" font-family="Helvetica, Arial, sans-serif" fill="{INK}">',
@@ -38,7 +38,7 @@ def main() -> None:
         parts.append("</g>")
     parts.extend(legend(height))
     parts.append("</svg>")
-    (Path(__file__).parent / "rollouts.svg").write_text("\n".join(parts) + "\n", encoding="utf-8")
+    return "\n".join(parts) + "\n"
 
 
 def marker(name: str, colour: str) -> str:
@@ -112,4 +112,4 @@ def legend(height: float) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main()
+    (Path(__file__).parent / "rollouts.svg").write_text(draw(), encoding="utf-8")

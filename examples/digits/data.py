@@ -6,6 +6,7 @@ the repository. The axis that is called *frame* is the frame of the rollout (DES
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,9 @@ from sklearn.datasets import load_digits
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CLASSES", "HELD_OUT", "TAIL", "encode", "load", "stream", "tally"]
+    from neuromap.rollout.schedule import Rollout
+
+__all__ = ["CLASSES", "HELD_OUT", "TAIL", "curves", "encode", "load", "stream", "tally"]
 
 CLASSES = 10
 HELD_OUT = 400
@@ -22,11 +25,17 @@ SPLIT_SEED = 2018
 TAIL = 3  # blank frames after the last digit: the most frames by which an answer lags behind its input
 
 
+def _uniform(shape: tuple[int, ...], seed: int) -> NDArray[np.float64]:
+    # NumPy guarantees the raw numbers of PCG64 across versions, but not what Generator makes of them.
+    raw = np.asarray(np.random.PCG64(seed).random_raw(math.prod(shape)), dtype=np.uint64)
+    return ((raw >> np.uint64(11)) * 2.0**-53).reshape(shape)
+
+
 def load(part: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Read one part of the digits.
 
     The 1797 images are sorted by label, in random order within a label, and every 4.49th is held out, so
-    both parts have the same share of each digit. The random numbers are uniform doubles of NumPy's PCG64.
+    both parts have the same share of each digit. People who wrote digits occur in both.
 
     Parameters
     ----------
@@ -43,11 +52,11 @@ def load(part: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     if part not in ("train", "held-out"):
         raise ValueError(f"part {part!r}: must be 'train' or 'held-out'")
     images, labels = load_digits(return_X_y=True)
-    rng = np.random.default_rng(SPLIT_SEED)
-    by_label = np.lexsort((rng.random(len(labels)), labels))
+    within_label, shuffled = _uniform((2, len(labels)), SPLIT_SEED)
+    by_label = np.lexsort((within_label, labels))
     held_out = np.zeros(len(labels), dtype=bool)
     held_out[by_label[np.arange(HELD_OUT) * len(labels) // HELD_OUT]] = True
-    order = np.argsort(rng.random(len(labels)))
+    order = np.argsort(shuffled)
     chosen = order[held_out[order] == (part == "held-out")]
     return images[chosen] / 16.0, labels[chosen].astype(np.int64)
 
@@ -70,7 +79,7 @@ def encode(intensities: NDArray[np.float64], frames: int, seed: int) -> NDArray[
     -------
     ndarray of bool, shape (n, frames, 64)
     """
-    draws = np.random.default_rng(seed).random((len(intensities), frames, intensities.shape[1]))
+    draws = _uniform((len(intensities), frames, intensities.shape[1]), seed)
     return draws < intensities[:, None, :]
 
 
@@ -111,3 +120,35 @@ def tally(spikes: NDArray[np.bool_], images: int, frames: int, lag: int) -> NDAr
     """
     answers = spikes[1 + lag : 1 + lag + images * frames]
     return answers.reshape(images, frames, CLASSES, -1).sum(axis=-1, dtype=np.int64)
+
+
+def curves(
+    rollout: Rollout, spikes: NDArray[np.bool_], labels: NDArray[np.int64], frames: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Accuracy by frame since the first response.
+
+    The digit with the most spikes wins, the smaller one of equals.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Of a digits network.
+    spikes : ndarray of bool
+        Frames of its node O in answer to :func:`stream`.
+    labels : ndarray of int64, shape (images,)
+        The digits shown.
+    frames : int
+        Frames per digit.
+
+    Returns
+    -------
+    single : ndarray of float64, shape (frames,)
+        From the spikes of one frame.
+    accumulated : ndarray of float64, shape (frames,)
+        From the spikes of all frames since the first response.
+    """
+    in_frame = rollout.phases["O"] - rollout.phases["I"]
+    lag = (rollout.first_response("O") - in_frame) // rollout.frame_period
+    votes = tally(spikes, len(labels), frames, lag)
+    single, accumulated = ((v.argmax(axis=-1) == labels[:, None]).mean(axis=0) for v in (votes, votes.cumsum(axis=1)))
+    return single, accumulated

@@ -1,8 +1,8 @@
 """Train the digits networks and state their held-out accuracy.
 
     python examples/digits/train.py --net sr              # train, write sr.safetensors, print accuracies
-    python examples/digits/train.py --net sr --validate   # train without 200 images, print their accuracy
-    python examples/digits/train.py --net sr --evaluate   # no training: accuracies of the file that is there
+    python examples/digits/train.py --net sr --validate   # hold 200 training images out, print their accuracies only
+    python examples/digits/train.py --net sr --evaluate   # train nothing: accuracies of the file that is there
 
 Weights and thresholds are integers throughout the forward pass, and so is what is written; gradients go straight
 through the rounding and through a triangle in place of the step. One set of weights is trained for all
@@ -13,8 +13,9 @@ training sequence, so that recurrent networks learn to let go of the first.
 from __future__ import annotations
 
 import argparse
-import json
 import math
+import shutil
+import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,15 +26,25 @@ import torch
 from safetensors.numpy import save
 from torch import Tensor, nn
 
+import neuromap as nm
+from neuromap.whole_file import write_whole
+
 HERE = Path(__file__).parent
-NETS = ("ff", "s", "sr", "sr_ternary")
+NETS = {
+    "ff": ("streaming", "sequential"),
+    "s": ("streaming", "sequential"),
+    "sr": ("streaming", "sequential", "hybrid"),
+    "sr_ternary": ("streaming", "sequential", "hybrid"),
+}
 SEED = 7
-EPOCHS = 160
+EPOCHS = 400
 BATCH = 127  # 11 batches of the 1397 training images
 FRAMES = 5  # per digit and training sequence
 VALIDATION = 200
 EVALUATION_FRAMES = 12
 EVALUATION_SEED = 1
+FRAME_COLUMNS = (1, 2, 3, 6, 12)
+STEP_COLUMNS = (3, 6, 9, 12)
 
 
 @dataclass(frozen=True)
@@ -121,7 +132,7 @@ class DigitsNet(nn.Module):
             into = [(u, v) for u, v in self.edges if v == node]
             conv = all(e in self.patches for e in into)
             fan_in = sum(math.prod(self.patches[e].shape[:3]) if e in self.patches else self.size[e[0]] for e in into)
-            self.width[node] = 1 + 0.5 * math.sqrt(fan_in)
+            self.width[node] = 1 + 0.25 * math.sqrt(fan_in)
             size = self.shape[node][2] if conv else self.size[node]
             self.threshold[node] = nn.Parameter(torch.full((size,), 2.0))
 
@@ -219,7 +230,7 @@ def train(net: DigitsNet, intensities: np.ndarray, labels: np.ndarray, epochs: i
     scale = nn.Parameter(torch.tensor(1.0))
     optimiser = torch.optim.Adam(
         [
-            {"params": net.latent.parameters(), "lr": 0.01},
+            {"params": net.latent.parameters(), "lr": 0.02},
             {"params": net.threshold.parameters(), "lr": 0.05},
             {"params": [scale], "lr": 0.01},
         ]
@@ -251,36 +262,61 @@ def train(net: DigitsNet, intensities: np.ndarray, labels: np.ndarray, epochs: i
             print(f"epoch {epoch + 1:3d} of {epochs}: mean loss {total / batches:.3f}", flush=True)
 
 
-def quick_accuracy(net: DigitsNet, intensities: np.ndarray, labels: np.ndarray) -> None:
-    """Print single-frame and accumulated accuracy of images shown one after the other."""
+def evaluate(name: str, path: Path, intensities: np.ndarray, labels: np.ndarray) -> list[str]:
+    """Accuracies by :func:`neuromap.reference`, images shown one after the other; rows of README.md's tables."""
+    net = nm.load_network(path)
     frames = data.stream(intensities, EVALUATION_FRAMES, EVALUATION_SEED)
-    for streaming, lag in net.patterns():
-        with torch.no_grad():
-            spikes = net(torch.from_numpy(frames[1:]).float()[:, None], streaming)[:, 0].numpy() > 0
-        spikes = np.concatenate([spikes[:1] & False, spikes])
-        votes = data.tally(spikes, len(labels), EVALUATION_FRAMES, lag)
-        print("streaming " if lag else "sequential", *accuracy_text(votes, labels), sep="\n  ")
+    by_frame, by_step = [], []
+    for pattern in NETS[name]:
+        rollout = nm.Rollout(net, pattern)
+        spikes = nm.reference(rollout, {"I": frames})["O"]
+        single, accumulated = data.curves(rollout, spikes, labels, EVALUATION_FRAMES)
+        shown = [curve[k - 1] for curve in (single, accumulated) for k in FRAME_COLUMNS]
+        by_frame.append(row(name, pattern, *shown))
+        period, first = rollout.frame_period, rollout.first_response("O")
+        known = [(step - first) // period for step in STEP_COLUMNS]
+        by_step.append(row(name, pattern, period, first, *(accumulated[k] for k in known)))
+    return [*by_frame, *by_step]
 
 
-def accuracy_text(votes: np.ndarray, labels: np.ndarray) -> list[str]:
-    """Two lines: accuracy of single frames, and of all votes so far, by frame since the first response."""
-    rows = {"single frame": votes, "accumulated ": votes.cumsum(axis=1)}
-    return [
-        f"{name}: " + " ".join(f"{x:.3f}" for x in (v.argmax(-1) == labels[:, None]).mean(0))
-        for name, v in rows.items()
-    ]
+def row(*cells: str | int | float) -> str:
+    """One line of a Markdown table."""
+    return "| " + " | ".join(f"{c:.3f}" if isinstance(c, float) else str(c) for c in cells) + " |"
+
+
+def main() -> None:
+    """Parse the command line, train or not, print the accuracies."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--net", choices=NETS, required=True, help="which network file to train")
+    parser.add_argument("--epochs", type=int, default=EPOCHS, help="passes over the training images (%(default)s)")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--validate", action="store_true", help="hold out training images; keep the weights file")
+    mode.add_argument("--evaluate", action="store_true", help="train nothing")
+    args = parser.parse_args()
+    if args.epochs < 1:
+        parser.error(f"--epochs {args.epochs}: must be 1 or more")
+
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    path = HERE / f"{args.net}.toml"
+    shown = data.load("held-out")
+    if args.evaluate:
+        print(*evaluate(args.net, path, *shown), sep="\n")
+        return
+    images, labels = data.load("train")
+    if args.validate:
+        shown = images[:VALIDATION], labels[:VALIDATION]
+        images, labels = images[VALIDATION:], labels[VALIDATION:]
+    net = DigitsNet(path, SEED)
+    train(net, images, labels, args.epochs)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(shutil.copy(path, folder))
+        weights = save(net.tensors())
+        write_whole(copy.with_suffix(".safetensors"), weights)
+        print(*evaluate(args.net, copy, *shown), sep="\n")
+    if not args.validate:
+        write_whole(path.with_suffix(".safetensors"), weights)
 
 
 if __name__ == "__main__":
-    import sys, time
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-    x, y = data.load("train")
-    for name in sys.argv[1].split(","):
-        t = time.time()
-        net = DigitsNet(HERE / f"{name}.toml", SEED)
-        train(net, x[VALIDATION:], y[VALIDATION:], int(sys.argv[2]))
-        print(name, time.time() - t, "s")
-        quick_accuracy(net, x[:VALIDATION], y[:VALIDATION])
-        for k, v in net.tensors().items():
-            print(k, v.shape, v.min(), v.max(), (v != 0).mean().round(2))
+    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -67,6 +68,8 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a table's lines and marks are no reason to fail in ASCII
     try:
         result = app(args=words, prog_name="neuromap", standalone_mode=False)
         sys.stdout.flush()

@@ -84,9 +84,21 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
+def _layout(value: Any, indent: str = "") -> str:
+    """Lay JSON out for readers: one member a line, but lists of plain values on one line."""
+    inner = indent + "  "
+    if isinstance(value, Mapping) and value:
+        members = (f"{inner}{json.dumps(str(key))}: {_layout(item, inner)}" for key, item in value.items())
+        return "{\n" + ",\n".join(members) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value):
+        return "[\n" + ",\n".join(inner + _layout(item, inner) for item in value) + f"\n{indent}]"
+    return json.dumps(value, allow_nan=False)
+
+
 def print_json(data: Any) -> None:
     """Write one JSON document to stdout."""
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=_plain) + "\n")
+    plain = json.loads(json.dumps(data, allow_nan=False, default=_plain))
+    sys.stdout.write(_layout(plain) + "\n")
 
 
 def error_object(error: BaseException, message: str, exit_code: int) -> dict[str, Any]:
@@ -111,11 +123,11 @@ def error_object(error: BaseException, message: str, exit_code: int) -> dict[str
 
 
 def text_width() -> int:
-    """Columns for text on stdout: those of the terminal, else of ``COLUMNS``, else 120."""
+    """Columns for text on stdout: those of the terminal, else of ``COLUMNS``, else 160."""
     if sys.stdout.isatty():
         return os.get_terminal_size(sys.stdout.fileno()).columns
     columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdigit() and int(columns) >= 40 else 120
+    return int(columns) if columns.isdigit() and int(columns) >= 40 else 160
 
 
 def text_console() -> Console:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,10 +18,10 @@ from neuromap.cli.options import (
     SeedOption,
     StimulusOption,
 )
-from neuromap.cli.output import check_destination, text_width
+from neuromap.cli.output import check_destination, text_console
 from neuromap.cli.pattern_argument import read_pattern, split_names, split_patterns
 from neuromap.cli.progress import progress_bar
-from neuromap.cli.stimulus_argument import DEFAULT_FRAMES, read_frames
+from neuromap.cli.stimulus_argument import read_frames
 from neuromap.errors import InputError
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def report(
     chip-free reference. A row that fails does not keep the others from being shown; the exit code tells.
     """
     import neuromap as nm
+    from neuromap.report.text import print_report
     from neuromap.rollout.schedule import EXECUTIONS
     from neuromap.whole_file import write_whole
 
@@ -98,25 +100,16 @@ def report(
     net = nm.load_network(network)
     wanted = split_names(executions or [], "--executions", EXECUTIONS) if executions else []
     named = split_patterns(patterns or []) or list(patterns or [])
-    frames = None
-    if stimulus is not None:
-        frames = read_frames(net, stimulus, n_frames, seed, density)
+    frames = read_frames(net, stimulus, n_frames, seed, density)
+    origin: dict[str, Any] = {"kind": "given"} if stimulus else {"kind": "random", "seed": seed, "density": density}
+    origin["n_frames"] = len(next(iter(frames.values())))
     if program_file is not None:
-        made = _on_program(net, program_file, named, wanted, frames or read_frames(net, None, n_frames, seed, density))
+        made = _on_program(net, program_file, named, wanted, frames, origin)
     else:
         chosen = [read_pattern(net, p) for p in named or dict.fromkeys(["streaming", "sequential", *net.patterns])]
         with progress_bar("report") as progress:
-            made = nm.latency_report(
-                net,
-                chip,
-                chosen,
-                wanted or EXECUTIONS,
-                frames=frames,
-                n_frames=DEFAULT_FRAMES if n_frames is None else n_frames,
-                seed=seed,
-                density=density,
-                progress=progress,
-            )
+            made = nm.latency_report(net, chip, chosen, wanted or EXECUTIONS, frames=frames, progress=progress)
+        made = replace(made, stimulus=origin)
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
     for path, text in contents:
@@ -124,9 +117,10 @@ def report(
     if as_json:
         sys.stdout.write(made.to_json().rstrip("\n") + "\n")
     else:
-        sys.stdout.write(made.to_text(text_width()).rstrip("\n") + "\n")
+        console = text_console()
+        print_report(made, console)
         for path, _ in contents:
-            sys.stdout.write(f"written to {path}\n")
+            console.print(f"written to {path}", markup=False, soft_wrap=True)
     if made.exit_code:
         failed = [row for row in made.rows if row.exit_code]
         first = failed[0]
@@ -140,7 +134,12 @@ def report(
 
 
 def _on_program(
-    network: Network, path: Path, patterns: list[str], executions: list[str], frames: dict[str, Any]
+    network: Network,
+    path: Path,
+    patterns: list[str],
+    executions: list[str],
+    frames: dict[str, Any],
+    stimulus: dict[str, Any],
 ) -> LatencyReport:
     """Hold a program, perhaps edited since it was mapped, against the prediction of its pattern."""
     import neuromap as nm
@@ -155,9 +154,6 @@ def _on_program(
             f"{path}: one program has one pattern and one execution; give one of each with --patterns and --executions"
         )
     rollout = nm.Rollout(network, read_pattern(network, patterns[0]), executions[0])
-    n_frames = len(next(iter(frames.values())))
     with progress_bar("report"):
         row = report_row(rollout, program, frames)
-    return LatencyReport(
-        network=network, chip=program.chip, rows=(row,), stimulus={"kind": "given", "n_frames": n_frames}
-    )
+    return LatencyReport(network=network, chip=program.chip, rows=(row,), stimulus=stimulus)

@@ -29,8 +29,8 @@ __all__ = [
 MAX_NODE_SIZE = 2**26
 """Neurons of one node; a frame of it is an array of that many values."""
 
-MAX_TICKS = 2**40
-"""Bound of every clock value (35 years at 1 kHz): sums of ticks stay far inside int64."""
+MAX_TICKS = 2**24
+"""Bound of every clock value (4.6 hours at 1 kHz): sums of ticks stay in int64, and simulations come to an end."""
 
 NODE_KINDS = ("input", "output", "hidden")
 EXECUTIONS = ("", "windowed", "pipelined")

@@ -63,13 +63,13 @@ def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> s
         circle = element("circle", cx=x, cy=y, r=_RADIUS, class_="box")
         title = f"{name}, frame {frame}: known at update step {step}"
         parts.append(element("g", circle, label(x, y + 4.5, str(step), "name"), title=title, class_=f"node {role}"))
-    width = _LEFT + 2 * _RADIUS + _COLUMN * window + 40
+    width = _LEFT + 2 * _RADIUS + _COLUMN * window + 16 + 5 * len(order)
     height = _TOP + 2 * _RADIUS + _ROW * (len(order) - 1) + 14
     return drawing(width, height, parts, f"Rollout window of size {window} of pattern {pattern.name} with its tableau")
 
 
 def _line(start: Point, end: Point) -> tuple[str, Point, Point]:
-    first, tip = _between(start, end, start, end)
+    first, tip = _towards(start, end), _towards(end, start)
     return f"M{_pair(first)}L{_pair(tip)}", start, tip
 
 
@@ -78,15 +78,8 @@ def _inside(start: Point, end: Point, rows: int) -> tuple[str, Point, Point]:
     if abs(rows) == 1:
         return _line(start, end)
     middle = (start[0] + 20 + 9 * abs(rows), (start[1] + end[1]) / 2)
-    first, tip = _between(start, end, middle, middle)
+    first, tip = _towards(start, middle), _towards(end, middle)
     return f"M{_pair(first)}Q{_pair(middle)} {_pair(tip)}", middle, tip
-
-
-def _between(start: Point, end: Point, to_end: Point, to_start: Point) -> tuple[Point, Point]:
-    """Points on the rims of two nodes, in the directions of the given points."""
-    leave = end if to_end == start else to_end
-    arrive = start if to_start == end else to_start
-    return _towards(start, leave), _towards(end, arrive)
 
 
 def _towards(centre: Point, other: Point) -> Point:

@@ -7,6 +7,7 @@ give long edges a bend in every layer they cross, order by barycentres, then pla
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from neuromap.network.network import EdgeKey, Network
 
@@ -75,7 +76,7 @@ def layout(network: Network) -> Layout:
     for (u, _), chain in chains.items():
         for k, item in enumerate(chain[1:-1], start=1):
             columns[layer[u] + k].append(item)
-        for a, b in zip(chain, chain[1:], strict=False):
+        for a, b in pairwise(chain):
             right.setdefault(a, []).append(b)
             left.setdefault(b, []).append(a)
     place = _place(columns, left, right)
@@ -169,7 +170,7 @@ def _room(item: _Item) -> float:
 def _spread(wish: list[float], room: list[float]) -> list[float]:
     """Places nearest to those wished for (least squares) that keep the order and the room between neighbours."""
     offset = [0.0]
-    for a, b in zip(room, room[1:], strict=False):
+    for a, b in pairwise(room):
         offset.append(offset[-1] + (a + b) / 2)
     blocks: list[tuple[float, int]] = []  # mean and size: pool adjacent violators
     for w, o in zip(wish, offset, strict=False):

@@ -107,7 +107,8 @@ class _Wiring:
         core = axons // self.program.axon_types.shape[1]
         feeder = np.where(self.feeder[axons] >= 0, self.feeder[axons], -2)  # -1 also labels neurons without a node
         same: NDArray[np.bool_] = self.label.reshape(shape)[core] == feeder[:, None]
-        return same & ~self.relay.reshape(shape)[core]
+        same &= ~self.relay.reshape(shape)[core]
+        return same
 
 
 def measure(program: Program) -> dict[str, MeasuredResponse]:

@@ -36,14 +36,9 @@ class IncrementalOrder:
             return False
         rank = self._rank
         if rank[u] > rank[v]:
-            forward = self._reach(v, self._after, rank[v], rank[u], u)
-            if forward is None:
+            moved = self._between(u, v)
+            if moved is None:
                 return False
-            backward = self._reach(u, self._before, rank[v], rank[u], -1)
-            assert backward is not None
-            backward.sort(key=rank.__getitem__)
-            forward.sort(key=rank.__getitem__)
-            moved = backward + forward
             for node, place in zip(moved, sorted(rank[n] for n in moved), strict=True):
                 rank[node] = place
         self._after[u].add(v)
@@ -55,16 +50,31 @@ class IncrementalOrder:
         self._after[u].remove(v)
         self._before[v].remove(u)
 
-    def _reach(self, start: int, steps: list[set[int]], low: int, high: int, stop: int) -> list[int] | None:
-        """Collect nodes reached from ``start`` with rank in [low, high]; ``None`` if ``stop`` is one of them."""
-        rank = self._rank
-        seen = {start}
-        found = [start]
-        for n in found:
-            for m in steps[n]:
-                if m == stop:
-                    return None
-                if m not in seen and low <= rank[m] <= high:
-                    seen.add(m)
-                    found.append(m)
-        return found
+    def _between(self, u: int, v: int) -> list[int] | None:
+        """Nodes to reorder for an edge from u back to v, in their new order; ``None`` if v reaches u.
+
+        Two searches, forward from v and backward from u, take turns: where there is a path they soon meet.
+        """
+        rank, after, before = self._rank, self._after, self._before
+        low, high = rank[v], rank[u]
+        forward, backward = [v], [u]
+        reached, reaching = {v}, {u}
+        i = j = 0
+        while i < len(forward) or j < len(backward):
+            if i < len(forward):
+                for m in after[forward[i]]:
+                    if m in reaching:
+                        return None
+                    if m not in reached and rank[m] < high:
+                        reached.add(m)
+                        forward.append(m)
+                i += 1
+            if j < len(backward):
+                for m in before[backward[j]]:
+                    if m in reached:
+                        return None
+                    if m not in reaching and rank[m] > low:
+                        reaching.add(m)
+                        backward.append(m)
+                j += 1
+        return sorted(backward, key=rank.__getitem__) + sorted(forward, key=rank.__getitem__)

@@ -162,7 +162,7 @@ class _Block:
         self._period = period
         index = {v: k for k, v in enumerate(self.nodes)}
         self._out: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
-        for u, v, r in edges:
+        for u, v, r in sorted(edges):
             self._out[index[u]].append((index[v], period * r))
 
     def through(self, entering: Mapping[int, _Bounds]) -> dict[int, _Bounds]:

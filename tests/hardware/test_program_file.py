@@ -252,3 +252,13 @@ def test_illegal_programs_are_loaded_only_on_request(random_program, edited):
     nowhere = edited(program, "axon_types", lambda a: a + 100)
     with pytest.raises(ProgramError, match="rule axon-type"):
         program_from_bytes(program_bytes(nowhere), "test", check=False)
+
+
+def test_a_program_without_cores(random_program, edited):
+    """A network whose neurons can never spike needs no core at all."""
+    program = random_program(4, mapped=True)
+    for path in TENSORS:
+        program = edited(program, path, lambda a: a[:0])
+    loaded = program_from_bytes(program_bytes(program), "test")
+    assert loaded.n_cores == 0
+    assert nm.check_program(loaded) == []

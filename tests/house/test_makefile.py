@@ -32,7 +32,9 @@ def test_targets_are_listed_with_what_they_do(root, target):
     assert re.search(rf"make {target} +\w+", make(root, "help").stdout)
 
 
-def test_demo_is_the_command_that_the_report_needs(root):
-    text = make(root, "-n", "demo", "PYTHON=python3").stdout
-    assert "--patterns streaming,sequential,hybrid --executions windowed,pipelined" in " ".join(text.split())
-    assert "--html build/sr.html" in text
+def test_demo_is_the_report_of_three_patterns_in_both_executions(root, tmp_path):
+    done = make(root, "-n", "demo", f"VENV={tmp_path}/venv", f"BUILD={tmp_path}/build")
+    text = " ".join(done.stdout.split())
+    assert "examples/digits/stimulus.py" in text
+    assert "--patterns streaming,sequential,hybrid --executions windowed,pipelined" in text
+    assert f"--html {tmp_path}/build/sr.html" in text

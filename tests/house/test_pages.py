@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -61,6 +62,11 @@ def test_consoles_show_what_the_commands_print(root):
     assert done.returncode == 0, "run make readme:\n" + done.stdout + done.stderr
 
 
+def test_the_picture_is_what_its_script_draws(root):
+    drawn = runpy.run_path(str(root / "docs" / "img" / "rollouts.py"))["draw"]()
+    assert (root / "docs" / "img" / "rollouts.svg").read_text(encoding="utf-8") == drawn
+
+
 def test_make_commands_of_the_pages_exist(root, pages):
     targets = set(re.findall(r"^([a-z][a-z-]*):", (root / "Makefile").read_text(), re.MULTILINE))
     for path, text in pages.items():
@@ -70,7 +76,7 @@ def test_make_commands_of_the_pages_exist(root, pages):
 
 def test_neuromap_commands_of_the_pages_exist(pages):
     for path, text in pages.items():
-        for command in re.findall(r"(?:`|\$ |^    )neuromap ([a-z]+)", text, re.MULTILINE):
+        for command in re.findall(r"(?:^\$ |^    )neuromap ([a-z]+)", text, re.MULTILINE):
             assert command in CLI_COMMANDS, f"{path.name}: neuromap {command}"
 
 

@@ -244,12 +244,19 @@ def test_classes_of_the_papers_networks(name, valid, classes):
     assert count_behaviour_classes(net) == classes
 
 
-def test_dsr6_and_longer_are_counted_without_listing():
+@pytest.mark.parametrize(("name", "classes"), [("dsr3", 152), ("dsr4", 1444), ("dsr5", 27664), ("dsr6", 529984)])
+def test_counts_of_the_documentation(name, classes):
+    net = structure(name)
+    assert count_behaviour_classes(net) == classes
+    if name == "dsr3":
+        assert len(behaviour_classes(net)) == classes
+
+
+def test_dsr6_is_counted_without_listing():
     begin = time.perf_counter()
     assert count_behaviour_classes(structure("dsr0")) == 1
     dsr6 = count_behaviour_classes(structure("dsr6"))
-    # The blocks H1 H11 H12 H13 H2 and H2 H21 H22 H23 HD each are a complete graph of five nodes less the
-    # edges that the network does not have.
+    # Against all sets of edges of each block: the network's only cycle is a self-edge.
     net = structure("dsr6")
     graph = nx.Graph((u, v) for u, v in net.edges if u != v)
     expected = 1

@@ -1,0 +1,211 @@
+"""Smallest sets of streaming edges of one block (minimum feedback arc sets), first in lexicographic order.
+
+Finding the size is NP-hard. Three ways, tried in this order: acyclic sums in (min, +) (after reduction at most
+:data:`~neuromap.rollout.dense_blocks.MAX_ORDERED_NODES` nodes, or a narrow sweep); an integer linear program with
+cycles added lazily, up to :data:`MAX_PROGRAM_EDGES` edges; a heuristic, not proven (``greedy_order.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import networkx as nx
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
+
+from neuromap.rollout.acyclic_sums import LIGHTEST, LIGHTEST_COUNT, reduce_graph
+from neuromap.rollout.blocks import Block
+from neuromap.rollout.dense_blocks import (
+    MAX_COUNTED_NODES,
+    MAX_ORDERED_NODES,
+    lightest_block,
+    lightest_count_block,
+)
+from neuromap.rollout.frontier import sweep_block
+
+__all__ = ["MAX_PROGRAM_EDGES", "EffortError", "IntegerProgram", "OrderSearch", "count_smallest"]
+
+MAX_PROGRAM_EDGES = 256
+"""Largest block that is given to the integer linear program."""
+
+_MAX_ROUNDS = 200
+_MAX_SEARCH_NODES = 2000
+Values = tuple[int, ...]
+
+
+def count_smallest(block: Block) -> int | None:
+    """Count the smallest sets of streaming edges of a block; ``None`` where it is too large."""
+    reduced = reduce_graph([(pair, ((0, 1), (1, 1))) for pair in block.pairs], LIGHTEST_COUNT)
+    number = reduced.factor[1]
+    for part in reduced.blocks:
+        small = len({n for pair in part for n in pair}) <= MAX_COUNTED_NODES
+        found = (lightest_count_block(part) if small else None) or sweep_block(part, LIGHTEST_COUNT)
+        if found is None:
+            return None
+        number *= found[1]
+    return number
+
+
+@dataclass(frozen=True)
+class OrderSearch:
+    """Smallest sets of a block by acyclic sums.
+
+    The weight of edge i is 2^m + 2^(m-1-i): sums compare by number first and then by lexicographic order, and
+    the low m bits of a sum spell the set.
+    """
+
+    block: Block
+
+    @cached_property
+    def smallest(self) -> Values | None:
+        """Lexicographically first of the smallest sets, as R of the block's edges; ``None``: too large."""
+        return self._search(())
+
+    def first_with(self, prefix: Values) -> Values | None:
+        """First of the smallest sets that begins with ``prefix``; ``None`` if there is none."""
+        if self.smallest is None or sum(prefix) > sum(self.smallest):
+            return None
+        found = self._search(prefix)
+        return found if found is not None and sum(found) == sum(self.smallest) else None
+
+    def _search(self, prefix: Values) -> Values | None:
+        m = len(self.block.pairs)
+        never = (2 * m + 2) << m
+        chosen = 0
+        edges = []
+        for i, pair in enumerate(self.block.pairs):
+            weight = (1 << m) + (1 << (m - 1 - i))
+            if i >= len(prefix):
+                edges.append((pair, (0, weight)))
+            elif prefix[i]:
+                chosen += weight
+            else:
+                edges.append((pair, (0, never)))
+        reduced = reduce_graph(edges, LIGHTEST)
+        total = chosen + reduced.factor
+        for part in sorted(reduced.blocks, key=len, reverse=True):
+            if total >= never:
+                return None
+            small = len({n for pair in part for n in pair}) <= MAX_ORDERED_NODES
+            found = lightest_block(part) if small else sweep_block(part, LIGHTEST)
+            if found is None:
+                return None
+            total += found
+        if total >= never:
+            return None
+        return tuple(total >> (m - 1 - i) & 1 for i in range(m))
+
+
+@dataclass(frozen=True)
+class IntegerProgram:
+    """Smallest sets of a block as a set cover of its cycles, solved by HiGHS through SciPy.
+
+    Cycles that a solution misses become rows, until none is missed. Rows are kept between calls.
+    """
+
+    block: Block
+    _rows: list[list[int]] = field(default_factory=list)
+
+    @cached_property
+    def _index(self) -> dict[tuple[int, int], int]:
+        return {pair: i for i, pair in enumerate(self.block.pairs)}
+
+    @cached_property
+    def smallest(self) -> Values | None:
+        """Lexicographically first of the smallest sets.
+
+        Raises
+        ------
+        EffortError
+            If the effort allowed is not enough; so do all searches of this class.
+        """
+        best = self._solve((), len(self.block.pairs))
+        return None if best is None else self._first((), best)
+
+    def first_with(self, prefix: Values) -> Values | None:
+        """First of the smallest sets that begins with ``prefix``; ``None`` if there is none."""
+        if self.smallest is None or sum(prefix) > sum(self.smallest):
+            return None
+        found = self._solve(prefix, sum(self.smallest))
+        return None if found is None else self._first(prefix, found)
+
+    def _first(self, prefix: Values, found: Values) -> Values:
+        """Move a smallest set to the lexicographic front, edge by edge."""
+        for i in range(len(prefix), len(found)):
+            if found[i]:
+                found = self._solve((*found[:i], 0), sum(found)) or found
+        return found
+
+    def _solve(self, prefix: Values, most: int) -> Values | None:
+        m = len(self.block.pairs)
+        low, high = np.zeros(m), np.ones(m)
+        low[: len(prefix)] = high[: len(prefix)] = prefix
+        for _ in range(_MAX_ROUNDS):
+            values = self._cover(low, high)
+            if values is None or sum(values) > most:
+                return None
+            missed = self._missed(values)
+            if not missed:
+                return values
+            self._rows.extend(missed)
+        raise EffortError
+
+    def _cover(self, low: np.ndarray, high: np.ndarray) -> Values | None:
+        m = len(low)
+        rows = self._rows
+        matrix = csr_array(
+            (
+                np.ones(sum(map(len, rows))),
+                np.array([e for row in rows for e in row], dtype=np.int64),
+                np.cumsum([0, *map(len, rows)]),
+            ),
+            shape=(len(rows), m),
+        )
+        result = milp(
+            np.ones(m),
+            integrality=np.ones(m),
+            bounds=Bounds(low, high),
+            constraints=LinearConstraint(matrix, lb=1) if rows else None,
+            options={"node_limit": _MAX_SEARCH_NODES, "mip_rel_gap": 0.0},
+        )
+        if result.status == 2:
+            return None
+        if result.status != 0:
+            raise EffortError
+        return tuple(int(x > 0.5) for x in result.x)
+
+    def _missed(self, values: Values) -> list[list[int]]:
+        """Edge-disjoint short cycles of the edges that a solution leaves sequential."""
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        graph.add_edges_from(p for p, r in zip(self.block.pairs, values, strict=True) if not r)
+        cycles = []
+        for start in list(graph):
+            way = _short_cycle(graph, start)
+            if way:
+                pairs = list(zip(way, way[1:] + way[:1], strict=True))
+                graph.remove_edges_from(pairs)
+                cycles.append(sorted(self._index[p] for p in pairs))
+        return cycles
+
+
+def _short_cycle(graph: nx.DiGraph[int], start: int) -> list[int]:
+    """Shortest cycle through a node, or nothing."""
+    came: dict[int, int] = {}
+    queue = [start]
+    for u in queue:
+        for v in graph[u]:
+            if v == start:
+                way = [u]
+                while way[-1] != start:
+                    way.append(came[way[-1]])
+                return way[::-1]
+            if v not in came:
+                came[v] = u
+                queue.append(v)
+    return []
+
+
+class EffortError(Exception):
+    """The effort allowed was not enough."""

@@ -1,0 +1,72 @@
+"""Chips and networks that the mapper's tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import neuromap as nm
+from neuromap.hardware.chip import ChipSpec
+from neuromap.network import build_network
+
+
+def _chip(**changes: Any) -> ChipSpec:
+    figures: dict[str, Any] = dict(
+        name="tiny",
+        cores=(16, 16),
+        chips=(1, 1),
+        axons=256,
+        neurons=256,
+        axon_types=4,
+        weight_bits=9,
+        leak_bits=9,
+        threshold_bits=18,
+        potential_bits=20,
+    )
+    return ChipSpec(**(figures | changes))
+
+
+@pytest.fixture(scope="session")
+def chip() -> Callable[..., ChipSpec]:
+    """A TrueNorth-like chip with any figure changed."""
+    return _chip
+
+
+@pytest.fixture(scope="session")
+def chain() -> Callable[..., nm.Network]:
+    """A network from nodes ``{name: (size, threshold)}`` and edges ``{(u, v): matrix}``."""
+
+    def make(nodes: dict[str, tuple[int, Any]], edges: dict[tuple[str, str], Any], **more: Any) -> nm.Network:
+        return build_network({n: ((1, 1, size), theta) for n, (size, theta) in nodes.items()}, edges, **more)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def agrees() -> Callable[..., nm.Program]:
+    """Map, check, simulate; assert that chip equals reference on every output, with no stray spike."""
+
+    def check(
+        net: nm.Network,
+        pattern: nm.RolloutPattern,
+        execution: str,
+        spec: ChipSpec,
+        *,
+        n_frames: int = 10,
+        seed: int = 0,
+    ) -> nm.Program:
+        rollout = nm.Rollout(net, pattern, execution=execution)
+        program = nm.map_rollout(rollout, spec)
+        assert nm.check_program(program) == []
+        rng = np.random.default_rng(seed)
+        frames = {i: rng.random((n_frames, net.nodes[i].size)) < rng.random() for i in net.inputs}
+        expected, trace = nm.reference(rollout, frames), nm.simulate(program, frames)
+        for output in net.outputs:
+            np.testing.assert_array_equal(trace.frames(output), expected[output])
+            assert len(trace.strays(output)) == 0
+        return program
+
+    return check

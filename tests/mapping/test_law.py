@@ -1,0 +1,118 @@
+"""The law of the project: the simulated chip computes exactly what the rollout defines, spike for spike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+
+import neuromap as nm
+from neuromap.errors import DoesNotFitError
+from neuromap.network import build_network
+
+THETAS = st.one_of(st.integers(-3, 6), st.sampled_from([0, 1, 255, 256, 257, 700, -5, -300]))
+SIZES = st.tuples(st.integers(1, 2), st.integers(1, 2), st.integers(1, 3))
+
+
+def weights(kind: str, shape: tuple[int, int], seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    if kind == "sign-fixed":
+        return rng.integers(0, 2, shape) * rng.choice([-1, 1], (1, shape[1]))
+    if kind == "ternary":
+        return rng.integers(-1, 2, shape)
+    if kind == "four-bit":
+        return rng.integers(-8, 8, shape)
+    return rng.integers(-300, 300, shape) * (rng.random(shape) < 0.3)
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> nm.Network:
+    """Cycles, skips, self-edges, one or two inputs, any outputs, thresholds of either sign and beyond the leak."""
+    inputs = [f"I{k}" for k in range(draw(st.integers(1, 2)))]
+    inner = [f"H{k}" for k in range(draw(st.integers(1, 5)))]
+    edges = {(draw(st.sampled_from(inputs + inner[:k])), v) for k, v in enumerate(inner)}
+    edges |= {(u, draw(st.sampled_from(inner))) for u in inputs}
+    edges |= set(draw(st.lists(st.tuples(st.sampled_from(inputs + inner), st.sampled_from(inner)), max_size=6)))
+    shapes = {n: draw(SIZES) for n in inputs + inner}
+    size = {n: int(np.prod(s)) for n, s in shapes.items()}
+    nodes = {n: (shapes[n], None) for n in inputs}
+    nodes |= {n: (shapes[n], draw(st.lists(THETAS, min_size=size[n], max_size=size[n]))) for n in inner}
+    kinds = st.sampled_from(["sign-fixed", "ternary", "four-bit", "wide"])
+    matrices = {
+        (u, v): weights(draw(kinds), (size[v], size[u]), draw(st.integers(0, 2**32 - 1))) for u, v in sorted(edges)
+    }
+    outputs = draw(st.lists(st.sampled_from(inner), unique=True))
+    return build_network(nodes, matrices, outputs=outputs)
+
+
+def valid_pattern(draw: st.DrawFn, net: nm.Network) -> nm.RolloutPattern:
+    pattern = nm.RolloutPattern.from_values(net, [draw(st.integers(0, 1)) for _ in net.edges])
+    while not pattern.is_valid:  # stream the cycle's first edge until none is left
+        cycle = pattern.cycle
+        pattern = nm.RolloutPattern.from_streaming_edges(
+            net, [*pattern.streaming_edges, (cycle[0], cycle[1 % len(cycle)])]
+        )
+    return pattern
+
+
+@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
+def test_chip_equals_reference(agrees, chip, data, net, execution):
+    pattern = valid_pattern(data.draw, net)
+    least = data.draw(st.integers(1, 3))
+    greatest = data.draw(st.integers(least, 6))
+    spec = data.draw(
+        st.sampled_from(
+            [
+                nm.load_chip("truenorth"),
+                chip(delay=(least, greatest)),
+                chip(delay=(least, greatest), axons=64, neurons=48),
+                chip(delay=(least, greatest), axons=96, neurons=64, axon_types=2, weight_bits=5),
+                chip(rules=nm.load_chip("ranc").rules, delay=(least, greatest), axon_types=3),
+            ]
+        )
+    )
+    try:
+        program = agrees(net, pattern, execution, spec, seed=data.draw(st.integers(0, 99)))
+    except DoesNotFitError as refusal:
+        event(f"refused: {refusal.infeasibility.limit}")
+        assert refusal.infeasibility.gap > 0 or refusal.infeasibility.limit == "potential"
+        return
+    event(f"mapped, relays: {bool(program.is_relay.any())}")
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data(), net=networks())
+def test_the_law_does_not_depend_on_the_placer(chip, data, net):
+    rollout = nm.Rollout(net, valid_pattern(data.draw, net))
+    rng = np.random.default_rng(0)
+    frames = {i: rng.random((6, net.nodes[i].size)) < 0.5 for i in net.inputs}
+    try:
+        traces = [
+            nm.simulate(nm.map_rollout(rollout, chip(), placer=placer), frames)
+            for placer in ("row-major", "hilbert", "swap")
+        ]
+    except DoesNotFitError:
+        assume(False)
+    for output in net.outputs:
+        for trace in traces[1:]:
+            np.testing.assert_array_equal(trace.frames(output), traces[0].frames(output))
+
+
+@pytest.mark.parametrize("execution", ["windowed", "pipelined"])
+@pytest.mark.parametrize("kind", ["sign-fixed", "ternary"])
+def test_populations_over_several_cores(agrees, chip, kind, execution):
+    """Tiles, copies and relays at once: small cores, a dense skip and a self-edge."""
+    size = {"I": 30, "A": 40, "B": 40, "C": 12}
+    nodes = {n: ((1, 1, s), None if n == "I" else 1) for n, s in size.items()}
+    edges = [("I", "A"), ("A", "B"), ("B", "C"), ("A", "C"), ("B", "B")]
+    rng = np.random.default_rng(3)
+    sparse = {e: rng.random((size[e[1]], size[e[0]])) < 0.25 for e in edges}
+    net = build_network(
+        nodes, {e: weights(kind, sparse[e].shape, k) * sparse[e] for k, e in enumerate(edges)}, outputs=["C", "B"]
+    )
+    spec = chip(axons=96, neurons=64, delay=(1, 2))
+    for values in ([1, 1, 1, 1, 1], [0, 0, 0, 0, 1], [1, 0, 1, 0, 1], [0, 0, 0, 1, 1]):
+        program = agrees(net, nm.RolloutPattern.from_values(net, values), execution, spec)
+        assert program.n_cores > 4

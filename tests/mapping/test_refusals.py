@@ -1,0 +1,111 @@
+"""What does not fit is refused as data: node, demand, bound, gap, remedies; and the remedy, applied, maps."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import neuromap as nm
+from neuromap.errors import DoesNotFitError
+from neuromap.network import Dense, build_network
+
+
+def refused(net: nm.Network, spec: nm.ChipSpec) -> dict:
+    with pytest.raises(DoesNotFitError) as refusal:
+        nm.map_rollout(nm.Rollout(net, nm.RolloutPattern.streaming(net)), spec)
+    data = json.loads(json.dumps(refusal.value.infeasibility.to_dict()))
+    assert data["message"] == str(refusal.value)
+    assert "\n" not in data["message"]
+    assert data["gap"] == data["demand"] - data["bound"]
+    return data
+
+
+def maps(net: nm.Network, spec: nm.ChipSpec) -> None:
+    assert nm.check_program(nm.map_rollout(nm.Rollout(net, nm.RolloutPattern.streaming(net)), spec)) == []
+
+
+def layer(features: int, targets: int, groups: int = 1) -> nm.Network:
+    shape, end = (7, 7, features), (1, 1, targets)
+    weights = np.ones((groups, targets // groups, 49 * features // groups), int)
+    dense = Dense(shape, end, groups=groups, weights=weights if groups > 1 else weights[0])
+    return build_network({"I": (shape, None), "H2": (end, 1)}, {("I", "H2"): dense})
+
+
+def test_fan_in_names_node_demand_bound_gap_and_groups(chip):
+    spec = chip(name="truenorth")
+    data = refused(layer(16, 16), spec)
+    assert data["message"].startswith(
+        "node H2: one neuron needs 784 axons, a truenorth core has 256 (528 too many); groups = 4 would need 196"
+    )
+    assert (data["limit"], data["node"], data["demand"], data["bound"]) == ("axons", "H2", 784, 256)
+    assert data["remedies"][0] == {"lever": "groups", "value": 4, "text": "groups = 4 would need 196"}
+    maps(layer(16, 16, groups=4), spec)
+    larger = next(r for r in data["remedies"] if r["lever"] == "chip.axons")
+    maps(layer(16, 16), chip(axons=larger["value"]))
+
+
+def test_weights_of_one_magnitude_are_named_where_they_would_fit(chip, chain):
+    rng = np.random.default_rng(0)
+    wide = rng.integers(1, 200, (1, 40))
+    net = chain({"I": (40, None), "A": (1, 5)}, {("I", "A"): wide})
+    data = refused(net, chip(axons=40))
+    remedy = next(r for r in data["remedies"] if r["lever"] == "weights")
+    assert remedy["value"] == 40
+    maps(chain({"I": (40, None), "A": (1, 5)}, {("I", "A"): np.ones((1, 40), int)}), chip(axons=40))
+
+
+def test_fan_out(chip, chain):
+    """One neuron that every core of the next node reads, in cores too small to share."""
+    net = chain(
+        {"I": (1, None), "A": (1, 1), "B": (64, 1)},
+        {("I", "A"): [[1]], ("A", "B"): np.ones((64, 1), int)},
+    )
+    data = refused(net, chip(neurons=4))
+    assert (data["limit"], data["node"], data["bound"]) == ("copies", "A", 4)
+    assert data["demand"] == 16
+    remedy = next(r for r in data["remedies"] if r["lever"] == "chip.neurons")
+    maps(net, chip(neurons=remedy["value"]))
+
+
+def test_core_count(chip, chain):
+    net = chain({"I": (1, None), "A": (40, 1)}, {("I", "A"): np.ones((40, 1), int)})
+    data = refused(net, chip(neurons=4, cores=(3, 2)))
+    assert (data["limit"], data["node"], data["demand"], data["bound"]) == ("cores", "A", 10, 6)
+    maps(net, chip(neurons=4, cores=(data["remedies"][-1]["value"], 1)))
+
+
+def test_copies_that_multiply_on_a_cycle(chip, chain):
+    """A dense self-edge: every further core of A asks every neuron of A for one more copy."""
+    n = 40
+    net = chain(
+        {"I": (n, None), "A": (n, 1)},
+        {("I", "A"): np.eye(n, dtype=int), ("A", "A"): np.ones((n, n), int)},
+        outputs=["A"],
+    )
+    data = refused(net, chip(axons=128, neurons=32))
+    assert data["limit"] in {"cores", "copies"}
+    assert data["node"] == "A"
+    maps(net, chip(axons=128, neurons=128))
+
+
+def test_potential_too_narrow(chip, chain):
+    net = chain({"I": (4, None), "A": (1, 9)}, {("I", "A"): [[200, 200, 200, 200]]})
+    data = refused(net, chip(potential_bits=10))
+    assert (data["limit"], data["node"]) == ("potential", "A")
+    maps(net, chip(potential_bits=data["remedies"][0]["value"]))
+
+
+def test_too_few_axon_types(chip, chain):
+    net = chain({"I": (2, None), "A": (1, 1)}, {("I", "A"): [[1, -1]]})
+    data = refused(net, chip(axon_types=1))
+    assert (data["limit"], data["demand"], data["bound"]) == ("axon_types", 2, 1)
+    maps(net, replace(chip(), axon_types=data["remedies"][0]["value"]))
+
+
+def test_networks_without_weights_are_refused_before_mapping(chip):
+    net = nm.Network.from_edges([("I", "A")])
+    with pytest.raises(nm.errors.NetworkError, match="node I|node A|shape"):
+        nm.map_rollout(nm.Rollout(net, nm.RolloutPattern.streaming(net)), chip())
