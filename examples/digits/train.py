@@ -37,7 +37,7 @@ NETS = {
     "sr_ternary": ("streaming", "sequential", "hybrid"),
 }
 SEED = 7
-EPOCHS = 400
+EPOCHS = 600
 BATCH = 127  # 11 batches of the 1397 training images
 FRAMES = 5  # per digit and training sequence
 VALIDATION = 200
@@ -230,7 +230,7 @@ def train(net: DigitsNet, intensities: np.ndarray, labels: np.ndarray, epochs: i
     scale = nn.Parameter(torch.tensor(1.0))
     optimiser = torch.optim.Adam(
         [
-            {"params": net.latent.parameters(), "lr": 0.02},
+            {"params": net.latent.parameters(), "lr": 0.01},
             {"params": net.threshold.parameters(), "lr": 0.05},
             {"params": [scale], "lr": 0.01},
         ]
@@ -258,7 +258,7 @@ def train(net: DigitsNet, intensities: np.ndarray, labels: np.ndarray, epochs: i
                 for latent in net.latent.values():
                     latent.clamp_(-1, 1)
             total += loss.item()
-        if (epoch + 1) % 20 == 0:
+        if (epoch + 1) % 50 == 0 or epoch + 1 == epochs:
             print(f"epoch {epoch + 1:3d} of {epochs}: mean loss {total / batches:.3f}", flush=True)
 
 

@@ -61,6 +61,12 @@ class AxonPlan:
         """Axons in use, bias axons included."""
         return len(self.source)
 
+    @property
+    def swing(self) -> Ints:
+        """Farthest that each potential can get from zero within a tick, in any order of events; shape (n,)."""
+        reached: Ints = (np.abs(self.weights).T[self.axon_type] * self.synapses).sum(axis=0) - self.leak
+        return reached
+
 
 def plan_axons(weights: Ints, threshold: Ints, chip: ChipSpec, *, limit: int | None = None) -> AxonPlan | None:
     """Find the plan with the fewest axons.
@@ -218,7 +224,7 @@ def _digits(values: Ints, base: tuple[int, ...]) -> Ints:
 
 
 def _by_digits(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
-    """The cheapest sum of digits."""
+    """Take the cheapest sum of digits."""
     if weights.size == 0:
         return None
     values, inverse = np.unique(weights, return_inverse=True)
@@ -236,7 +242,7 @@ def _by_digits(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposa
     axon_type = np.repeat(np.tile(np.arange(len(base)), len(need)), need.ravel())
     first = np.cumsum(need.ravel()) - need.ravel()
     rank = np.arange(len(source)) - np.repeat(first, need.ravel())
-    synapses = counts[inverse[:, source], axon_type[None, :]].T > rank[:, None]
+    synapses = rank[:, None] < counts[inverse[:, source], axon_type[None, :]].T
     palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
     for kind, value in enumerate(base):
         palette[synapses[axon_type == kind].any(axis=0), kind] = value
@@ -284,17 +290,12 @@ def _with_bias(
     kinds = np.repeat(np.arange(palette.shape[1]), count.max(axis=0, initial=0))
     ranks = np.concatenate([np.arange(k) for k in count.max(axis=0, initial=0)]) if len(kinds) else kinds
     bias_synapses = ranks[:, None] < count[:, kinds].T
-    axon_type = np.concatenate([axon_type, kinds])
-    synapses = np.concatenate([synapses, bias_synapses])
-    leak = -(threshold + bias)
-    swing = (np.abs(palette).T[axon_type] * synapses).sum(axis=0) - leak
-    if (swing > chip.potential_range[1]).any():
-        return None
-    return AxonPlan(
+    plan = AxonPlan(
         source=np.concatenate([source, np.full(len(kinds), BIAS)]).astype(np.int64),
-        axon_type=axon_type.astype(np.int64),
+        axon_type=np.concatenate([axon_type, kinds]).astype(np.int64),
         weights=palette,
-        synapses=synapses,
-        leak=leak,
+        synapses=np.concatenate([synapses, bias_synapses]),
+        leak=-(threshold + bias),
         strategy=strategy,
     )
+    return plan if (plan.swing <= chip.potential_range[1]).all() else None

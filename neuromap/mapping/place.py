@@ -1,8 +1,8 @@
 """Place cores on the grid so that spikes travel short ways.
 
 Strategies by name: ``"row-major"`` fills rows, ``"hilbert"`` follows a Hilbert curve in the order of the
-partition, ``"swap"`` (default) starts there and exchanges positions while that saves weighted hops (up to ``SWAP_CORES`` cores, beyond which the curve
-stays as it is).
+partition, ``"swap"`` (default) starts there and exchanges positions while that saves weighted hops; beyond
+``SWAP_CORES`` cores the curve stays as it is.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ from neuromap.mapping.legalise import HostLink, Legalised, Link, Matrix, Populat
 __all__ = ["refuse_copies", "refuse_neuron"]
 
 Ints = NDArray[np.int64]
-AMPLE = 2**20  # axons: more than any fan-in that the potential's width admits
+AMPLE = 2**20  # axons: more than a fan-in that the potential's width admits
+WIDE = 63  # potential bits: no rail
 
 
 def refuse_copies(population: Population, copies: Ints, chip: ChipSpec) -> DoesNotFitError:
@@ -105,24 +106,23 @@ def link_features(network: Legalised, link: Link | HostLink) -> tuple[int, int]:
 
 
 def _refuse_width(population: Population, neuron: int, weights: Ints, theta: Ints, chip: ChipSpec) -> DoesNotFitError:
-    """Refuse a neuron that no number of axons helps: too few axon types, or a potential that is too narrow."""
-    swing = int(np.abs(weights).sum() + np.abs(theta).sum())
-    if swing > chip.potential_range[1]:
+    """Refuse a neuron that no number of axons helps: a potential that is too narrow, or too few axon types."""
+    name, who = population.name, f"neuron {neuron}"
+    plan = plan_axons(weights, theta, replace(chip, potential_bits=WIDE, axons=AMPLE))
+    if plan is not None:
+        swing, bound = int(plan.swing.max()), chip.potential_range[1]
         text = (
-            f"neuron {neuron} can reach a potential of {swing} (sum of |weights| and |threshold|), "
-            f"a {chip.name} potential of {chip.potential_bits} bits ends at {chip.potential_range[1]}"
+            f"{who} needs a potential of up to {swing} (its weights and threshold as sums over axons), "
+            f"a {chip.name} potential of {chip.potential_bits} bits ends at {bound}"
         )
         bits = swing.bit_length() + 1
         remedy = Remedy("chip.potential_bits", bits, f"smaller weights, or a potential of {bits} bits, would fit")
-        return refuse("potential", population.name, swing, chip.potential_range[1], text, [remedy])
-    for types in range(chip.axon_types + 1, 9):
-        if plan_axons(weights, theta, replace(chip, axon_types=types, axons=AMPLE)) is not None:
-            text = f"neuron {neuron} needs {types} axon types for its weights and threshold, a {chip.name} core has {chip.axon_types}"
-            remedy = Remedy("chip.axon_types", types, f"{types} axon types would fit")
-            return refuse("axon_types", population.name, types, chip.axon_types, text, [remedy])
-    text = (
-        f"the weights of neuron {neuron}, as sums of what {chip.axon_types} axon types of {chip.weight_bits} bits can "
-        f"hold, exceed a potential of {chip.potential_bits} bits"
+        return refuse("potential", name, swing, bound, text, [remedy])
+    types = next(
+        t
+        for t in range(chip.axon_types + 1, chip.axon_types + 4)
+        if plan_axons(weights, theta, replace(chip, axon_types=t, potential_bits=WIDE, axons=AMPLE)) is not None
     )
-    remedy = Remedy("weights", "smaller", "smaller weights would fit")
-    return refuse("potential", population.name, swing, chip.potential_range[1], text, [remedy])
+    text = f"{who} needs {types} axon types for its weights and threshold, a {chip.name} core has {chip.axon_types}"
+    remedy = Remedy("chip.axon_types", types, f"{types} axon types would fit")
+    return refuse("axon_types", name, types, chip.axon_types, text, [remedy])

@@ -10,7 +10,7 @@ from neuromap.report.svg import drawing, element, label, number, shorten
 __all__ = ["draw_overview"]
 
 _LEFT, _TOP, _ROW = 190.0, 34.0, 28.0
-_WIDTH = 520.0
+_WIDTH = 860.0
 
 
 def draw_overview(report: LatencyReport) -> str | None:

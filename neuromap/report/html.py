@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from neuromap.network.network import Network
 from neuromap.report.draw_network import draw_network
 from neuromap.report.draw_overview import draw_overview
 from neuromap.report.draw_timeline import draw_timeline
 from neuromap.report.draw_window import draw_window
 from neuromap.report.latency import TIME_AXIS, LatencyReport
+from neuromap.report.layers import layout
 from neuromap.report.numbers import plain, seconds
 from neuromap.report.row import ReportRow
 from neuromap.report.text import sequential_line
@@ -27,6 +29,8 @@ MOST_EDGES = 150
 """Networks with more edges are not drawn: nobody could read it."""
 
 _WINDOW = 3
+_BESIDE = 5
+"""Layers up to which the network stands beside its rollout window."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class _Section:
     inference_factor: int | None
     cycle: tuple[str, ...]
     network: str | None
+    wide: bool
     window: str | None
     rows: tuple[tuple[ReportRow, str | None], ...]
 
@@ -87,6 +92,10 @@ def _environment() -> Environment:
     return environment
 
 
+def _layers(network: Network) -> int:
+    return max(layout(network).layer.values()) + 1
+
+
 def _sections(report: LatencyReport) -> list[_Section]:
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[ReportRow]] = {}
     for row in report.rows:
@@ -104,6 +113,7 @@ def _sections(report: LatencyReport) -> list[_Section]:
                 inference_factor=rows[0].inference_factor,
                 cycle=rows[0].cycle,
                 network=draw_network(network, pattern) if drawn else None,
+                wide=_layers(network) > _BESIDE,
                 window=draw_window(network, pattern, _WINDOW) if drawn and pattern.is_valid else None,
                 rows=tuple((row, draw_timeline(row, report.chip.tick_seconds) if drawn else None) for row in rows),
             )

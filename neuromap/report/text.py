@@ -20,10 +20,10 @@ _HEADERS = (
     "pattern",
     "execution",
     "F\n\\[steps]",
-    "frame period\n\\[ticks]",
-    "sampling\n\\[Hz]",
-    "first response\npred/meas\n\\[ticks]",
-    "full response\npred/meas\n\\[ticks]",
+    "frame\nperiod\n\\[ticks]",
+    "sampling\nfrequency\n\\[Hz]",
+    "first\nresponse\n\\[ticks]",
+    "full\nresponse\n\\[ticks]",
     "worst-case\nreaction\n\\[ticks]",
     "cores",
     "neurons",
@@ -51,9 +51,9 @@ def latency_table(report: LatencyReport) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
     for position, header in enumerate(_HEADERS):
-        table.add_column(header, justify="left" if position < 2 else "right", no_wrap=position >= 2, overflow="fold")
+        table.add_column(header, justify="left" if position < 2 else "right", no_wrap=position >= 1, overflow="fold")
     for row in report.rows:
         cells: list[Text] = [Text(row.pattern), Text(row.execution)]
         cells += [Text(cell) for cell in _figures(row)]
@@ -110,15 +110,17 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
     ]
     below = [f"{name}: {TIME_AXIS[name]}." for name in dict.fromkeys(row.execution for row in report.rows)]
     below.append(
-        "first, full response: ticks from stimulus onset; predicted from the schedule, measured on the program"
-        " (- : not defined)."
+        "first and full response from stimulus onset: predicted from the schedule / measured on the program "
+        "(-: not defined)."
     )
     if any(row.full_response_exact is False for row in report.rows):
         below.append("≤: the search for the longest path was cut off; an upper bound.")
     if (line := sequential_line(report)) is not None:
         below.append(line)
     for row in report.rows:
-        if row.message:
+        if row.status == "invalid":  # as invalid in the other execution, and the message names the pattern
+            below += [row.message] * (row.message not in below)
+        elif row.message:
             below.append(f"{row.pattern}, {row.execution}: {row.message}")
         if row.verification is not None and not row.verification.verified:
             below.append(f"{row.pattern}, {row.execution}: not verified, {row.verification.message}")

@@ -14,18 +14,18 @@ from neuromap.network import build_network
 
 
 def _chip(**changes: Any) -> ChipSpec:
-    figures: dict[str, Any] = dict(
-        name="tiny",
-        cores=(16, 16),
-        chips=(1, 1),
-        axons=256,
-        neurons=256,
-        axon_types=4,
-        weight_bits=9,
-        leak_bits=9,
-        threshold_bits=18,
-        potential_bits=20,
-    )
+    figures: dict[str, Any] = {
+        "name": "tiny",
+        "cores": (16, 16),
+        "chips": (1, 1),
+        "axons": 256,
+        "neurons": 256,
+        "axon_types": 4,
+        "weight_bits": 9,
+        "leak_bits": 9,
+        "threshold_bits": 18,
+        "potential_bits": 20,
+    }
     return ChipSpec(**(figures | changes))
 
 

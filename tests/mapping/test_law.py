@@ -77,7 +77,7 @@ def test_chip_equals_reference(agrees, chip, data, net, execution):
         program = agrees(net, pattern, execution, spec, seed=data.draw(st.integers(0, 99)))
     except DoesNotFitError as refusal:
         event(f"refused: {refusal.infeasibility.limit}")
-        assert refusal.infeasibility.gap > 0 or refusal.infeasibility.limit == "potential"
+        assert refusal.infeasibility.gap > 0  # noqa: PT017  a refusal is a fine outcome, if it is one
         return
     event(f"mapped, relays: {bool(program.is_relay.any())}")
 

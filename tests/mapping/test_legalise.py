@@ -32,9 +32,9 @@ def test_hops_are_fewest_and_legal(least, greatest):
 def diamond(chain, n: int) -> nm.Network:
     eye = np.eye(2, dtype=int)
     names = [f"N{k}" for k in range(n)]
-    edges = {("I", "N0"): eye} | {(a, b): eye for a, b in itertools.pairwise(names)}
+    edges = {("I", "N0"): eye} | dict.fromkeys(itertools.pairwise(names), eye)
     edges |= {("N0", names[-1]): eye, ("N0", names[-2]): eye}
-    return chain({"I": (2, None)} | {m: (2, 1) for m in names}, edges)
+    return chain({"I": (2, None)} | dict.fromkeys(names, (2, 1)), edges)
 
 
 def test_ticks_per_step_is_the_smallest_that_is_feasible(chain, chip):
