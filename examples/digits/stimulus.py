@@ -3,7 +3,8 @@
     python examples/digits/stimulus.py digits.safetensors --digits 8 --frames 6
 
 The file holds one uint8 tensor "I" of 0 and 1, shape (1 + digits * frames + 3, 64): frame 0 is blank, then each
-digit is shown for some frames, then three blank frames let the last answer out. The metadata names the digits.
+digit is shown for some frames, then three blank frames let the last answer out. The metadata entry "digits" is JSON:
+labels, first_frame, frames_per_digit.
 """
 
 from __future__ import annotations
@@ -38,14 +39,10 @@ def main() -> int:
     intensities, labels = data.load("held-out")
     labels = labels[: args.digits]
     frames = data.stream(intensities[: args.digits], args.frames, args.seed)
-    metadata = {
-        "labels": json.dumps(labels.tolist()),
-        "first_frame": "1",
-        "frames_per_digit": str(args.frames),
-        "source": "scikit-learn load_digits, held-out part of examples/digits",
-    }
+    # One entry of metadata only: safetensors writes several in random order.
+    shown = {"labels": labels.tolist(), "first_frame": 1, "frames_per_digit": args.frames}
     try:
-        write_whole(args.out, save({"I": frames.astype(np.uint8)}, metadata=metadata))
+        write_whole(args.out, save({"I": frames.astype(np.uint8)}, metadata={"digits": json.dumps(shown)}))
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -51,6 +51,12 @@ def _message_of(error: BaseException) -> tuple[str, int]:
     )
 
 
+def _reader_gone() -> int:
+    # What is still buffered has nowhere to go when the interpreter closes stdout.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return _BROKEN_PIPE
+
+
 def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
     """Run a typer app; never raise.
 
@@ -76,10 +82,10 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _fail(KeyboardInterrupt(), "interrupted", _INTERRUPTED, as_json)
     except BrokenPipeError:
-        # The reader has gone; what is still buffered has nowhere to go when the interpreter closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _BROKEN_PIPE
+        return _reader_gone()
     except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # typer turns it into an exit of its own
+            return _reader_gone()
         return error.code if isinstance(error.code, int) else _INTERNAL
     except Exception as error:
         if os.environ.get("NEUROMAP_DEBUG"):

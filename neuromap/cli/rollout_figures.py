@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.output import counted
@@ -11,19 +12,21 @@ if TYPE_CHECKING:
     from neuromap.rollout.pattern import RolloutPattern
     from neuromap.rollout.schedule import Rollout
 
-__all__ = ["network_figures", "pattern_figures"]
+__all__ = ["class_numbers", "network_figures", "pattern_figures"]
 
 
 def network_figures(network: Network) -> dict[str, Any]:
     """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven."""
     from neuromap.rollout.behaviour import count_behaviour_classes
+    from neuromap.rollout.blocks import cycle_structure
     from neuromap.rollout.bounds import lemma1_bounds
     from neuromap.rollout.counting import count_valid_patterns
     from neuromap.rollout.sequential import most_sequential_summary
 
-    valid = count_valid_patterns(network)
-    bounds = lemma1_bounds(network)
-    sequential = most_sequential_summary(network)
+    structure = cycle_structure(network)
+    valid = count_valid_patterns(network, structure)
+    bounds = lemma1_bounds(network, structure)
+    sequential = most_sequential_summary(network, structure)
     classes = count_behaviour_classes(network)
     return {
         "network": network.name,
@@ -34,22 +37,45 @@ def network_figures(network: Network) -> dict[str, Any]:
             "edges": len(network.edges),
             "self_edges": len(network.self_edges),
             **counted("valid", valid.value),
-            **counted("forward_bound", bounds.forward),
-            **counted("cycle_bound", bounds.cycle),
-            **counted("upper_bound", bounds.upper),
+            **counted("forward_bound", bounds.forward_bound),
+            **counted("cycle_bound", bounds.cycle_bound),
+            **counted("upper_bound", bounds.upper_bound),
             **counted("most_sequential", sequential.count),
             **counted("behaviour_classes", classes),
         },
         "proven": {
             "valid": valid.proven,
-            "cycle_bound": bounds.proven,
+            "cycle_bound": bounds.cycle_bound_proven,
             "most_sequential": sequential.proven,
             "behaviour_classes": classes is not None,
         },
     }
 
 
-def pattern_figures(pattern: RolloutPattern) -> dict[str, Any]:
+def class_numbers(patterns: Sequence[RolloutPattern]) -> list[int | None]:
+    """Give every pattern the number of its behaviour class, from 1 in the order in which they are met.
+
+    Patterns with the same number compute the same function up to a shift by whole frames; invalid ones have
+    none.
+    """
+    from neuromap.rollout.behaviour import equivalent
+
+    known: list[RolloutPattern] = []
+    numbers: list[int | None] = []
+    for pattern in patterns:
+        if not pattern.is_valid:
+            numbers.append(None)
+            continue
+        same = (n for n, one in enumerate(known, start=1) if equivalent(one, pattern) is not None)
+        number = next(same, None)
+        if number is None:
+            known.append(pattern)
+            number = len(known)
+        numbers.append(number)
+    return numbers
+
+
+def pattern_figures(pattern: RolloutPattern, behaviour_class: int | None) -> dict[str, Any]:
     """Time one pattern in both executions, in update steps; invalid patterns name their cycle instead."""
     from neuromap.rollout.behaviour import equivalent
     from neuromap.rollout.pattern import RolloutPattern
@@ -66,6 +92,7 @@ def pattern_figures(pattern: RolloutPattern) -> dict[str, Any]:
         "cycle": list(pattern.cycle),
         "inference_factor": pattern.inference_factor if valid else None,
         "equally_model_parallel_to_streaming": pattern.equally_model_parallel(streaming),
+        "behaviour_class": behaviour_class,
         "equivalent_to_streaming": shift is not None if valid else None,
         "shift_from_streaming": shift,
         "executions": {name: _execution(Rollout(network, pattern, name)) if valid else None for name in EXECUTIONS},

@@ -48,17 +48,16 @@ def print_rollouts(figures: Mapping[str, Any]) -> None:
 
 def _times(rows: list[Mapping[str, Any]], n_edges: int, n_outputs: int) -> Any:
     table = new_table(
-        "pattern", "streaming edges", "F", "function", "execution", "frame period", "first response",
+        "pattern", "streaming edges", "F", "class", "execution", "frame period", "first response",
         "full response", "worst-case reaction",
     )  # fmt: skip
-    for column in (3, 4):
-        table.columns[column].justify = "left"
+    table.columns[4].justify = "left"
     for row in rows:
         head = [
             row["name"],
             f"{len(row['streaming_edges'])} of {n_edges}",
             "-" if row["inference_factor"] is None else f"{row['inference_factor']}",
-            _function(row),
+            "-" if row["behaviour_class"] is None else f"{row['behaviour_class']}",
         ]
         for execution, times in row["executions"].items():
             if times is None:
@@ -71,12 +70,6 @@ def _times(rows: list[Mapping[str, Any]], n_edges: int, n_outputs: int) -> Any:
             table.add_row(*head, execution, f"{times['frame_period']}", *cells)
             head = ["", "", "", ""]
     return table
-
-
-def _function(row: Mapping[str, Any]) -> str:
-    if not row["valid"]:
-        return "invalid"
-    return "as streaming" if row["equivalent_to_streaming"] else "another"
 
 
 def _responses(steps: Mapping[str, int], exact: Mapping[str, bool], n_outputs: int) -> str:
@@ -93,11 +86,9 @@ def _print_notes(rows: list[Mapping[str, Any]]) -> None:
     console.print("full response: to the first output that the longest path from the input has reached.")
     if any(not all(t["full_response_is_exact"].values()) for r in rows for t in r["executions"].values() if t):
         console.print("<=: an upper bound, the search for the longest path was cut off.")
-    if any(row["equivalent_to_streaming"] is False for row in rows):
-        console.print(
-            "Function: patterns marked 'another' compute another function than streaming; changing to them "
-            "needs retraining."
-        )
+    if any(row["behaviour_class"] not in (None, 1) for row in rows):
+        console.print("Class: patterns of one behaviour class compute the same function up to a shift by whole frames;")
+        console.print("to change from one class to another, a network must be trained anew.")
 
 
 def _number(value: int | str | None, log2: float | None) -> str:

@@ -51,7 +51,7 @@ def rollouts(
     the same function, so that trained weights can be kept.
     """
     import neuromap as nm
-    from neuromap.cli.rollout_figures import network_figures, pattern_figures
+    from neuromap.cli.rollout_figures import class_numbers, network_figures, pattern_figures
     from neuromap.cli.rollout_table import print_rollouts
 
     if limit < 1:
@@ -63,8 +63,8 @@ def rollouts(
     figures = network_figures(net)
     rows: list[dict[str, Any]] = []
     with progress_bar("timing patterns") as progress:
-        for done, one in enumerate(chosen, start=1):
-            rows.append(pattern_figures(one))
+        for done, (one, number) in enumerate(zip(chosen, class_numbers(chosen), strict=True), start=1):
+            rows.append(pattern_figures(one, number))
             progress(done, len(chosen))
     figures |= {"listed": len(rows), "complete": complete, "patterns": rows}
     if as_json:

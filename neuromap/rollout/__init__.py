@@ -16,6 +16,8 @@ _HOMES = {
     "count_valid_patterns": "counting",
     "enumerate_valid": "counting",
     "MostSequential": "sequential",
+    "first_most_sequential": "sequential",
+    "enumerate_most_sequential": "sequential",
     "most_sequential": "sequential",
     "most_sequential_summary": "sequential",
     "Lemma1Bounds": "bounds",
@@ -42,8 +44,10 @@ __all__ = [
     "count_behaviour_classes",
     "count_valid",
     "count_valid_patterns",
+    "enumerate_most_sequential",
     "enumerate_valid",
     "equivalent",
+    "first_most_sequential",
     "lemma1_bounds",
     "maximum_cycle_ratio",
     "most_sequential",
@@ -57,7 +61,13 @@ if TYPE_CHECKING:
     from neuromap.rollout.cycle_ratio import maximum_cycle_ratio
     from neuromap.rollout.pattern import RolloutPattern
     from neuromap.rollout.schedule import Rollout
-    from neuromap.rollout.sequential import MostSequential, most_sequential, most_sequential_summary
+    from neuromap.rollout.sequential import (
+        MostSequential,
+        enumerate_most_sequential,
+        first_most_sequential,
+        most_sequential,
+        most_sequential_summary,
+    )
     from neuromap.rollout.theorem1 import Theorem1, check_theorem1
     from neuromap.rollout.window import RolloutWindow
 

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from neuromap.rollout.acyclic_sums import LIGHTEST, LIGHTEST_COUNT, reduce_graph
-from neuromap.rollout.blocks import Block
+from neuromap.rollout.acyclic_sums import LIGHTEST_COUNT, Semiring, reduce_graph
+from neuromap.rollout.blocks import Block, Pair
 from neuromap.rollout.dense_blocks import (
     MAX_COUNTED_NODES,
     MAX_ORDERED_NODES,
@@ -48,13 +48,21 @@ def count_smallest(block: Block) -> int | None:
     return number
 
 
+Chosen = tuple[int, tuple[int, ...]]
+"""A set of streaming edges: its size, and its edges' negated indices, ascending edges first.
+
+Of two sets of one size the smaller tuple is the earlier R in lexicographic order.
+"""
+
+FIRST_LIGHTEST: Semiring[Chosen] = Semiring(
+    min, lambda x, y: (x[0] + y[0], tuple(sorted(x[1] + y[1], reverse=True))), (0, ())
+)
+_NEVER = 1 << 60
+
+
 @dataclass(frozen=True)
 class OrderSearch:
-    """Smallest sets of a block by acyclic sums.
-
-    The weight of edge i is 2^m + 2^(m-1-i): sums compare by number first and then by lexicographic order, and
-    the low m bits of a sum spell the set.
-    """
+    """Smallest sets of a block by acyclic sums, over sets compared by size, then by lexicographic order."""
 
     block: Block
 
@@ -72,30 +80,44 @@ class OrderSearch:
 
     def _search(self, prefix: Values) -> Values | None:
         m = len(self.block.pairs)
-        never = (2 * m + 2) << m
-        chosen = 0
-        edges = []
-        for i, pair in enumerate(self.block.pairs):
-            weight = (1 << m) + (1 << (m - 1 - i))
-            if i >= len(prefix):
-                edges.append((pair, (0, weight)))
-            elif prefix[i]:
-                chosen += weight
-            else:
-                edges.append((pair, (0, never)))
-        reduced = reduce_graph(edges, LIGHTEST)
-        total = chosen + reduced.factor
+        kept = [i for i in range(m) if i >= len(prefix) or not prefix[i]]
+        cost = {i: (1 if i >= len(prefix) else _NEVER, (-i,)) for i in kept}
+        reduced = reduce_graph([(self.block.pairs[i], (FIRST_LIGHTEST.one, cost[i])) for i in kept], FIRST_LIGHTEST)
+        found = [reduced.factor]
         for part in sorted(reduced.blocks, key=len, reverse=True):
-            if total >= never:
-                return None
             small = len({n for pair in part for n in pair}) <= MAX_ORDERED_NODES
-            found = lightest_block(part) if small else sweep_block(part, LIGHTEST)
-            if found is None:
+            best = _lightest_chosen(part) if small else sweep_block(part, FIRST_LIGHTEST)
+            if best is None:
                 return None
-            total += found
-        if total >= never:
+            found.append(best)
+        size, edges = FIRST_LIGHTEST.product(found)
+        if size >= _NEVER:
             return None
-        return tuple(total >> (m - 1 - i) & 1 for i in range(m))
+        values = [*prefix, *[0] * (m - len(prefix))]
+        for i in edges:
+            values[-i] = 1
+        return tuple(values)
+
+
+def _lightest_chosen(part: dict[Pair, tuple[Chosen, Chosen]]) -> Chosen:
+    """Solve a small block in integers.
+
+    Of the k edges that occur, the i-th weighs 2^k + 2^(k-1-i): sums compare by size, then by lexicographic
+    order, and the low k bits of a sum spell the set.
+    """
+    edges = sorted({i for _, (_, chosen) in part.values() for i in chosen}, reverse=True)
+    k = len(edges)
+    weight = {i: (1 << k) + (1 << (k - 1 - place)) for place, i in enumerate(edges)}
+    never = (k + 2) << k
+    total = lightest_block(
+        {
+            pair: (0, never if size >= _NEVER else sum(weight[i] for i in chosen))
+            for pair, (_, (size, chosen)) in part.items()
+        }
+    )
+    if total >= never:
+        return (_NEVER, ())
+    return total >> k, tuple(i for place, i in enumerate(edges) if total >> (k - 1 - place) & 1)
 
 
 @dataclass(frozen=True)
@@ -165,7 +187,7 @@ class IntegerProgram:
         )
         result = milp(
             np.ones(m),
-            integrality=np.ones(m),
+            integrality=np.ones(m, dtype=np.int64),
             bounds=Bounds(low, high),
             constraints=LinearConstraint(matrix, lb=1) if rows else None,
             options={"node_limit": _MAX_SEARCH_NODES, "mip_rel_gap": 0.0},

@@ -70,9 +70,7 @@ def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | 
     return total
 
 
-def _decide(
-    states: dict[State, T], u: int, v: int, weight: tuple[T, T], semiring: Semiring[T]
-) -> dict[State, T]:
+def _decide(states: dict[State, T], u: int, v: int, weight: tuple[T, T], semiring: Semiring[T]) -> dict[State, T]:
     """Take the edge from slot u to slot v both ways."""
     a, b = weight
     after: dict[State, T] = {}

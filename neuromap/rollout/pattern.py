@@ -68,16 +68,14 @@ class RolloutPattern:
         """Make the most sequential pattern: valid, with most edges R = 0.
 
         Among several it is the first in lexicographic order of R over the file's edges. Whether the search
-        proved it is told by :func:`neuromap.rollout.sequential.most_sequential_summary`.
+        proved it is told by :func:`~neuromap.rollout.sequential.first_most_sequential`.
         """
-        from neuromap.rollout.sequential import most_sequential_summary
+        from neuromap.rollout.sequential import first_most_sequential
 
-        return cls(network, most_sequential_summary(network).first.values, "sequential")
+        return cls(network, first_most_sequential(network)[0].values, "sequential")
 
     @classmethod
-    def from_streaming_edges(
-        cls, network: Network, edges: Iterable[EdgeKey], name: str = ""
-    ) -> RolloutPattern:
+    def from_streaming_edges(cls, network: Network, edges: Iterable[EdgeKey], name: str = "") -> RolloutPattern:
         """R = 1 on the given edges, R = 0 on all others.
 
         Raises

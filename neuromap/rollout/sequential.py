@@ -20,7 +20,14 @@ from neuromap.rollout.feedback import MAX_PROGRAM_EDGES, EffortError, IntegerPro
 from neuromap.rollout.greedy_order import greedy_values
 from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = ["MAX_LISTED", "MostSequential", "enumerate_most_sequential", "most_sequential", "most_sequential_summary"]
+__all__ = [
+    "MAX_LISTED",
+    "MostSequential",
+    "enumerate_most_sequential",
+    "first_most_sequential",
+    "most_sequential",
+    "most_sequential_summary",
+]
 
 MAX_LISTED = 100_000
 """Most patterns that :func:`most_sequential` lists without a limit."""
@@ -66,6 +73,29 @@ def _search(block: Block) -> Search | None:
     return None
 
 
+def first_most_sequential(network: Network, structure: CycleStructure | None = None) -> tuple[RolloutPattern, bool]:
+    """Find the most sequential pattern, and tell whether that is proven, without counting.
+
+    Parameters
+    ----------
+    network : Network
+        Any network.
+    structure : CycleStructure, optional
+        The network's cycle structure, where the caller has it already.
+    """
+    structure = structure or cycle_structure(network)
+    values = _base_values(network, structure)
+    proven = True
+    for block in structure.blocks:
+        search = _search(block)
+        if search is not None and search.smallest is not None:
+            _write(values, block, search.smallest)
+        else:
+            _write(values, block, greedy_values(block))
+            proven = False
+    return RolloutPattern(network, tuple(values), "sequential"), proven
+
+
 def most_sequential_summary(network: Network, structure: CycleStructure | None = None) -> MostSequential:
     """Find the most sequential pattern, count all of them, and tell whether this is proven.
 
@@ -77,21 +107,12 @@ def most_sequential_summary(network: Network, structure: CycleStructure | None =
         The network's cycle structure, where the caller has it already.
     """
     structure = structure or cycle_structure(network)
-    values = _base_values(network, structure)
-    count: int | None = 1
-    proven = True
+    first, proven = first_most_sequential(network, structure)
+    count: int | None = 1 if proven else None
     for block in structure.blocks:
-        search = _search(block)
-        if search is not None and search.smallest is not None:
-            chosen = search.smallest
-            number = count_smallest(block)
-            count = None if count is None or number is None else count * number
-        else:
-            chosen, count, proven = greedy_values(block), None, False
-        for e, r in zip(block.edges, chosen, strict=True):
-            values[e] = r
-    first = RolloutPattern(network, tuple(values), "sequential")
-    return MostSequential(first, sum(values), count, proven)
+        number = None if count is None else count_smallest(block)
+        count = None if count is None or number is None else count * number
+    return MostSequential(first, sum(first.values), count, proven)
 
 
 def most_sequential(network: Network, limit: int | None = None) -> list[RolloutPattern]:
@@ -130,11 +151,20 @@ def enumerate_most_sequential(network: Network) -> Iterator[RolloutPattern]:
         In lexicographic order of R over the network's edges; only the heuristic's pattern where a block is
         beyond exact search.
     """
-    structure = cycle_structure(network)
+    try:
+        yield from _enumerate(network, cycle_structure(network))
+    except EffortError:
+        raise NotSupportedError(
+            f"network {network.name}: the search for its next most sequential pattern takes too long; "
+            "give a smaller limit"
+        ) from None
+
+
+def _enumerate(network: Network, structure: CycleStructure) -> Iterator[RolloutPattern]:
     found = [_search(block) for block in structure.blocks]
     searches = [s for s in found if s is not None]
     if len(searches) < len(found):
-        yield most_sequential_summary(network, structure).first
+        yield first_most_sequential(network, structure)[0]
         return
     values = _base_values(network, structure)
     home = {e: b for b, block in enumerate(structure.blocks) for e in block.edges}

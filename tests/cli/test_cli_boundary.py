@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import typer
@@ -89,10 +90,16 @@ def test_reader_of_stdout_that_goes_away(sr):
     assert done.stderr == ""
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc to know when the command runs")
 def test_interrupt_while_simulating(folder, program):
     out = folder / "out.trace"
     process = start("simulate", program, "--frames", "1000000", "-o", out)
-    time.sleep(2.5)
+    # The program file is being read: from here on the command runs, and an interrupt is its own to handle.
+    maps = Path(f"/proc/{process.pid}/maps")
+    deadline = time.monotonic() + 60
+    while "safetensors" not in maps.read_text() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=30)
     assert (process.returncode, stdout) == (130, "")

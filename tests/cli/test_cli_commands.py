@@ -42,6 +42,7 @@ def test_rollouts_contract(sr, neuromap):
     assert all(p["valid"] and p["cycle"] == [] for p in found["patterns"])
     assert hybrid["streaming_edges"] == ["H2 -> O", "H1 -> O", "H1 -> H1"]
     assert sequential["streaming_edges"] == ["H1 -> H1"]
+    assert [p["behaviour_class"] for p in found["patterns"]] == [1, 2, 2]
     windowed = streaming["executions"]["windowed"]
     assert windowed["frame_period"] == 1
     assert windowed["delays"] == {"I -> H1": 1, "H1 -> H2": 1, "H2 -> O": 1, "H1 -> O": 1, "H1 -> H1": 1}
@@ -52,7 +53,9 @@ def test_rollouts_contract(sr, neuromap):
 
 def test_rollouts_times_are_those_of_the_library(sr, neuromap):
     net = nm.load_network(sr)
-    for row in neuromap("rollouts", sr, "--all", "--json").json["patterns"]:
+    rows = neuromap("rollouts", sr, "--all", "--json").json["patterns"]
+    assert len({row["behaviour_class"] for row in rows}) == 4
+    for row in rows:
         edges = [tuple(e.split(" -> ")) for e in row["streaming_edges"]]
         pattern = nm.RolloutPattern.from_streaming_edges(net, edges)
         assert row["inference_factor"] == pattern.inference_factor

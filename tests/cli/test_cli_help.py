@@ -45,8 +45,7 @@ def test_examples_of_the_help_run(command, neuromap, root_of_examples, monkeypat
     (folder / "build").mkdir()
     (folder / "my_chip.toml").write_text(tiny_text.replace("= 8", "= 256").replace("[2, 2]", "[16, 16]"))
     monkeypatch.chdir(folder)
-    network = "examples/digits/sr.toml"
-    assert neuromap("map", network, "--pattern", "hybrid", "-o", "sr.nmp").code == 0
+    assert neuromap("map", "examples/digits/sr.toml", "--pattern", "hybrid", "-o", "sr.nmp").code == 0
     help_text = neuromap(command, "--help").out
     for example in re.findall(r"^ +(neuromap .*)$", help_text.split("Examples:")[1], re.MULTILINE):
         words = shlex.split(example)[1:]

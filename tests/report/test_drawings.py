@@ -1,0 +1,246 @@
+"""Drawings: layout, edges by kind, tableau numbers, and timelines that agree with the schedule."""
+
+import re
+from itertools import pairwise, product
+from xml.etree import ElementTree
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuromap.hardware.program import NodePort
+from neuromap.mapping.map_rollout import map_rollout
+from neuromap.network.network import Network
+from neuromap.report.draw_network import draw_network
+from neuromap.report.draw_timeline import draw_timeline
+from neuromap.report.draw_window import draw_window
+from neuromap.report.layers import layout
+from neuromap.report.numbers import counted, plain, seconds
+from neuromap.report.onset import longest_reach, shortest_reach
+from neuromap.report.row import OutputResponses, ReportRow, Responses, report_row
+from neuromap.report.svg import element, shorten
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule import Rollout
+from neuromap.simulation.stimulus import random_frames
+
+POSTER = [("u", "v"), ("v", "w"), ("v", "v"), ("u", "w"), ("w", "v")]
+
+
+def titles(svg, class_):
+    """Tooltips of the groups of a class."""
+    tree = ElementTree.fromstring(svg)
+    return [
+        group.findtext("title")
+        for group in tree.iter("g")
+        if set(class_.split()) <= set((group.get("class") or "").split())
+    ]
+
+
+# Layout.
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=60)
+def test_edges_run_to_the_right_but_for_back_edges(networks, data):
+    network = data.draw(networks())
+    places = layout(network)
+    for u, v in network.edges:
+        if u != v and (u, v) not in places.back_edges:
+            assert places.layer[u] < places.layer[v]
+            assert len(places.bends[u, v]) == places.layer[v] - places.layer[u] - 1
+    assert nx.is_directed_acyclic_graph(
+        nx.DiGraph([(u, v) for u, v in network.edges if u != v and (u, v) not in places.back_edges])
+    )
+    assert set(places.order) == set(network.nodes)
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=60)
+def test_nothing_in_a_layer_overlaps(networks, data):
+    network = data.draw(networks())
+    places = layout(network)
+    for layer in set(places.layer.values()):
+        nodes = sorted(places.y[name] for name in network.nodes if places.layer[name] == layer)
+        bends = [
+            bend[layer - places.layer[u] - 1]
+            for (u, v), bend in places.bends.items()
+            if places.layer[u] < layer < places.layer[v]
+        ]
+        assert all(b - a >= 66 - 1e-6 for a, b in pairwise(nodes))
+        assert all(abs(a - b) >= 48 - 1e-6 for a, b in product(nodes, bends))
+    assert min(places.y.values()) >= 0
+    assert max(places.y.values()) <= places.height + 1e-6
+
+
+def test_a_chain_is_straight():
+    places = layout(Network.from_edges([("a", "b"), ("b", "c"), ("c", "d")]))
+    assert len(set(places.y.values())) == 1
+    assert [places.layer[n] for n in "abcd"] == [0, 1, 2, 3]
+
+
+# Network and window.
+
+
+def test_network_drawing_tells_streaming_from_sequential():
+    network = Network.from_edges(POSTER)
+    pattern = RolloutPattern.from_streaming_edges(network, [("w", "v"), ("v", "v")], "p")
+    svg = draw_network(network, pattern)
+    assert sorted(titles(svg, "edge streaming")) == ["v -> v: streaming (R = 1)", "w -> v: streaming (R = 1)"]
+    assert len(titles(svg, "edge sequential")) == 3
+    assert titles(svg, "node input") == ["u: input node"]
+
+
+@pytest.mark.parametrize(
+    ("streaming", "v", "w"),  # PAPER.md: the poster network's tableaus at W = 3
+    [
+        (POSTER, "0123", "0123"),
+        ([("w", "v"), ("v", "v")], "0135", "0246"),
+        ([("v", "w"), ("v", "v")], "0246", "0135"),
+    ],
+)
+def test_window_drawing_shows_the_tableau(streaming, v, w):
+    network = Network.from_edges(POSTER)
+    svg = draw_window(network, RolloutPattern.from_streaming_edges(network, streaming, "p"), 3)
+    found = {}
+    for title in titles(svg, "node"):
+        node, frame, step = re.fullmatch(r"(\w), frame (\d): known at update step (\d+)", title).groups()
+        found[node, int(frame)] = step
+    assert "".join(found["v", i] for i in range(4)) == v
+    assert "".join(found["w", i] for i in range(4)) == w
+    assert "".join(found["u", i] for i in range(4)) == "0000"
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=30)
+def test_window_drawing_has_w_times_e_edges_and_faint_ones_in_frame_0(networks, patterns, data):
+    network = data.draw(networks())
+    pattern = data.draw(patterns(network))
+    window = data.draw(st.integers(1, 4))
+    svg = draw_window(network, pattern, window)
+    n_streaming, n_edges = sum(pattern.values), len(network.edges)
+    assert len(titles(svg, "edge")) == window * n_edges + (n_edges - n_streaming)
+    assert len(titles(svg, "faint")) == n_edges - n_streaming
+    assert len(titles(svg, "node")) == (window + 1) * len(network.nodes)
+
+
+# Timeline.
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=40)
+def test_reach_equals_walks_in_the_rollout_window(networks, patterns, has_long_cycle, data):
+    network = data.draw(networks())
+    pattern = data.draw(patterns(network))
+    for source in network.inputs:
+        reach = shortest_reach(pattern, source)
+        graph = nx.DiGraph()
+        graph.add_nodes_from((i, n) for i in range(9) for n in network.nodes)
+        graph.add_edges_from(((i, u), (i + r, v)) for i in range(9) for (u, v), r in pattern.items() if i + r < 9)
+        reached = nx.descendants(graph, (0, source)) | {(0, source)}
+        for name in network.nodes:
+            frames = [i for i in range(9) if (i, name) in reached]
+            assert reach.frames.get(name) == min(frames, default=None)
+            if frames:
+                path = reach.path(name)
+                assert path[0] == source
+                assert sum(pattern[key] for key in pairwise(path)) == min(frames)
+        longest = longest_reach(pattern, source)
+        assert (longest is None) == has_long_cycle(network)
+        if longest is not None:
+            for name in set(network.nodes) - {source}:
+                sums = [
+                    sum(pattern[key] for key in pairwise(path))
+                    for path in nx.all_simple_paths(network.graph, source, name)
+                ]
+                assert longest.frames.get(name) == max(sums, default=None)
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=40)
+def test_timeline_brackets_agree_with_the_schedule(networks, patterns, chip, data):
+    network = data.draw(networks())
+    execution = data.draw(st.sampled_from(["windowed", "pipelined"]))
+    rollout = Rollout(network, data.draw(patterns(network)), execution)
+    program = map_rollout(rollout, chip(delay=data.draw(st.sampled_from([(1, 15), (2, 5)]))))
+    row = report_row(rollout, program, random_frames(network, 3))
+    svg = draw_timeline(row, 1e-3)
+    texts = ["".join(t.itertext()) for t in ElementTree.fromstring(svg).iter("text")]
+    first = next(t for t in texts if t.startswith("first response"))
+    full = next(t for t in texts if t.startswith("full response"))
+    period = next(t for t in texts if t.startswith("frame period"))
+    assert f": {row.predicted.first_response_ticks} tick" in first
+    assert f" {row.predicted.full_response_ticks} tick" in full
+    assert f": {program.period} tick" in period
+
+
+def timeline_row(network, responses, period, ports):
+    """A row without weights and program: the timeline draws clocks."""
+    return ReportRow(
+        pattern="streaming",
+        execution="windowed",
+        status="mapped",
+        streaming_edges=tuple(network.edges),
+        frame_period_ticks=period,
+        ticks_per_step=period,
+        predicted=responses,
+        full_response_exact=True,
+        outputs={"O": OutputResponses(responses, responses, None, period, True)},
+        rollout=Rollout(network, "streaming"),
+        ports=ports,
+    )
+
+
+def test_timeline_marks_what_depends_on_the_stimulus():
+    network = Network.from_edges([("I", "A"), ("A", "O"), ("I", "O")])
+    kinds = {"I": "input", "A": "hidden", "O": "output"}
+    ports = tuple(NodePort(name, 1, kind, 5) for name, kind in kinds.items())
+    svg = draw_timeline(timeline_row(network, Responses.from_ticks(1, 2, 1, 1e-3), 1, ports), 1e-3)
+    shown = titles(svg, "frame")
+    # streaming: everything of a frame happens in one tick, and edges come from the frame before
+    assert "I samples frame n−1 in tick -1; it depends on nothing of the stimulus" in shown
+    assert "I samples frame n in tick 0; it depends on all of the stimulus" in shown
+    assert "A computes frame n in tick 0; it depends on nothing of the stimulus" in shown
+    assert "A computes frame n+1 in tick 1; it depends on all of the stimulus" in shown
+    assert "O computes frame n in tick 0; it depends on nothing of the stimulus" in shown
+    assert "O computes frame n+1 in tick 1; it depends on a part of the stimulus" in shown
+    assert "O computes frame n+2 in tick 2; it depends on all of the stimulus" in shown
+
+
+def test_a_long_timeline_is_not_drawn():
+    network = Network.from_edges([("I", "O")])
+    ports = (NodePort("I", 1, "input", 0), NodePort("O", 1, "output", 0))
+    assert draw_timeline(timeline_row(network, Responses.from_ticks(9, 9, 9, 1e-3), 9, ports), 1e-3) is not None
+    assert draw_timeline(timeline_row(network, Responses.from_ticks(900, 900, 900, 1e-3), 900, ports), 1e-3) is None
+
+
+# Small pieces.
+
+
+def test_elements_escape_attributes_and_titles():
+    made = element("g", title='<"&', class_='a"b')
+    tree = ElementTree.fromstring(made)
+    assert tree.get("class") == 'a"b'
+    assert tree.findtext("title") == '<"&'
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (3, "3"), (3.0, "3"), (1000 / 3, "333.3"), (0.5, "0.5"), (12345.678, "12346"), (1e-9, "1.000e-09")],
+)
+def test_plain_numbers(value, text):
+    assert plain(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (0, "0 s"), (2, "2 s"), (1e-3, "1 ms"), (0.0025, "2.5 ms"), (1e-6, "1 µs")]
+)
+def test_durations(value, text):
+    assert seconds(value) == text
+
+
+def test_counts_and_short_names():
+    assert counted(318) == "318"
+    assert counted(2**100) == "about 2^100.0"
+    assert shorten("abcdef", 6) == "abcdef"
+    assert shorten("abcdefg", 6) == "abcde…"

@@ -1,0 +1,148 @@
+"""The HTML page: self-contained, well formed, escaped, with the figures of the report."""
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from neuromap.network.build import build_network
+from neuromap.network.network import Network
+from neuromap.report import latency_report
+from neuromap.report.html import MOST_EDGES
+
+HOSTILE = '<script>alert("1")</script>'
+NAMES = {"I": 'I"><img src=x onerror=alert(2)>', "A": "A</text></svg><b>", "O": "{{ 7 * 7 }}&amp;'"}
+
+
+class Page(HTMLParser):
+    """Tags, attributes, and text of a page; checks that tags are closed in order."""
+
+    VOID = frozenset({"meta", "br", "img", "link", "hr", "input"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.text, self.open = [], [], [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def hostile_network():
+    one = np.ones((1, 1), dtype=int)
+    edges = [("I", "A"), ("A", "O"), ("I", "O"), ("A", "A")]
+    return build_network(
+        {NAMES["I"]: (1, None), NAMES["A"]: (1, 1), NAMES["O"]: (1, 1)},
+        {(NAMES[u], NAMES[v]): one for u, v in edges},
+        patterns={"<i>p</i>": [(NAMES["A"], NAMES["A"])], "<u>bad</u>": []},
+        name=HOSTILE,
+    )
+
+
+@pytest.fixture(scope="module")
+def report():
+    return latency_report(hostile_network(), patterns=["streaming", "<i>p</i>", "<u>bad</u>"])
+
+
+@pytest.fixture(scope="module")
+def html(report):
+    return report.to_html()
+
+
+@pytest.fixture(scope="module")
+def page(html):
+    return Page(html)
+
+
+def test_the_page_is_well_formed_and_runs_nothing(page, html):
+    assert html.startswith("<!DOCTYPE html>")
+    assert not {"script", "img", "b" * 3, "u", "i", "iframe", "object", "embed", "link", "a"} & set(page.tags)
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+
+
+def test_names_are_text_whatever_they_hold(page):
+    text = "".join(page.text)
+    assert HOSTILE in text
+    assert "<i>p</i>" in text
+    assert "49" not in text  # names are no templates
+    for name in NAMES.values():
+        assert name in text  # tooltips bear whole names
+
+
+def test_nothing_is_loaded_from_elsewhere(page, html):
+    loads = {"src", "href", "xlink:href", "srcset", "action", "data", "poster", "background"}
+    assert not [(n, v) for n, v in page.attributes if n in loads]
+    assert not re.search(r"https?:|//[a-z]|url\(|@import", re.sub(re.escape(HOSTILE), "", html))
+    assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
+
+
+def drawings(html):
+    return [ElementTree.fromstring(part) for part in re.findall(r"<svg.*?</svg>", html, re.DOTALL)]
+
+
+def test_all_drawings_are_there_and_well_formed(html, report):
+    found = [d.get("aria-label") or "" for d in drawings(html)]
+    assert sum(name.startswith("Network") for name in found) == 3
+    assert sum(name.startswith("Rollout window of size 3") for name in found) == 2  # not of the invalid pattern
+    assert sum(name.startswith("Timeline") for name in found) == 4
+    assert sum(name.startswith("First and full responses") for name in found) == 1
+
+
+def test_drawings_use_colours_of_the_style_sheet_only(html):
+    body = html.split("</style>")[1]
+    assert not re.search(r"(fill|stroke|style)=", body)
+    style = html.split("<style>")[1].split("</style>")[0]
+    assert "prefers-color-scheme: dark" in style
+    used = set(re.findall(r"var\((--[\w-]+)\)", style))
+    light, dark = style.split("prefers-color-scheme: dark")[:2]
+    for name in used:
+        assert f"{name}:" in light
+        assert f"{name}:" in dark.split("}")[0]
+
+
+def test_table_rows_say_what_the_report_says(html, report):
+    text = re.sub(r"\s+", " ", html)
+    assert text.count("✓ yes") == 4
+    assert "its sequential edges form the cycle" in text
+    assert "✗ in 4 of 6 rows" in text
+    for unit in ("<small>ticks</small>", "<small>Hz</small>", "<small>steps</small>"):
+        assert unit in text
+
+
+def test_networks_that_nobody_could_read_are_not_drawn():
+    n = 20
+    one = np.ones((1, 1), dtype=int)
+    nodes = {"I": (1, None), **{f"A{k}": (1, 1) for k in range(n)}}
+    edges = {("I", "A0"): one} | {(f"A{j}", f"A{k}"): one for j in range(n) for k in range(j + 1, n)}
+    assert len(edges) > MOST_EDGES
+    html = latency_report(
+        build_network(nodes, edges), patterns=["streaming"], executions=["windowed"], n_frames=3
+    ).to_html()
+    assert "too many edges to be drawn" in html
+    assert "Rollout window of size" not in html
+
+
+def test_a_report_without_any_mapped_row_is_still_a_page(chip):
+    report = latency_report(
+        hostile_network(), chip=chip(cores=(1, 1), axons=1, neurons=1), patterns=["streaming"], executions=["windowed"]
+    )
+    assert report.rows[0].status == "does not fit"
+    page = Page(report.to_html())
+    assert report.rows[0].message in "".join(page.text)
+    assert isinstance(report.network, Network)

@@ -1,0 +1,114 @@
+"""Verification: what agrees, what differs, what is stray, and programs of other networks."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuromap.errors import ProgramError, StimulusError, VerificationError
+from neuromap.mapping.map_rollout import map_rollout
+from neuromap.network.build import build_network
+from neuromap.report.verify import Mismatch, Stray, require_verified, verify
+from neuromap.rollout.schedule import Rollout
+from neuromap.simulation.reference import reference
+from neuromap.simulation.stimulus import random_frames
+
+
+def identity(n=3, name="copy", threshold=1, nodes=("I", "A", "O")):
+    eye = np.eye(n, dtype=int)
+    edges = list(pairwise(nodes))
+    sizes = {v: (n, threshold if k else None) for k, v in enumerate(nodes)}
+    return build_network(sizes, dict.fromkeys(edges, eye), name=name)
+
+
+@pytest.fixture
+def mapped():
+    rollout = Rollout(identity(), "sequential")
+    return rollout, map_rollout(rollout, "truenorth")
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=25)
+def test_mapped_programs_are_verified(networks, patterns, chip, data):
+    network = data.draw(networks(weights=st.integers(-2, 2), thresholds=st.integers(-2, 4)))
+    rollout = Rollout(network, data.draw(patterns(network)), data.draw(st.sampled_from(["windowed", "pipelined"])))
+    frames = random_frames(network, 9, seed=data.draw(st.integers(0, 9)))
+    result = verify(rollout, map_rollout(rollout, chip(delay=(1, 4))), frames)
+    assert result.verified, result.message
+    expected = reference(rollout, frames)
+    assert result.n_spikes == sum(int(expected[o][1:].sum()) for o in network.outputs)
+    assert result.n_compared == sum(8 * network.nodes[o].size for o in network.outputs)
+    require_verified(result)
+
+
+def test_a_program_of_other_weights_differs(mapped):
+    _, program = mapped
+    rollout = Rollout(identity(threshold=2), "sequential")  # never spikes
+    frames = np.zeros((4, 3), dtype=bool)
+    frames[2, 1] = True
+    result = verify(rollout, program, {"I": frames})
+    port = next(port for port in program.nodes if port.name == "O")
+    tick = port.sample_tick + 2 * program.period
+    assert result.first_mismatch == Mismatch("O", 2, 1, True, False, tick)
+    assert (result.n_mismatches, result.n_strays, result.n_compared) == (1, 0, 9)
+    assert f"1 of 9 values differ, first node O, frame 2, neuron 1, tick {tick}: chip 1, reference 0" in result.message
+    with pytest.raises(VerificationError, match="1 of 9 values differ"):
+        require_verified(result)
+
+
+def test_a_spike_between_frames_is_stray(mapped):
+    rollout, program = mapped
+    assert program.period == 2
+    host = replace(program.host, arrival=program.host.arrival + 1)
+    frames = np.zeros((4, 3), dtype=bool)
+    frames[1, 2] = True
+    result = verify(rollout, replace(program, host=host), {"I": frames})
+    port = next(port for port in program.nodes if port.name == "O")
+    assert result.n_strays == 1
+    assert result.first_stray == Stray("O", port.sample_tick + program.period + 1, 2)
+    assert result.n_mismatches == 1
+    assert not result.verified
+
+
+def test_a_silent_comparison_says_so(mapped):
+    rollout, program = mapped
+    result = verify(rollout, program, {"I": np.zeros((4, 3), dtype=bool)})
+    assert result.verified
+    assert result.n_spikes == 0
+    assert "no output neuron spikes" in result.message
+    assert "no output neuron spikes" not in verify(rollout, program).message
+
+
+def test_random_frames_follow_seed_density_and_number(mapped):
+    rollout, program = mapped
+    assert verify(rollout, program, density=0.0).n_spikes == 0
+    assert verify(rollout, program, density=1.0, n_frames=6).n_spikes == 5 * 3
+    assert verify(rollout, program, seed=1).n_spikes != verify(rollout, program, seed=2).n_spikes
+
+
+@pytest.mark.parametrize(
+    ("network", "words"),
+    [
+        (identity(n=4), "node I has 3 neurons, in network copy 4"),
+        (identity(nodes=("I", "B", "O")), "has no node B"),
+        (identity(nodes=("I", "A")), "node A is hidden, in network copy output"),
+    ],
+)
+def test_a_program_of_another_network_is_refused(mapped, network, words):
+    with pytest.raises(ProgramError, match=words):
+        verify(Rollout(network, "streaming"), mapped[1])
+
+
+def test_a_program_with_a_node_too_many_is_refused(mapped):
+    rollout, program = mapped
+    more = replace(program, nodes=(*program.nodes, replace(program.nodes[1], name="X")))
+    with pytest.raises(ProgramError, match="node X does not exist in network copy"):
+        verify(rollout, more)
+
+
+def test_frames_of_the_wrong_size_are_refused(mapped):
+    with pytest.raises(StimulusError, match="shape"):
+        verify(*mapped, {"I": np.zeros((4, 2), dtype=bool)})
