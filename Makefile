@@ -70,7 +70,7 @@ wheel-check: | $(BIN)/python  ## Build the wheel; run demo and tests against it 
 	rm -rf $(BUILD)/wheel && mkdir -p $(BUILD)/wheel
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(BUILD)/wheel .
 	@set -e; away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; wheel=$$(ls "$$PWD"/$(BUILD)/wheel/*.whl); \
-		cp -R tests examples docs README.md Makefile pyproject.toml "$$away"; \
+		cp -R tests examples docs *.md CITATION.cff LICENSE Makefile pyproject.toml "$$away"; \
 		$(BIN)/python -m venv "$$away/venv"; \
 		"$$away/venv/bin/python" -m pip install --quiet --disable-pip-version-check "$$wheel[test]"; \
 		cd "$$away"; mkdir build; \

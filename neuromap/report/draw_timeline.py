@@ -167,12 +167,17 @@ def _ticks(ticks: int, tick_seconds: float) -> str:
     return f"{ticks} tick{'s' * (ticks != 1)} ({seconds(ticks * tick_seconds)})"
 
 
+def _signed(tick: int) -> str:
+    """Write a number with a true minus sign."""
+    return str(tick).replace("-", "−")
+
+
 def _grid(start: int, end: int, x: _X, width: float, height: float) -> list[str]:
     every = next(step for step in (1, 2, 5, 10, 20, 50) if step * width >= 26 or step == 50)
     parts = [label(_LEFT - 12, 46, "tick", "small", anchor="end")]
     for tick in range(start, end):
         if tick % every == 0:
-            parts.append(label(x(tick + 0.5), 46, str(tick).replace("-", "−"), "small"))
+            parts.append(label(x(tick + 0.5), 46, _signed(tick), "small"))
     for tick in range(start, end + 1):
         parts.append(element("path", d=f"M{number(x(tick))} 52V{number(height + 4)}", class_="grid"))
     parts.append(element("path", d=f"M{number(x(0))} 24V{number(height + 10)}", class_="onset"))
@@ -193,7 +198,7 @@ def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, widt
         relative = "n" + (f"+{shift}" if shift > 0 else f"−{-shift}" if shift < 0 else "")
         box = element("rect", x=x(tick) + 1.5, y=y, width=width - 3, height=_CELL, rx=4.0, class_="box")
         text = label(x(tick + 0.5), y + 15, relative, "cell") if width >= 30 or len(relative) < 3 else ""
-        title = f"{name} {does} frame {relative} in tick {tick}; it depends on {knows} of the stimulus"
+        title = f"{name} {does} frame {relative} in tick {_signed(tick)}; it depends on {knows} of the stimulus"
         parts.append(element("g", box, text, title=title, class_=f"frame {state} {role}"))
         frame += 1
     return parts

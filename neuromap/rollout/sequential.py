@@ -150,6 +150,11 @@ def enumerate_most_sequential(network: Network) -> Iterator[RolloutPattern]:
     RolloutPattern
         In lexicographic order of R over the network's edges; only the heuristic's pattern where a block is
         beyond exact search.
+
+    Raises
+    ------
+    NotSupportedError
+        Where the search for the next pattern takes too long; those before have been yielded.
     """
     try:
         yield from _enumerate(network, cycle_structure(network))

@@ -198,7 +198,7 @@ def test_timeline_marks_what_depends_on_the_stimulus():
     svg = draw_timeline(timeline_row(network, Responses.from_ticks(1, 2, 1, 1e-3), 1, ports), 1e-3)
     shown = titles(svg, "frame")
     # streaming: everything of a frame happens in one tick, and edges come from the frame before
-    assert "I samples frame n−1 in tick -1; it depends on nothing of the stimulus" in shown
+    assert "I samples frame n−1 in tick −1; it depends on nothing of the stimulus" in shown
     assert "I samples frame n in tick 0; it depends on all of the stimulus" in shown
     assert "A computes frame n in tick 0; it depends on nothing of the stimulus" in shown
     assert "A computes frame n+1 in tick 1; it depends on all of the stimulus" in shown

@@ -73,6 +73,19 @@ def test_a_spike_between_frames_is_stray(mapped):
     assert not result.verified
 
 
+def test_a_stray_spike_alone_is_enough(mapped):
+    rollout, program = mapped
+    host = program.host
+    twice = {name: np.concatenate([array, array]) for name, array in vars(host).items()}
+    twice["arrival"][len(host) :] += 1  # every input spike comes again in the tick after, between two frames
+    frames = np.zeros((4, 3), dtype=bool)
+    frames[1, 0] = True
+    result = verify(rollout, replace(program, host=type(host)(**twice)), {"I": frames})
+    assert (result.n_mismatches, result.n_strays, result.verified) == (0, 1, False)
+    with pytest.raises(VerificationError, match="1 stray spike, first node O, neuron 0"):
+        require_verified(result)
+
+
 def test_a_silent_comparison_says_so(mapped):
     rollout, program = mapped
     result = verify(rollout, program, {"I": np.zeros((4, 3), dtype=bool)})

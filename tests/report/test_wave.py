@@ -126,6 +126,30 @@ def test_circles_of_relays_or_of_neurons_without_label_end(by_hand, node):
     assert both(chain(by_hand, neurons=neurons, synapses=synapses)) == (3 + 1, None)
 
 
+def test_a_circle_behind_one_input_leaves_the_full_response_open_for_all(by_hand):
+    nodes = [*NODES, ("J", 1, "input", 4)]
+    neurons = {
+        (0, 0): (1, 0, False, (0, 1, 5)),
+        (0, 1): (2, 0, False, None),
+        (0, 2): (1, 0, True, (0, 2, 1)),
+    }
+    synapses = [(0, 0, 0, 1), (0, 1, 1, 1), (0, 3, 2, 1), (0, 2, 2, 1), (0, 2, 1, 1)]
+    host = [(0, 0, 0, 0, 7, 1), (3, 0, 0, 3, 7, 1)]
+    assert both(chain(by_hand, nodes=nodes, neurons=neurons, synapses=synapses, host=host)) == (4, None)
+
+
+def test_an_axon_fed_by_two_nodes_is_not_masked(by_hand):
+    nodes = [*NODES[:2], ("O", 1, "output", 12), ("B", 1, "hidden", 0)]
+    neurons = {
+        (0, 0): (3, 0, False, (0, 1, 5)),
+        (0, 1): (2, 0, False, None),
+        (0, 2): (1, 0, False, (0, 2, 1)),
+        (0, 3): (3, 1, False, (0, 2, 1)),  # A's axon is fed by A and, with the last word, by B
+    }
+    synapses = [(0, 0, 2, 1), (0, 2, 0, 1), (0, 1, 1, 1)]
+    assert both(chain(by_hand, nodes=nodes, neurons=neurons, synapses=synapses)) == (9, 9)
+
+
 # Against a literal walk.
 
 

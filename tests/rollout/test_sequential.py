@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from neuromap.errors import NotSupportedError
 from neuromap.network.network import Network
-from neuromap.rollout import sequential
+from neuromap.rollout import feedback, sequential
 from neuromap.rollout.blocks import cycle_structure
 from neuromap.rollout.counting import enumerate_valid
 from neuromap.rollout.feedback import IntegerProgram, OrderSearch
@@ -121,6 +121,14 @@ def test_mid_size_blocks_are_proven_by_the_integer_program():
     assert again[0] == summary.first
     assert all(a.values < b.values for a, b in itertools.pairwise(again))
     assert all(p.is_valid and sum(p.values) == summary.streaming_edges for p in again)
+
+
+def test_a_search_that_takes_too_long_is_refused_not_cut_short(monkeypatch):
+    found = enumerate_most_sequential(random_network(30, 90, seed=5))
+    next(found)
+    monkeypatch.setattr(feedback, "_MAX_ROUNDS", 0)
+    with pytest.raises(NotSupportedError, match="takes too long"):
+        next(found)
 
 
 @settings(max_examples=40, deadline=None)
