@@ -99,8 +99,11 @@ def _print_chip(spec: ChipSpec) -> None:
     for group in ("router", "energy"):
         if group not in data:
             console.print(f"{group}: no published figures")
-    if spec.source:  # figure by figure the sources are comments of the chip's file
+    if spec.source:
         console.print(f"source: {spec.source}", markup=False)
+    console.print(
+        "The source of each figure is a comment beside it in the chip's file (hardware_models/ of the package)."
+    )
 
 
 def _shown(key: str, value: Any) -> str:

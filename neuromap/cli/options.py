@@ -46,7 +46,7 @@ FramesOption = Annotated[
         "--frames",
         "--random",
         metavar="N",
-        help="Make N random frames instead, frame 0 included.  [default: 17]",
+        help="Without --stimulus: make N random frames, frame 0 included.  [default: 17]",
         show_default=False,
     ),
 ]

@@ -70,11 +70,11 @@ def draw_timeline(row: ReportRow, tick_seconds: float) -> str | None:
     order = layout(row.rollout.network).order
     height = _TOP + _ROW * len(order)
     parts = _grid(start, end, x, width, height)
+    parts += _marks(clock, order, path, x)  # under the boxes, so that all can be read
     for k, name in enumerate(order):
         y = _TOP + _ROW * k + (_ROW - _CELL) / 2
         parts.append(label(_LEFT - 12, y + _CELL / 2 + 4.5, shorten(name, 10), "name", anchor="end", title=name))
         parts += _cells(clock, name, y, start, end, x, width)
-    parts += _marks(clock, order, path, x, width)
     for k, span in enumerate(spans):
         y = height + 24 + 30 * k
         parts.append(_bracket(x(span.start + 0.5), x(span.end + 0.5), y, span))
@@ -204,7 +204,7 @@ def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, widt
     return parts
 
 
-def _marks(clock: _Clock, order: tuple[str, ...], path: list[tuple[str, int]], x: _X, width: float) -> list[str]:
+def _marks(clock: _Clock, order: tuple[str, ...], path: list[tuple[str, int]], x: _X) -> list[str]:
     """Draw the first response's way through the nodes."""
     parts = []
     points = []

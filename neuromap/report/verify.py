@@ -119,9 +119,8 @@ class Verification:
                 f"{m.neuron}, tick {m.tick}: chip {int(m.chip)}, reference {int(m.reference)}"
             )
         if (s := self.first_stray) is not None:
-            parts.append(
-                f"{self.n_strays} stray spike{'s' * (self.n_strays != 1)}, first node {s.node}, neuron {s.neuron}, tick {s.tick}"
-            )
+            spikes = "spike" if self.n_strays == 1 else "spikes"
+            parts.append(f"{self.n_strays} stray {spikes}, first node {s.node}, neuron {s.neuron}, tick {s.tick}")
         return "; ".join(parts)
 
 
