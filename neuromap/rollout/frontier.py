@@ -7,6 +7,8 @@ agree on this are added up. Works in every semiring, on blocks of any size whose
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import accumulate
 from typing import TypeVar
 
 import networkx as nx
@@ -21,6 +23,8 @@ State = tuple[int, ...]
 
 MAX_STATES = 20_000
 """Most reachability states that the sweep keeps; where more are needed it gives up."""
+MAX_OPEN = 64
+"""Most open nodes at a time; with more the states would be too many, so the sweep does not start."""
 
 
 def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | None:
@@ -36,13 +40,18 @@ def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | 
     Returns
     -------
     T or None
-        ``None`` where more than :data:`MAX_STATES` states would be needed.
+        ``None`` where more than :data:`MAX_STATES` states would be needed, or more than :data:`MAX_OPEN` nodes
+        are open at a time.
     """
     shape: nx.Graph[int] = nx.Graph()
     shape.add_edges_from(weights)
     order = list(nx.utils.reverse_cuthill_mckee_ordering(shape))
     rank = {n: i for i, n in enumerate(order)}
     last = {n: max(rank[m] for m in shape[n]) for n in order}
+    opened = Counter(rank.values())
+    opened.subtract(max(last[n], rank[n]) for n in order)
+    if max(accumulate(opened[i] for i in range(len(order)))) > MAX_OPEN:
+        return None
     # A state holds, for every slot, the slots that it reaches as bits (itself included). Slots are reused.
     slot: dict[int, int] = {}
     free: list[int] = []

@@ -179,9 +179,10 @@ class Rollout:
         return 1.0 / (self.frame_period * step_seconds)
 
     def _response(self, output: str) -> Response:
-        if output not in self.network.outputs:
+        found = self.responses.get(output)
+        if found is None:
             raise InputError(
                 f"output {output}: is not an output of network {self.network.name}; "
                 f"outputs are {', '.join(self.network.outputs)}"
             )
-        return self.responses[output]
+        return found
