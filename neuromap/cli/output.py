@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.errors import InputError, NeuromapError
+from neuromap.report.numbers import json_count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_destination",
-    "counted",
-    "decimal_string",
+    "count_members",
     "error_object",
     "new_table",
     "print_json",
@@ -28,23 +28,8 @@ __all__ = [
     "text_width",
 ]
 
-_EXACT_IN_DOUBLES = 2**53
 
-
-def decimal_string(number: int) -> str:
-    """Write an integer of any length in decimal digits.
-
-    ``str`` refuses more than 4300 digits; ``decimal`` does not, and counts of patterns have as many digits as
-    a network has edges.
-    """
-    if abs(number) < _EXACT_IN_DOUBLES:
-        return str(number)
-    from decimal import Decimal
-
-    return format(Decimal(number), "f")
-
-
-def counted(name: str, number: int | None) -> dict[str, Any]:
+def count_members(name: str, number: int | None) -> dict[str, Any]:
     """Make the JSON members of a count.
 
     Parameters
@@ -63,8 +48,7 @@ def counted(name: str, number: int | None) -> dict[str, Any]:
     """
     if number is None:
         return {name: None, f"{name}_log2": None}
-    value: int | str = number if number < _EXACT_IN_DOUBLES else decimal_string(number)
-    return {name: value, f"{name}_log2": math.log2(number) if number > 0 else None}
+    return {name: json_count(number), f"{name}_log2": math.log2(number) if number > 0 else None}
 
 
 def _plain(value: Any) -> Any:

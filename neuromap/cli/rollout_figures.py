@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from neuromap.cli.output import counted
+from neuromap.cli.output import count_members
 
 if TYPE_CHECKING:
     from neuromap.network.network import EdgeKey, Network
@@ -36,12 +36,12 @@ def network_figures(network: Network) -> dict[str, Any]:
         "counts": {
             "edges": len(network.edges),
             "self_edges": len(network.self_edges),
-            **counted("valid", valid.value),
-            **counted("forward_bound", bounds.forward_bound),
-            **counted("cycle_bound", bounds.cycle_bound),
-            **counted("upper_bound", bounds.upper_bound),
-            **counted("most_sequential", sequential.count),
-            **counted("behaviour_classes", classes),
+            **count_members("valid", valid.value),
+            **count_members("forward_bound", bounds.forward_bound),
+            **count_members("cycle_bound", bounds.cycle_bound),
+            **count_members("upper_bound", bounds.upper_bound),
+            **count_members("most_sequential", sequential.count),
+            **count_members("behaviour_classes", classes),
         },
         "proven": {
             "valid": valid.proven,

@@ -45,8 +45,6 @@ class AxonPlan:
         Crossbar.
     leak : ndarray of int64, shape (n,)
         Negative leak of every neuron.
-    strategy : str
-        Which strategy gave it.
     """
 
     source: Ints
@@ -54,7 +52,6 @@ class AxonPlan:
     weights: Ints
     synapses: Bools
     leak: Ints
-    strategy: str
 
     @property
     def n_axons(self) -> int:
@@ -68,7 +65,7 @@ class AxonPlan:
         return reached
 
 
-def plan_axons(weights: Ints, threshold: Ints, chip: ChipSpec, *, limit: int | None = None) -> AxonPlan | None:
+def plan_axons(weights: Ints, threshold: Ints, chip: ChipSpec) -> AxonPlan | None:
     """Find the plan with the fewest axons.
 
     Parameters
@@ -78,26 +75,23 @@ def plan_axons(weights: Ints, threshold: Ints, chip: ChipSpec, *, limit: int | N
     threshold : ndarray of int64, shape (n,)
         theta of every neuron.
     chip : ChipSpec
-        Types and widths.
-    limit : int, optional
-        Axons to stay within; by default the chip's axons per core.
+        Axons, types and widths.
 
     Returns
     -------
     AxonPlan or None
-        ``None`` where no strategy stays within ``limit`` and the potential's width.
+        ``None`` where no strategy stays within the core's axons and the potential's width.
     """
-    limit = chip.axons if limit is None else limit
     n_sources = weights.shape[1]
     best: AxonPlan | None = None
     # with all types first; holding one back pays only where bias axons crowd the others
     for types in (chip.axon_types, chip.axon_types - 1):
         for propose in (_coloured, _by_value, _by_digits):
-            room = limit if best is None else best.n_axons - 1
+            room = chip.axons if best is None else best.n_axons - 1
             if room < n_sources or types < 1:
                 return best
             proposal = propose(weights, types, room, chip)
-            plan = None if proposal is None else _with_bias(*proposal, threshold, chip)
+            plan = None if proposal is None else _with_bias(proposal, threshold, room, chip)
             if plan is not None and plan.n_axons <= room:
                 best = plan
         if best is not None and not (best.source == BIAS).any():
@@ -105,7 +99,8 @@ def plan_axons(weights: Ints, threshold: Ints, chip: ChipSpec, *, limit: int | N
     return best
 
 
-_Proposal = tuple[str, Ints, Ints, Bools, Ints]
+_Proposal = tuple[Ints, Ints, Bools, Ints]
+"""Source and type of every axon, synapses (a, n), and the palette (n, axon_types)."""
 
 
 def _coloured(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
@@ -120,7 +115,7 @@ def _coloured(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal
     for colour in range(int(colours.max(initial=-1)) + 1):
         columns = weights[:, colours == colour]
         palette[:, colour] = columns.max(axis=1, initial=0) + columns.min(axis=1, initial=0)
-    return "coloured", np.arange(weights.shape[1]), colours, (weights != 0).T, palette
+    return np.arange(weights.shape[1]), colours, (weights != 0).T, palette
 
 
 def _colour(weights: Ints, types: int) -> Ints | None:
@@ -177,30 +172,28 @@ def _by_value(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal
     used = np.zeros(palette.shape, bool)
     for kind in range(chip.axon_types):
         used[:, kind] = synapses[axon_type == kind].any(axis=0)
-    return "valued", source, axon_type, synapses, np.where(used, palette, 0)
+    return source, axon_type, synapses, np.where(used, palette, 0)
 
 
 def _bases(low: int, high: int, types: int, chip: ChipSpec) -> Iterator[tuple[int, ...]]:
-    """Yield bases for digits: positive powers of a radix with one negative value that covers ``low``."""
+    """Yield bases for digits that the chip's weights can hold and that cover ``low`` to ``high``.
+
+    Powers of a radix, of one sign if the weights are, else with one negative value or with both signs.
+    """
     floor, ceiling = chip.weight_range
+    signs = [s for s, needed in ((1, high > 0), (-1, low < 0)) if needed]
     for radix in range(2, 17):
         for count in range(1, types + 1):
             powers = [radix**k for k in range(count)]
-            if low >= 0:
-                if powers[-1] <= ceiling:
-                    yield tuple(powers)
-            elif high <= 0:
-                if -powers[-1] >= floor:
-                    yield tuple(-p for p in powers)
-            elif count >= 2 and -powers[-1] >= floor:
-                yield (*powers[:-1], -powers[-1])
+            if len(signs) == 1:
+                candidates = [tuple(signs[0] * p for p in powers)]
+            else:
+                candidates = [(*powers[:-1], -powers[-1])] if count >= 2 else []
+                if 2 * count <= types:
+                    candidates.append((*powers, *(-p for p in powers)))
+            yield from (base for base in candidates if floor <= min(base) and max(base) <= ceiling)
             if powers[-1] >= max(-low, high):
                 break
-    if low < 0 < high and types >= 2:
-        yield (1, -1)
-        for base in range(2, 17):
-            if types >= 4:
-                yield (1, base, -1, -base)
 
 
 def _digits(values: Ints, base: tuple[int, ...]) -> Ints:
@@ -246,56 +239,65 @@ def _by_digits(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposa
     palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
     for kind, value in enumerate(base):
         palette[synapses[axon_type == kind].any(axis=0), kind] = value
-    return "digits", source, axon_type, synapses, palette
+    return source, axon_type, synapses, palette
 
 
-def _with_bias(
-    strategy: str,
-    source: Ints,
-    axon_type: Ints,
-    synapses: Bools,
-    palette: Ints,
-    threshold: Ints,
-    chip: ChipSpec,
-) -> AxonPlan | None:
+def _with_bias(proposal: _Proposal, threshold: Ints, room: int, chip: ChipSpec) -> AxonPlan | None:
     """Add leak and bias axons: the neuron spikes iff its sum plus bias reaches -leak, and bias = -leak - theta."""
+    source, axon_type, synapses, palette = proposal
     leak_limit = -chip.leak_range[0]
-    low, high = chip.weight_range
     least = np.clip(threshold, 1, leak_limit) - threshold  # bias nearest to zero
     free = palette == 0  # types without synapses of this neuron
     palette = palette.copy()
     count = np.zeros(palette.shape, np.int64)
     wanting = np.flatnonzero(least)
-    popularity = free[wanting].sum(axis=0)
-    order = np.argsort(-popularity, kind="stable")
+    popular = np.argsort(-free[wanting].sum(axis=0), kind="stable")  # so that neurons share bias axons
     for n in wanting:
-        sign, need = (1, int(least[n])) if least[n] > 0 else (-1, int(-least[n]))
-        widest = high if sign > 0 else -low
-        spare = [int(g) for g in order if free[n, g]]
-        if spare:
-            spikes = -(-need // widest)
-            weight, kind = -(-need // spikes), spare[0]
-            palette[n, kind] = sign * weight
-        else:
-            usable = [int(g) for g in range(palette.shape[1]) if palette[n, g] * sign > 0]
-            if not usable:
-                return None
-            kind = min(usable, key=lambda g, n=n, need=need: -(-need // abs(int(palette[n, g]))))  # type: ignore[misc]
-            weight = abs(int(palette[n, kind]))
-            spikes = -(-need // weight)
-        if spikes * weight - need >= leak_limit:
+        spare = [int(g) for g in popular if free[n, g]][:1]
+        found = _bias_of(int(least[n]), palette[n], spare, leak_limit, room, chip)
+        if found is None:
             return None
+        kind, weight, spikes = found
+        palette[n, kind] = weight
         count[n, kind] = spikes
-    bias = (count * palette).sum(axis=1)
-    kinds = np.repeat(np.arange(palette.shape[1]), count.max(axis=0, initial=0))
-    ranks = np.concatenate([np.arange(k) for k in count.max(axis=0, initial=0)]) if len(kinds) else kinds
+    most = count.max(axis=0, initial=0)
+    kinds = np.repeat(np.arange(len(most)), most)
+    if len(source) + len(kinds) > room:
+        return None
+    ranks = np.arange(len(kinds)) - np.repeat(np.cumsum(most) - most, most)
     bias_synapses = ranks[:, None] < count[:, kinds].T
     plan = AxonPlan(
         source=np.concatenate([source, np.full(len(kinds), BIAS)]).astype(np.int64),
         axon_type=np.concatenate([axon_type, kinds]).astype(np.int64),
         weights=palette,
         synapses=np.concatenate([synapses, bias_synapses]),
-        leak=-(threshold + bias),
-        strategy=strategy,
+        leak=-(threshold + (count * palette).sum(axis=1)),
     )
     return plan if (plan.swing <= chip.potential_range[1]).all() else None
+
+
+def _bias_of(
+    least: int, palette: Ints, spare: list[int], leak_limit: int, room: int, chip: ChipSpec
+) -> tuple[int, int, int] | None:
+    """Choose type, weight and spikes whose product is ``least`` or up to ``leak_limit - 1`` farther from zero.
+
+    A type that the neuron leaves free takes any weight; the others only the one that they have.
+    """
+    sign, need = (1, least) if least > 0 else (-1, -least)
+    if spare:
+        widest = chip.weight_range[1] if sign > 0 else -chip.weight_range[0]
+        spikes = np.arange(-(-need // widest), min(need, room) + 1)
+        weights = -(-need // spikes)
+        fits = np.flatnonzero(spikes * weights - need < leak_limit)
+        if len(fits):
+            return spare[0], sign * int(weights[fits[0]]), int(spikes[fits[0]])
+    options = []
+    for kind in np.flatnonzero(palette * sign > 0).tolist():
+        weight = abs(int(palette[kind]))
+        times = -(-need // weight)
+        if times * weight - need < leak_limit:
+            options.append((times, kind))
+    if not options:
+        return None
+    times, kind = min(options)
+    return kind, int(palette[kind]), times

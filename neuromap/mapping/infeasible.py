@@ -21,14 +21,14 @@ class Remedy:
     ----------
     lever : str
         What to change: ``groups``, ``chip.axons``, ``chip.neurons``, ``chip.cores``, ``weights``, ...
-    value : int or str
-        What to change it to.
+    value : int or None
+        What to change it to, computed; ``None`` where the remedy is advice without a number.
     text : str
         The remedy as half a sentence.
     """
 
     lever: str
-    value: int | str
+    value: int | None
     text: str
 
 
@@ -47,7 +47,7 @@ class Infeasibility:
     statement : str
         Who needs what, as a sentence without its subject's prefix.
     remedies : tuple of Remedy
-        What would help, best first; computed, not guessed.
+        What would help, best first.
     """
 
     limit: Limit

@@ -70,12 +70,15 @@ class Link:
         Weights.
     delay : int
         Ticks.
+    groups : int or None
+        Groups of the network's edge where its transform has them; remedies name them.
     """
 
     source: int
     target: int
     matrix: Matrix
     delay: int
+    groups: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +97,8 @@ class HostLink:
         Tick at which frame 0 arrives or would arrive.
     first_frame : int
         0 where the edge is streaming, else 1.
+    groups : int or None
+        Groups of the network's edge where its transform has them; remedies name them.
     """
 
     node: int
@@ -101,6 +106,7 @@ class HostLink:
     matrix: Matrix
     arrival: int
     first_frame: int
+    groups: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,17 +185,20 @@ class _Builder:
     links: list[Link] = field(default_factory=list)
     relays: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)
 
-    def connect(self, source: int, target: int, matrix: Matrix, delay: int, needed: NDArray[np.int64]) -> None:
+    def connect(
+        self, source: int, target: int, matrix: Matrix, delay: int, needed: NDArray[np.int64], groups: int | None
+    ) -> None:
+        """Link two populations, over relays where the delay is too long for one neuron."""
         hops = hops_of_delay(delay, *self.chip.delay)
         assert hops is not None, "ticks_per_step admits feasible delays only"
         if len(hops) == 1:
-            self.links.append(Link(source, target, matrix, delay))
+            self.links.append(Link(source, target, matrix, delay, groups))
             return
         relay = source
         for last in range(1, len(hops)):
             relay = self._relay(source, relay, hops[:last], needed)
         columns = self.populations[relay].neurons
-        self.links.append(Link(relay, target, sparse.csr_array(matrix[:, columns]), hops[-1]))
+        self.links.append(Link(relay, target, sparse.csr_array(matrix[:, columns]), hops[-1], groups))
 
     def _relay(self, origin: int, before: int, hops: tuple[int, ...], needed: NDArray[np.int64]) -> int:
         key = (origin, hops)
@@ -297,11 +306,13 @@ def legalise(rollout: Rollout, chip: ChipSpec) -> Legalised:
             needed[u] = np.unique(np.concatenate(read)).astype(np.int64)
     for (u, v), matrix in matrices.items():
         streaming = pattern[u, v]
+        groups = getattr(network.edges[u, v].transform, "groups", None)
         if u in network.inputs:
             arrival = tick(rollout.phases[v]) + (streaming - 1) * period
-            host_links.append(HostLink(position[u], number[v], matrix, arrival, 1 - streaming))
+            host_links.append(HostLink(position[u], number[v], matrix, arrival, 1 - streaming, groups))
         elif matrix.nnz:
-            builder.connect(number[u], number[v], matrix, rollout.delays[u, v] * stretch, needed.get(u, np.arange(0)))
+            delay = rollout.delays[u, v] * stretch
+            builder.connect(number[u], number[v], matrix, delay, needed.get(u, np.arange(0)), groups)
     shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
     return Legalised(
         ports, shapes, tuple(builder.populations), tuple(builder.links), tuple(host_links), period, stretch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from neuromap.hardware.check import require_legal
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.chip_file import load_chip
 from neuromap.hardware.program import Program
@@ -68,4 +69,6 @@ def map_rollout(
     routes = route(parts)
     where = place(len(parts.tiles), routes.wires, spec, placer)
     pattern = rollout.pattern.name or "unnamed"
-    return emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, spec)
+    program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, spec)
+    require_legal(program)  # the checker shares no code with the mapper
+    return program

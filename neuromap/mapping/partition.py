@@ -16,10 +16,9 @@ from scipy import sparse
 
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.program import BIAS
-from neuromap.mapping.infeasible import Remedy, refuse
 from neuromap.mapping.legalise import HostLink, Legalised, Link, Matrix
-from neuromap.mapping.refusals import refuse_copies, refuse_neuron
-from neuromap.mapping.tiling import Tile, tile_population
+from neuromap.mapping.refusals import refuse_circle, refuse_copies, refuse_cores, refuse_neuron
+from neuromap.mapping.tiling import Stuck, Tile, tile_population
 
 __all__ = ["Partition", "Sources", "partition"]
 
@@ -111,7 +110,7 @@ def partition(network: Legalised, chip: ChipSpec, progress: Callable[[int, int, 
     Raises
     ------
     DoesNotFitError
-        With the infeasibility as data: axons (fan-in), copies (fan-out), or cores.
+        With the infeasibility as data: axons (fan-in), axon types, potential, copies (fan-out), or cores.
     """
     count = len(network.populations)
     sources = tuple(_join(network, i) for i in range(count))
@@ -131,11 +130,13 @@ def partition(network: Legalised, chip: ChipSpec, progress: Callable[[int, int, 
                     tiles[index] = _tile(network, sources[index], index, floor[index], chip)
                 used = sum(map(len, tiles.values()))
                 if used > chip.n_cores:
-                    _refuse_cores(network, tiles, used, chip, cyclic=len(members) > 1 or graph.has_edge(index, index))
+                    raise refuse_cores(network, {i: len(t) for i, t in tiles.items()}, chip)
             if all(_holds(tiles[i], _copies(network, sources, tiles, i), chip) for i in members):
                 break
         else:
-            _refuse_circle(network, tiles, members, chip)
+            worst = max(members, key=lambda i: _fullest(tiles[i], _copies(network, sources, tiles, i)))
+            fullest = _fullest(tiles[worst], _copies(network, sources, tiles, worst))
+            raise refuse_circle(network, worst, fullest, ROUNDS, chip)
         done += len(members)
         if progress is not None:
             progress(done, count, network.populations[members[-1]].name)
@@ -168,9 +169,12 @@ def _holds(tiles: list[Tile], copies: Ints, chip: ChipSpec) -> bool:
     placed = np.zeros(len(copies), bool)
     for tile in tiles:
         placed[tile.neurons] = True
-        if copies[tile.neurons].sum() > chip.neurons:
-            return False
-    return bool(placed[copies > 0].all())
+    return bool(placed[copies > 0].all()) and _fullest(tiles, copies) <= chip.neurons
+
+
+def _fullest(tiles: list[Tile], copies: Ints) -> int:
+    """Count the neurons of the fullest core."""
+    return max((int(copies[tile.neurons].sum()) for tile in tiles), default=0)
 
 
 def _tile(network: Legalised, sources: Sources, index: int, copies: Ints, chip: ChipSpec) -> list[Tile]:
@@ -178,35 +182,6 @@ def _tile(network: Legalised, sources: Sources, index: int, copies: Ints, chip: 
     if copies.max(initial=0) > chip.neurons:
         raise refuse_copies(population, copies, chip)
     tiles = tile_population(index, population, sources.matrix, sources.fed_by_chip, copies, chip)
-    if tiles is None:
-        raise refuse_neuron(network, population, sources.links, sources.matrix, copies, chip)
+    if isinstance(tiles, Stuck):
+        raise refuse_neuron(network, population, sources.links, sources.matrix, tiles.neuron, chip)
     return tiles
-
-
-def _refuse_cores(network: Legalised, tiles: dict[int, list[Tile]], used: int, chip: ChipSpec, *, cyclic: bool) -> None:
-    largest = max(tiles, key=lambda i: len(tiles[i]))
-    name = network.ports[network.populations[largest].node].name
-    text = (
-        f"the network needs at least {used} cores ({len(tiles[largest])} for its largest part, "
-        f"{network.populations[largest].name}), {chip.name} has {chip.n_cores}"
-    )
-    remedies = [Remedy("chip.cores", used, f"a chip or board with at least {used} cores")]
-    if cyclic:
-        remedies.insert(0, Remedy("size", "fewer", f"fewer neurons or edges around {name}: copies multiply on a cycle"))
-    raise refuse("cores", name, used, chip.n_cores, text, remedies)
-
-
-def _refuse_circle(network: Legalised, tiles: dict[int, list[Tile]], members: list[int], chip: ChipSpec) -> None:
-    names = ", ".join(network.populations[i].name for i in sorted(members))
-    largest = max(members, key=lambda i: len(tiles[i]))
-    node = network.ports[network.populations[largest].node].name
-    used = sum(len(t) for t in tiles.values())
-    raise refuse(
-        "copies",
-        node,
-        chip.neurons + 1,
-        chip.neurons,
-        f"the copies of {names} did not settle after {ROUNDS} rounds ({used} cores so far): on this cycle every new "
-        "core asks for more copies",
-        [Remedy("size", "fewer", f"fewer neurons or edges around {node}")],
-    )

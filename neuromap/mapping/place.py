@@ -16,7 +16,7 @@ from neuromap.errors import InputError
 from neuromap.hardware.chip import ChipSpec
 from neuromap.mapping.infeasible import Remedy, refuse
 
-__all__ = ["PLACERS", "Placer", "hilbert_curve", "place", "weighted_hops"]
+__all__ = ["PLACERS", "Placer", "hilbert_curve", "place"]
 
 Ints = NDArray[np.int64]
 Placer = Literal["row-major", "hilbert", "swap"]
@@ -58,11 +58,6 @@ def place(n_cores: int, wires: tuple[Ints, Ints], chip: ChipSpec, placer: str = 
         where = _swap(where, wires)
     _check_reach(where, wires, chip)
     return where
-
-
-def weighted_hops(where: Ints, wires: tuple[Ints, Ints]) -> int:
-    """Sum the hops of one spike per neuron target: |dx| + |dy| (x first, then y; DESIGN section 5)."""
-    return int(np.abs(where[wires[0]] - where[wires[1]]).sum())
 
 
 def hilbert_curve(order: int) -> Ints:
@@ -136,5 +131,5 @@ def _check_reach(where: Ints, wires: tuple[Ints, Ints], chip: ChipSpec) -> None:
     for axis, name in enumerate("xy"):
         if way[axis] > chip.reach[axis]:
             text = f"a target lies {way[axis]} cores away along {name}, a {chip.name} spike reaches {chip.reach[axis]}"
-            remedy = Remedy("cores", "fewer", "a network on fewer cores, or another placer, may fit")
+            remedy = Remedy("cores", None, "a network on fewer cores, or another placer, may fit")
             raise refuse("reach", None, int(way[axis]), chip.reach[axis], text, [remedy])

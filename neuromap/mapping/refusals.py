@@ -1,9 +1,9 @@
-"""Why a population cannot be tiled: fan-in, axon types, potential, copies; and what would help."""
+"""Why a network cannot be mapped: fan-in, axon types, potential, copies, cores; and what would help."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,11 +15,15 @@ from neuromap.mapping.axon_types import plan_axons
 from neuromap.mapping.infeasible import Remedy, refuse
 from neuromap.mapping.legalise import HostLink, Legalised, Link, Matrix, Population
 
-__all__ = ["refuse_copies", "refuse_neuron"]
+__all__ = ["refuse_circle", "refuse_copies", "refuse_cores", "refuse_neuron"]
 
 Ints = NDArray[np.int64]
-AMPLE = 2**20  # axons: more than a fan-in that the potential's width admits
-WIDE = 63  # potential bits: no rail
+AMPLE = 2**20
+"""Axons of the imagined core on which a neuron's demand is counted."""
+WIDE = 63
+"""Potential bits of the imagined core that has no rails."""
+LOOKED_AT = 64
+"""Neurons of a population among which the one with the greatest demand is named."""
 
 
 def refuse_copies(population: Population, copies: Ints, chip: ChipSpec) -> DoesNotFitError:
@@ -27,11 +31,7 @@ def refuse_copies(population: Population, copies: Ints, chip: ChipSpec) -> DoesN
     demand = int(copies.max())
     remedies = [
         Remedy("chip.neurons", demand, f"a core with at least {demand} neurons would hold them"),
-        Remedy(
-            "fan_out",
-            chip.neurons,
-            "fewer readers, or readers in fewer cores (groups, smaller layers), would fit",
-        ),
+        Remedy("readers", None, "readers in fewer cores (groups, smaller layers) need fewer"),
     ]
     text = (
         f"one neuron needs {demand} copies for the axons that it feeds, a {chip.name} core has {chip.neurons} neurons"
@@ -39,90 +39,155 @@ def refuse_copies(population: Population, copies: Ints, chip: ChipSpec) -> DoesN
     return refuse("copies", population.name, demand, chip.neurons, text, remedies)
 
 
+def refuse_circle(network: Legalised, worst: int, demand: int, rounds: int, chip: ChipSpec) -> DoesNotFitError:
+    """Refuse a cycle on which copies, axons and cores drive each other up."""
+    node = network.ports[network.populations[worst].node].name
+    text = (
+        f"copies did not settle in {rounds} rounds: on its cycle every new core asks for more copies, a core still "
+        f"needs {demand} neurons, a {chip.name} core has {chip.neurons}"
+    )
+    remedies = [Remedy("size", None, f"fewer neurons or edges around {node}, or larger cores, may fit")]
+    return refuse("copies", node, demand, chip.neurons, text, remedies)
+
+
+def refuse_cores(network: Legalised, cores: Mapping[int, int], chip: ChipSpec) -> DoesNotFitError:
+    """Refuse a network whose parts, as far as they are tiled, need more cores than there are."""
+    largest = max(cores, key=lambda i: cores[i])
+    used, name = sum(cores.values()), network.populations[largest].name
+    text = (
+        f"the network needs at least {used} cores ({cores[largest]} for its largest part, {name}), "
+        f"{chip.name} has {chip.n_cores}"
+    )
+    remedies = [Remedy("chip.cores", used, f"a chip or board with {used} cores or more is needed")]
+    return refuse("cores", network.ports[network.populations[largest].node].name, used, chip.n_cores, text, remedies)
+
+
 def refuse_neuron(
     network: Legalised,
     population: Population,
     links: Sequence[Link | HostLink],
     matrix: Matrix,
-    copies: Ints,
+    stuck: int,
     chip: ChipSpec,
 ) -> DoesNotFitError:
-    """Refuse a population of which one neuron alone does not fit a core; the worst neuron is named."""
-    fan_in = np.diff(matrix.indptr)
-    ample = replace(chip, axons=AMPLE)
-    alive = np.flatnonzero(copies)
-    worst = -1
-    demand = 0
-    for n in alive[np.argsort(-fan_in[alive], kind="stable")][:64]:
-        weights = matrix[[n]].toarray().astype(np.int64)
-        weights = weights[:, weights[0] != 0]
-        theta = population.threshold[[n]]
-        plan = plan_axons(weights, theta, ample)
+    """Refuse a population of which neuron ``stuck`` does not fit a core even alone.
+
+    Of the neurons with most synapses the one with the greatest demand is named, so that its remedies serve all.
+    """
+    busiest = np.argsort(-np.diff(matrix.indptr), kind="stable")[:LOOKED_AT]
+    worst, demand = stuck, 0
+    for n in dict.fromkeys([stuck, *busiest.tolist()]):
+        weights, theta = _row(matrix, n), population.threshold[[n]]
+        if (refusal := _too_heavy(population, n, weights, chip)) is not None:
+            return refusal
+        plan = plan_axons(weights, theta, replace(chip, axons=AMPLE))
         if plan is None:
-            return _refuse_width(population, int(n), weights, theta, chip)
+            return _refuse_width(population, n, weights, theta, chip)
         if plan.n_axons > demand:
-            worst, demand = int(n), plan.n_axons
-    remedies = _fewer_axons(network, links, matrix, worst, demand, chip)
+            worst, demand = n, plan.n_axons
+    remedies = _fewer_axons(network, population, links, matrix, worst, chip)
     remedies.append(Remedy("chip.axons", demand, f"a core with at least {demand} axons would hold it"))
+    return _refuse_axons(population, demand, remedies, chip)
+
+
+def _refuse_axons(population: Population, demand: int, remedies: list[Remedy], chip: ChipSpec) -> DoesNotFitError:
     text = f"one neuron needs {demand} axons, a {chip.name} core has {chip.axons}"
     return refuse("axons", population.name, demand, chip.axons, text, remedies)
 
 
+def _row(matrix: Matrix, neuron: int) -> Ints:
+    """Nonzero weights of one neuron, shape (1, s)."""
+    data: Ints = matrix[[neuron]].data.astype(np.int64)[None, :]
+    return data
+
+
 def _fewer_axons(
     network: Legalised,
+    population: Population,
     links: Sequence[Link | HostLink],
     matrix: Matrix,
     neuron: int,
-    demand: int,
     chip: ChipSpec,
 ) -> list[Remedy]:
-    """Try groups: with g groups a neuron reads 1/g of the features of its sources."""
-    sources = int(np.diff(matrix.indptr)[neuron])
+    """Try more groups, then weights of one sign and magnitude, on the neuron itself."""
     remedies = []
-    features = [link_features(network, link) for link in links]
-    common = math.gcd(*[math.gcd(*pair) for pair in features]) if features else 1
-    for groups in range(2, common + 1):
-        if common % groups == 0 and -(-demand // groups) <= chip.axons:
-            need = -(-demand // groups)
-            remedies.append(Remedy("groups", groups, f"groups = {groups} would need {need}"))
-            break
-    if demand > sources and sources <= chip.axons:
-        remedies.append(
-            Remedy("weights", sources, f"weights of one sign and magnitude per source would need {sources}")
-        )
+    groups = {link.groups for link in links}
+    if len(groups) == 1 and (now := groups.pop()) is not None and population.shape is not None:
+        features = [_features(network, link) for link in links]
+        common = math.gcd(population.shape[2], *features)
+        for more in range(2, common // now + 1):
+            if common % (now * more) == 0:
+                kept = _first_features(links, features, matrix, neuron, more)
+                plan = plan_axons(kept, population.threshold[[neuron]], chip)
+                if plan is not None:
+                    text = f"groups = {now * more} would need {plan.n_axons}"
+                    remedies.append(Remedy("groups", now * more, text))
+                    break
+    alike = np.ones((1, int(np.diff(matrix.indptr)[neuron])), np.int64)
+    plan = plan_axons(alike, np.ones(1, np.int64), chip)
+    if plan is not None:
+        text = f"weights of one sign and magnitude per source would need {plan.n_axons}"
+        remedies.append(Remedy("weights", plan.n_axons, text))
     return remedies
 
 
-def link_features(network: Legalised, link: Link | HostLink) -> tuple[int, int]:
-    """Features of a link's source and target node; (1, 1) where a relay hides them."""
-    target = network.populations[link.target]
-    if target.shape is None:
-        return (1, 1)
-    if isinstance(link, HostLink):
-        shape = network.shapes[link.node]
-    else:
-        shape = network.shapes[network.populations[link.source].node]
-    return (shape[2], target.shape[2])
+def _features(network: Legalised, link: Link | HostLink) -> int:
+    node = link.node if isinstance(link, HostLink) else network.populations[link.source].node
+    return network.shapes[node][2]
+
+
+def _first_features(
+    links: Sequence[Link | HostLink], features: Sequence[int], matrix: Matrix, neuron: int, more: int
+) -> Ints:
+    """Weights that a neuron keeps if its groups are split: those from the first of its source features."""
+    row = matrix[[neuron]]
+    kept, start = [], 0
+    for link, n_features in zip(links, features, strict=True):
+        width = link.matrix.shape[1]
+        here = (row.indices >= start) & (row.indices < start + width)
+        feature = (row.indices[here] - start) % n_features
+        own = np.unique(feature)
+        kept.append(row.data[here][np.isin(feature, own[: max(1, len(own) // more)])])
+        start += width
+    weights: Ints = np.concatenate(kept).astype(np.int64)[None, :]
+    return weights
+
+
+def _too_heavy(population: Population, neuron: int, weights: Ints, chip: ChipSpec) -> DoesNotFitError | None:
+    """Refuse by arithmetic alone what no encoding could hold, before anything of that size is laid out."""
+    total, widest = int(np.abs(weights).sum()), chip.weight_range[1]
+    if total + 1 > chip.potential_range[1]:
+        return _refuse_potential(population, neuron, total + 1, chip)
+    axons = int((-(-np.abs(weights) // widest)).sum())
+    if axons > AMPLE // 2:
+        remedies = [Remedy("weights", None, f"smaller weights; {widest} takes one axon")]
+        return _refuse_axons(population, axons, remedies, chip)
+    return None
+
+
+def _refuse_potential(population: Population, neuron: int, swing: int, chip: ChipSpec) -> DoesNotFitError:
+    bound, bits = chip.potential_range[1], swing.bit_length() + 1
+    text = (
+        f"neuron {neuron} needs a potential of up to {swing} (weights and threshold as sums over axons), "
+        f"a {chip.name} potential of {chip.potential_bits} bits ends at {bound}"
+    )
+    remedies = [Remedy("chip.potential_bits", bits, f"smaller weights, or a potential of {bits} bits, would help")]
+    return refuse("potential", population.name, swing, bound, text, remedies)
 
 
 def _refuse_width(population: Population, neuron: int, weights: Ints, theta: Ints, chip: ChipSpec) -> DoesNotFitError:
     """Refuse a neuron that no number of axons helps: a potential that is too narrow, or too few axon types."""
-    name, who = population.name, f"neuron {neuron}"
-    plan = plan_axons(weights, theta, replace(chip, potential_bits=WIDE, axons=AMPLE))
+    ample = replace(chip, potential_bits=WIDE, axons=AMPLE)
+    plan = plan_axons(weights, theta, ample)
     if plan is not None:
-        swing, bound = int(plan.swing.max()), chip.potential_range[1]
-        text = (
-            f"{who} needs a potential of up to {swing} (its weights and threshold as sums over axons), "
-            f"a {chip.name} potential of {chip.potential_bits} bits ends at {bound}"
-        )
-        bits = swing.bit_length() + 1
-        remedy = Remedy("chip.potential_bits", bits, f"smaller weights, or a potential of {bits} bits, would fit")
-        return refuse("potential", name, swing, bound, text, [remedy])
-    types = next(
-        t
-        for t in range(chip.axon_types + 1, chip.axon_types + 4)
-        if plan_axons(weights, theta, replace(chip, axon_types=t, potential_bits=WIDE, axons=AMPLE)) is not None
-    )
-    text = f"{who} needs {types} axon types for its weights and threshold, a {chip.name} core has {chip.axon_types}"
-    remedy = Remedy("chip.axon_types", types, f"{types} axon types would fit")
-    return refuse("axon_types", name, types, chip.axon_types, text, [remedy])
+        return _refuse_potential(population, neuron, int(plan.swing.max()), chip)
+    # a type per sign and one for bias axons express everything; what is left then is a matter of axons
+    for types in range(chip.axon_types + 1, max(chip.axon_types, 3) + 1):
+        if plan_axons(weights, theta, replace(ample, axon_types=types)) is not None:
+            text = (
+                f"neuron {neuron} needs {types} axon types for its weights and threshold, "
+                f"a {chip.name} core has {chip.axon_types}"
+            )
+            remedies = [Remedy("chip.axon_types", types, f"{types} axon types would fit")]
+            return refuse("axon_types", population.name, types, chip.axon_types, text, remedies)
+    return _refuse_axons(population, AMPLE + 1, [Remedy("weights", None, "smaller weights or thresholds")], chip)

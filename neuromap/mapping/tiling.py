@@ -17,7 +17,7 @@ from neuromap.hardware.chip import ChipSpec
 from neuromap.mapping.axon_types import AxonPlan, plan_axons
 from neuromap.mapping.legalise import Matrix, Population
 
-__all__ = ["Tile", "orders", "tile_along", "tile_population"]
+__all__ = ["Stuck", "Tile", "orders", "tile_along", "tile_population"]
 
 Ints = NDArray[np.int64]
 SAMPLE = 4
@@ -48,6 +48,19 @@ class Tile:
     neurons: Ints
     columns: Ints
     plan: AxonPlan
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """A neuron that does not fit a core even alone.
+
+    Attributes
+    ----------
+    neuron : int
+        Position within its population.
+    """
+
+    neuron: int
 
 
 def _sizes(n: int) -> list[int]:
@@ -105,7 +118,7 @@ def tile_along(
     chip: ChipSpec,
     *,
     most: int | None = None,
-) -> list[Tile] | None:
+) -> list[Tile] | Stuck:
     """Fill cores along an order.
 
     Parameters
@@ -125,8 +138,8 @@ def tile_along(
 
     Returns
     -------
-    list of Tile or None
-        ``None`` where a single neuron does not fit.
+    list of Tile or Stuck
+        The neuron, where a single one does not fit.
     """
     order = order[copies[order] > 0]
     tiles: list[Tile] = []
@@ -145,7 +158,7 @@ def tile_along(
                 low, found = trial, tile
             trial = (low + high + 1) // 2 if failed else high
         if found is None:
-            return None
+            return Stuck(int(run[0]))
         tiles.append(found)
         start += low
         guess = low
@@ -180,7 +193,7 @@ def tile_population(
     fed_by_chip: NDArray[np.bool_],
     copies: Ints,
     chip: ChipSpec,
-) -> list[Tile] | None:
+) -> list[Tile] | Stuck:
     """Tile a population along the order that costs least.
 
     Parameters
@@ -200,12 +213,12 @@ def tile_population(
 
     Returns
     -------
-    list of Tile or None
-        ``None`` where a single neuron does not fit.
+    list of Tile or Stuck
+        The neuron, where a single one does not fit.
     """
     candidates = list(orders(population))
     first = tile_along(index, matrix, population.threshold, copies, candidates[0], chip, most=SAMPLE)
-    if first is None or len(first) < 2:
+    if isinstance(first, Stuck) or len(first) < 2:
         return first
     columns = sum(len(tile.columns) for tile in first)
     axons_per_source = sum(tile.plan.n_axons for tile in first) / max(1, columns)
@@ -213,19 +226,19 @@ def tile_population(
     ranked = []
     for number in np.argsort(guesses, kind="stable")[:PLANNED]:
         tiles = tile_along(index, matrix, population.threshold, copies, candidates[number], chip, most=SAMPLE)
-        if tiles:
-            ranked.append((_cost(tiles, fed_by_chip, chip), int(number), tiles))
+        if isinstance(tiles, Stuck):
+            return tiles
+        ranked.append((_cost(tiles, fed_by_chip, chip), int(number), tiles))
     ranked.sort(key=lambda entry: entry[:2])
-    best: tuple[float, list[Tile]] | None = None
+    finished = []
     for _, number, tiles in ranked[:FINALISTS]:
-        whole: list[Tile] | None = tiles
+        whole: list[Tile] | Stuck = tiles
         if len(tiles) == SAMPLE:
             whole = tile_along(index, matrix, population.threshold, copies, candidates[number], chip)
-        if whole:
-            cost = _cost(whole, fed_by_chip, chip)
-            if best is None or cost < best[0]:
-                best = (cost, whole)
-    return best[1] if best else None
+        if isinstance(whole, Stuck):
+            return whole
+        finished.append((_cost(whole, fed_by_chip, chip), number, whole))
+    return min(finished, key=lambda entry: entry[:2])[2]
 
 
 def _guess(

@@ -8,14 +8,13 @@ from importlib.resources import files
 from typing import Any
 
 from neuromap.report.latency import TIME_AXIS, LatencyReport
+from neuromap.report.numbers import json_count
 from neuromap.report.row import ReportRow
 
 __all__ = ["SCHEMA_ID", "report_schema", "to_dict", "to_json"]
 
 SCHEMA_ID = "neuromap-latency-report-1"
 """What the member ``format`` of a report says."""
-
-_EXACT_IN_DOUBLES = 2**53
 
 
 def report_schema() -> dict[str, Any]:
@@ -45,7 +44,6 @@ def to_dict(report: LatencyReport) -> dict[str, Any]:
         Plain values only; every key is explained in ``docs/report.md`` and in the schema.
     """
     network, chip = report.network, report.chip
-    count = report.most_sequential
     return {
         "format": SCHEMA_ID,
         "neuromap_version": report.version,
@@ -59,8 +57,7 @@ def to_dict(report: LatencyReport) -> dict[str, Any]:
         "chip": {"name": chip.name, "cores": chip.n_cores, "tick_seconds": chip.tick_seconds},
         "stimulus": dict(report.stimulus),
         "time_axis": dict(TIME_AXIS),
-        # numbers of 2^53 or more would be rounded by readers that use doubles
-        "most_sequential_patterns": str(count) if count is not None and count >= _EXACT_IN_DOUBLES else count,
+        "most_sequential_patterns": json_count(report.most_sequential),
         "most_sequential_proven": report.most_sequential_proven,
         "verified": report.verified,
         "rows": [_row(row) for row in report.rows],

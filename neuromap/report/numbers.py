@@ -1,10 +1,13 @@
-"""How figures are written in tables and pages."""
+"""How figures are written in tables, pages and JSON."""
 
 from __future__ import annotations
 
 import math
 
-__all__ = ["counted", "plain", "seconds"]
+__all__ = ["EXACT_IN_DOUBLES", "decimal_string", "json_count", "plain", "seconds", "short_count"]
+
+EXACT_IN_DOUBLES = 2**53
+"""Integers from here on are rounded by readers of JSON that use doubles."""
 
 _PREFIXES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
@@ -31,6 +34,24 @@ def seconds(value: float | None) -> str:
     return f"{value:.3g} s"
 
 
-def counted(value: int) -> str:
+def decimal_string(number: int) -> str:
+    """Write an integer of any length in decimal digits.
+
+    ``str`` refuses more than 4300 digits; ``decimal`` does not, and counts of patterns have as many digits as
+    a network has edges.
+    """
+    if abs(number) < EXACT_IN_DOUBLES:
+        return str(number)
+    from decimal import Decimal
+
+    return format(Decimal(number), "f")
+
+
+def json_count(number: int | None) -> int | str | None:
+    """Make the JSON form of a count: a decimal string from 2^53 on, ``None`` where it was not counted."""
+    return number if number is None or number < EXACT_IN_DOUBLES else decimal_string(number)
+
+
+def short_count(value: int) -> str:
     """Write a count in full where it is short, else as a power of two."""
     return str(value) if value < 10**15 else f"about 2^{math.log2(value):.1f}"

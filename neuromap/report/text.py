@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from neuromap.report.latency import TIME_AXIS, LatencyReport
-from neuromap.report.numbers import counted, plain, seconds
+from neuromap.report.numbers import plain, seconds, short_count
 from neuromap.report.row import ReportRow
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def sequential_line(report: LatencyReport) -> str | None:
         return f"sequential: the most sequential patterns were not counted{unproven}."
     if report.most_sequential == 1:
         return f"sequential: the only most sequential pattern{unproven}."
-    return f"sequential: the first of {counted(report.most_sequential)} most sequential patterns{unproven}."
+    return f"sequential: the first of {short_count(report.most_sequential)} most sequential patterns{unproven}."
 
 
 def print_report(report: LatencyReport, console: Console) -> None:

@@ -109,13 +109,13 @@ def test_large_counts_are_decimal_strings(n, folder, neuromap):
 
 
 def test_counts_of_more_than_4300_digits():
-    from neuromap.cli.output import counted
+    from neuromap.cli.output import count_members
 
-    members = counted("valid", 2**20000)
+    members = count_members("valid", 2**20000)
     assert len(members["valid"]) == 6021
     assert members["valid"].startswith("398027684033")
     assert members["valid_log2"] == 20000
-    assert counted("valid", None) == {"valid": None, "valid_log2": None}
+    assert count_members("valid", None) == {"valid": None, "valid_log2": None}
 
 
 # chips

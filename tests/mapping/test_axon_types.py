@@ -10,6 +10,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from neuromap.hardware.chip import NeuronRules
 from neuromap.hardware.program import BIAS
 from neuromap.mapping.axon_types import plan_axons
 
@@ -34,26 +35,35 @@ SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, max_side=12)
 VALUES = st.sampled_from([(-1, 1), (0, 1), (-8, 7), (-3, 9), (-400, 400), (-255, 255)])
 
 
-@settings(deadline=None, max_examples=300)
-@given(data=st.data(), span=VALUES, types=st.integers(1, 5))
-def test_weights_and_thresholds_are_exact(chip, data, span, types):
+@settings(deadline=None, max_examples=400)
+@given(
+    data=st.data(),
+    span=VALUES,
+    types=st.integers(1, 5),
+    weight_bits=st.integers(2, 9),
+    leak_bits=st.integers(2, 9),
+    number_format=st.sampled_from(["sign_magnitude", "twos_complement"]),
+)
+def test_weights_and_thresholds_are_exact(chip, data, span, types, weight_bits, leak_bits, number_format):
     weights = data.draw(hnp.arrays(np.int64, SHAPES, elements=st.integers(*span)))
     weights = weights[:, (weights != 0).any(axis=0)]
     theta = data.draw(hnp.arrays(np.int64, len(weights), elements=st.integers(-900, 900)))
     theta = clipped(theta, weights)
-    spec = chip(axon_types=types, axons=100_000)
+    rules = NeuronRules(number_format=number_format)
+    spec = chip(axon_types=types, axons=100_000, weight_bits=weight_bits, leak_bits=leak_bits, rules=rules)
     plan = plan_axons(weights, theta, spec)
     if plan is None:
         event("no plan")
-        assert types == 1  # two types, one of each sign, express everything
+        assert types < 3  # a type of each sign and one for bias express everything
         return
-    event(plan.strategy)
+    event("plan")
     found, constant = rebuilt(plan, weights.shape)
     np.testing.assert_array_equal(found, weights)
     np.testing.assert_array_equal(constant, -theta)
     assert plan.leak.max() <= -1
     assert plan.leak.min() >= spec.leak_range[0]
-    assert np.abs(plan.weights).max(initial=0) <= spec.weight_range[1]
+    assert plan.weights.min(initial=0) >= spec.weight_range[0]
+    assert plan.weights.max(initial=0) <= spec.weight_range[1]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.mapping.place import PLACERS, hilbert_curve, place, weighted_hops
+from neuromap.mapping.place import PLACERS, hilbert_curve, place
 
 
 def wires(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     source = rng.integers(0, n, 6 * n)
     return source, (source + rng.integers(0, 3, len(source))) % n
+
+
+def weighted_hops(where: np.ndarray, links: tuple[np.ndarray, np.ndarray]) -> int:
+    """Links crossed by one spike per wire, x first, then y."""
+    return int(np.abs(where[links[0]] - where[links[1]]).sum())
 
 
 @pytest.mark.parametrize("placer", PLACERS)

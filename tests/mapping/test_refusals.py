@@ -109,3 +109,38 @@ def test_networks_without_weights_are_refused_before_mapping(chip):
     net = nm.Network.from_edges([("I", "A")])
     with pytest.raises(nm.errors.NetworkError, match="node I has no shape"):
         nm.map_rollout(nm.Rollout(net, nm.RolloutPattern.streaming(net)), chip())
+
+
+def test_the_neuron_that_does_not_fit_is_the_one_named(chip, chain):
+    """Seventy neurons of fan-in 100 fit; one of fan-in 60 with weights of four bits does not."""
+    rng = np.random.default_rng(0)
+    weights = np.zeros((71, 160), int)
+    weights[:70, :100] = 1
+    weights[70, 100:] = rng.permutation(np.tile(np.arange(-8, 8), 4))[:60] | 1
+    net = chain({"I": (160, None), "A": (71, 5)}, {("I", "A"): weights})
+    data = refused(net, chip(axons=100))
+    assert data["limit"] == "axons"
+    assert data["demand"] > 100
+    remedy = next(r for r in data["remedies"] if r["lever"] == "chip.axons")
+    maps(net, chip(axons=remedy["value"]))
+
+
+@pytest.mark.parametrize("value", [2**31 - 1, -(2**31)])
+def test_weights_far_beyond_the_chip(chip, chain, value):
+    """The file format allows them; they are refused by arithmetic, not laid out on millions of axons."""
+    net = chain({"I": (3, None), "A": (1, 1)}, {("I", "A"): [[value, 1, -1]]})
+    assert refused(net, chip())["limit"] == "potential"
+    assert refused(net, chip(potential_bits=32, weight_bits=2))["limit"] in {"potential", "axons"}
+
+
+def test_narrow_leaks_and_weights_still_map(chip, chain):
+    """Bias axons reach any threshold in steps that the leak can level out."""
+    net = chain({"I": (2, None), "A": (2, [300, 509])}, {("I", "A"): [[255, 255], [255, 254]]})
+    maps(net, chip(leak_bits=2))
+    maps(net, chip(leak_bits=2, weight_bits=6))
+
+
+def test_groups_multiply_those_that_are_there(chip):
+    data = refused(layer(32, 32, groups=2), chip())
+    assert data["remedies"][0] == {"lever": "groups", "value": 8, "text": "groups = 8 would need 196"}
+    maps(layer(32, 32, groups=8), chip())

@@ -16,7 +16,7 @@ from neuromap.report.draw_network import draw_network
 from neuromap.report.draw_timeline import draw_timeline
 from neuromap.report.draw_window import draw_window
 from neuromap.report.layers import layout
-from neuromap.report.numbers import counted, plain, seconds
+from neuromap.report.numbers import plain, seconds, short_count
 from neuromap.report.onset import longest_reach, shortest_reach
 from neuromap.report.row import OutputResponses, ReportRow, Responses, report_row
 from neuromap.report.svg import element, shorten
@@ -240,7 +240,7 @@ def test_durations(value, text):
 
 
 def test_counts_and_short_names():
-    assert counted(318) == "318"
-    assert counted(2**100) == "about 2^100.0"
+    assert short_count(318) == "318"
+    assert short_count(2**100) == "about 2^100.0"
     assert shorten("abcdef", 6) == "abcdef"
     assert shorten("abcdefg", 6) == "abcde…"
