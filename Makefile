@@ -73,6 +73,7 @@ wheel-check: | $(BIN)/python  ## Build the wheel; run demo and tests against it 
 		cp -R tests examples docs *.md CITATION.cff LICENSE Makefile pyproject.toml "$$away"; \
 		$(BIN)/python -m venv "$$away/venv"; \
 		"$$away/venv/bin/python" -m pip install --quiet --disable-pip-version-check "$$wheel[test]"; \
+		export NEUROMAP_DATA="$${NEUROMAP_DATA:-$$PWD/../shared/data}"; \
 		cd "$$away"; mkdir build; \
 		venv/bin/python examples/digits/stimulus.py build/digits.safetensors; \
 		venv/bin/neuromap $(DEMO_REPORT) --stimulus build/digits.safetensors --html build/sr.html; \

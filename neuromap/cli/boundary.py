@@ -9,7 +9,7 @@ import sys
 import typer
 
 from neuromap.cli.output import error_object, print_json
-from neuromap.errors import NeuromapError
+from neuromap.errors import NeuromapError, VerificationError
 
 __all__ = ["run_guarded"]
 
@@ -26,7 +26,7 @@ def _fail(error: BaseException, message: str, exit_code: int, as_json: bool) -> 
     """Print one line to stderr, with ``--json`` also an error object to stdout."""
     line = " ".join(message.split())
     typer.echo(f"neuromap: {line}", err=True)
-    if as_json:
+    if as_json and not isinstance(error, VerificationError):  # its document, which says what differs, is out
         print_json(error_object(error, line, exit_code))
     return exit_code
 

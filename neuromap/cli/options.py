@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from neuromap.report.frames import DEFAULT_FRAMES
+
 __all__ = [
     "ChipOption",
     "DensityOption",
@@ -46,7 +48,7 @@ FramesOption = Annotated[
         "--frames",
         "--random",
         metavar="N",
-        help="Without --stimulus: make N random frames, frame 0 included.  [default: 17]",
+        help=f"Without --stimulus: make N random frames, frame 0 included.  [default: {DEFAULT_FRAMES}]",
         show_default=False,
     ),
 ]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuromap.errors import InputError, PatternError
 
 if TYPE_CHECKING:
+    from neuromap.hardware.program import Program
     from neuromap.network.network import EdgeKey, Network
     from neuromap.rollout.pattern import RolloutPattern
+    from neuromap.rollout.schedule import Rollout
 
-__all__ = ["read_pattern", "split_names", "split_patterns"]
+__all__ = ["read_pattern", "read_rollout", "split_names", "split_patterns"]
 
 
 def read_pattern(network: Network, text: str) -> RolloutPattern:
@@ -46,6 +49,26 @@ def read_pattern(network: Network, text: str) -> RolloutPattern:
             "pattern: is empty; give a name (streaming, sequential, ...) or streaming edges ('H1 -> O, H2 -> O')"
         )
     return RolloutPattern.named(network, text.strip())
+
+
+def read_rollout(network: Network, program: Program, path: Path, pattern: str | None, execution: str | None) -> Rollout:
+    """Make the rollout that a program is held against: what is not given, its own labels say.
+
+    Raises
+    ------
+    InputError
+        If neither says it, or the execution is unknown.
+    PatternError
+        As :func:`read_pattern`.
+    """
+    from neuromap.rollout.schedule import Rollout
+
+    if pattern is None and program.pattern in ("", "unnamed"):
+        raise InputError(f"{path}: does not name its pattern; give one")
+    if execution is None and not program.execution:
+        raise InputError(f"{path}: does not name its execution; give one")
+    label = program.pattern if pattern is None else pattern
+    return Rollout(network, read_pattern(network, label), program.execution if execution is None else execution)
 
 
 def _read_edge(text: str) -> EdgeKey:

@@ -41,7 +41,7 @@ def program_figures(program: Program) -> dict[str, Any]:
     """
     from dataclasses import asdict
 
-    from neuromap.report.usage import usage
+    from neuromap.report.usage import sampling_frequency, usage
 
     return {
         "network": program.name,
@@ -51,5 +51,5 @@ def program_figures(program: Program) -> dict[str, Any]:
         **asdict(usage(program)),
         "frame_period_ticks": program.period,
         "ticks_per_step": program.ticks_per_step,
-        "sampling_frequency_hz": 1 / (program.period * program.chip.tick_seconds),
+        "sampling_frequency_hz": sampling_frequency(program),
     }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,14 +18,10 @@ from neuromap.cli.options import (
     StimulusOption,
 )
 from neuromap.cli.output import check_destination, text_console
-from neuromap.cli.pattern_argument import read_pattern, split_names, split_patterns
+from neuromap.cli.pattern_argument import read_pattern, read_rollout, split_names, split_patterns
 from neuromap.cli.progress import progress_bar
-from neuromap.cli.stimulus_argument import read_frames
+from neuromap.cli.stimulus_argument import frame_arguments
 from neuromap.errors import InputError
-
-if TYPE_CHECKING:
-    from neuromap.network.network import Network
-    from neuromap.report.latency import LatencyReport
 
 __all__ = ["EXAMPLES", "report"]
 
@@ -91,6 +86,7 @@ def report(
     chip-free reference. A row that fails does not keep the others from being shown; the exit code tells.
     """
     import neuromap as nm
+    from neuromap.report.latency import report_on_program
     from neuromap.report.text import print_report
     from neuromap.rollout.schedule import EXECUTIONS
     from neuromap.whole_file import write_whole
@@ -100,16 +96,20 @@ def report(
     net = nm.load_network(network)
     wanted = split_names(executions or [], "--executions", EXECUTIONS) if executions else []
     named = split_patterns(patterns or []) or list(patterns or [])
-    frames = read_frames(net, stimulus, n_frames, seed, density)
-    origin: dict[str, Any] = {"kind": "given"} if stimulus else {"kind": "random", "seed": seed, "density": density}
-    origin["n_frames"] = len(next(iter(frames.values())))
+    arguments = frame_arguments(stimulus, n_frames, seed, density)
     if program_file is not None:
-        made = _on_program(net, program_file, named, wanted, frames, origin)
+        if len(named) > 1 or len(wanted) > 1:
+            raise InputError(f"{program_file}: one program has one pattern and one execution; give one of each")
+        program = nm.load_program(program_file)
+        rollout = read_rollout(net, program, program_file, next(iter(named), None), next(iter(wanted), None))
+        with progress_bar("report"):
+            made = report_on_program(rollout, program, **arguments)
     else:
-        chosen = [read_pattern(net, p) for p in named or dict.fromkeys(["streaming", "sequential", *net.patterns])]
+        names = named or dict.fromkeys(["streaming", "sequential", *net.patterns])
+        # the report finds and counts the most sequential patterns in one go
+        chosen = [name if name == "sequential" else read_pattern(net, name) for name in names]
         with progress_bar("report") as progress:
-            made = nm.latency_report(net, chip, chosen, wanted or EXECUTIONS, frames=frames, progress=progress)
-        made = replace(made, stimulus=origin)
+            made = nm.latency_report(net, chip, chosen, wanted or EXECUTIONS, progress=progress, **arguments)
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
     for path, text in contents:
@@ -131,29 +131,3 @@ def report(
             err=True,
         )
         raise typer.Exit(made.exit_code)
-
-
-def _on_program(
-    network: Network,
-    path: Path,
-    patterns: list[str],
-    executions: list[str],
-    frames: dict[str, Any],
-    stimulus: dict[str, Any],
-) -> LatencyReport:
-    """Hold a program, perhaps edited since it was mapped, against the prediction of its pattern."""
-    import neuromap as nm
-    from neuromap.report.latency import LatencyReport
-    from neuromap.report.row import report_row
-
-    program = nm.load_program(path)
-    patterns = patterns or ([program.pattern] if program.pattern not in ("", "unnamed") else [])
-    executions = executions or ([program.execution] if program.execution else [])
-    if len(patterns) != 1 or len(executions) != 1:
-        raise InputError(
-            f"{path}: one program has one pattern and one execution; give one of each with --patterns and --executions"
-        )
-    rollout = nm.Rollout(network, read_pattern(network, patterns[0]), executions[0])
-    with progress_bar("report"):
-        row = report_row(rollout, program, frames)
-    return LatencyReport(network=network, chip=program.chip, rows=(row,), stimulus=stimulus)

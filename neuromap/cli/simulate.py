@@ -10,7 +10,7 @@ import typer
 from neuromap.cli.options import DensityOption, FramesOption, JsonFlag, SeedOption, StimulusOption
 from neuromap.cli.output import check_destination, new_table, print_json, text_console
 from neuromap.cli.progress import progress_bar
-from neuromap.cli.stimulus_argument import read_frames
+from neuromap.cli.stimulus_argument import frame_arguments
 
 if TYPE_CHECKING:
     from neuromap.hardware.program import Program
@@ -45,10 +45,11 @@ def simulate(
 ) -> None:
     """Run a program on input frames and count the spikes of its outputs, frame by frame."""
     import neuromap as nm
+    from neuromap.report.frames import choose_frames
 
     check_destination(output, "--output")
     program = nm.load_program(program_file)
-    frames = read_frames(program, stimulus, n_frames, seed, density)
+    frames, _ = choose_frames(program, **frame_arguments(stimulus, n_frames, seed, density))
     with progress_bar("simulating (ticks)") as progress:
         trace = nm.simulate(program, frames, progress=progress)
     if output is not None:

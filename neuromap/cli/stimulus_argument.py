@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from neuromap.errors import InputError
+from neuromap.report.frames import DEFAULT_FRAMES
 
-if TYPE_CHECKING:
-    from neuromap.hardware.program import Program
-    from neuromap.network.network import Network
-
-__all__ = ["DEFAULT_FRAMES", "read_frames"]
-
-DEFAULT_FRAMES = 17
-"""Random frames where nothing is asked for: frame 0 and 16 that the network computes."""
+__all__ = ["frame_arguments"]
 
 
-def read_frames(
-    source: Program | Network, stimulus: Path | None, n_frames: int | None, seed: int, density: float
-) -> dict[str, Any]:
-    """Read frames from a file, or make random ones.
+def frame_arguments(stimulus: Path | None, n_frames: int | None, seed: int, density: float) -> dict[str, Any]:
+    """Make the arguments ``frames``, ``n_frames``, ``seed`` and ``density`` of the library's functions.
 
     Raises
     ------
-    StimulusError
-        If the file or a parameter is wrong.
     InputError
         If both a file and a number of random frames are given.
     """
-    from neuromap.simulation.stimulus import load_frames, random_frames
-
-    if stimulus is not None:
-        if n_frames is not None:
-            raise InputError("--stimulus and --frames: give one of them, frames from a file or random frames")
-        return load_frames(stimulus, source)
-    return random_frames(source, DEFAULT_FRAMES if n_frames is None else n_frames, density, seed)
+    if stimulus is not None and n_frames is not None:
+        raise InputError("--stimulus and --frames: give one of them, frames from a file or random frames")
+    return {
+        "frames": stimulus,
+        "n_frames": DEFAULT_FRAMES if n_frames is None else n_frames,
+        "seed": seed,
+        "density": density,
+    }

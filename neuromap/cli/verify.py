@@ -18,10 +18,9 @@ from neuromap.cli.options import (
     StimulusOption,
 )
 from neuromap.cli.output import print_json, text_console
-from neuromap.cli.pattern_argument import read_pattern
+from neuromap.cli.pattern_argument import read_pattern, read_rollout
 from neuromap.cli.progress import progress_bar
-from neuromap.cli.stimulus_argument import read_frames
-from neuromap.errors import InputError, VerificationError
+from neuromap.cli.stimulus_argument import frame_arguments
 
 __all__ = ["EXAMPLES", "verify"]
 
@@ -68,21 +67,21 @@ def verify(
 ) -> None:
     """Compare the simulated chip with the chip-free reference, frame by frame, spike for spike.
 
-    Fails with exit code 5 where a frame differs or a spike belongs to no frame.
+    Fails with exit code 5 where a frame differs, a spike belongs to no frame, or the program breaks a rule of
+    its chip.
     """
     import neuromap as nm
+    from neuromap.report.frames import choose_frames
+    from neuromap.report.verify import require_verified
 
     net = nm.load_network(network)
     program = None if program_file is None else nm.load_program(program_file)
-    if program is not None:
-        if pattern is None and program.pattern in ("", "unnamed"):
-            raise InputError(f"{program_file}: does not name its pattern; give --pattern")
-        if execution is None and not program.execution:
-            raise InputError(f"{program_file}: does not name its execution; give --execution")
-    label = pattern if pattern is not None else program.pattern if program else "streaming"
-    rollout = nm.Rollout(net, read_pattern(net, label), execution or (program.execution if program else "windowed"))
-    spec = nm.load_chip(chip) if program is None else program.chip
-    frames = read_frames(net, stimulus, n_frames, seed, density)
+    if program is not None and program_file is not None:
+        rollout, spec = read_rollout(net, program, program_file, pattern, execution), program.chip
+    else:
+        rollout = nm.Rollout(net, read_pattern(net, pattern or "streaming"), execution or "windowed")
+        spec = nm.load_chip(chip)
+    frames, _ = choose_frames(net, **frame_arguments(stimulus, n_frames, seed, density))
     if program is None:
         with progress_bar("mapping") as progress:
             program = nm.map_rollout(rollout, chip=spec, progress=progress)
@@ -101,8 +100,8 @@ def verify(
         print_json(document)
     elif found.verified:
         console = text_console()
-        console.print(f"{net.name} ({label}, {rollout.execution}) on {spec.name}: verified", markup=False)
+        console.print(
+            f"{net.name} ({rollout.pattern.name}, {rollout.execution}) on {spec.name}: verified", markup=False
+        )
         console.print(found.message, markup=False)
-    if not found.verified:
-        typer.echo(f"neuromap: not verified: {found.message}", err=True)
-        raise typer.Exit(VerificationError.exit_code)
+    require_verified(found)

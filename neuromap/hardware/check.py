@@ -26,6 +26,7 @@ _INDEX_RULES: tuple[_Rule, ...] = (
     index_rules.labels,
     index_rules.host_rows,
     index_rules.output_rows,
+    index_rules.row_kinds,
 )
 _CHIP_RULES: tuple[_Rule, ...] = (
     chip_rules.coordinates,
@@ -39,7 +40,7 @@ _CHIP_RULES: tuple[_Rule, ...] = (
 _MAPPING_RULES: tuple[_Rule, ...] = (
     mapping_rules.axon_sources,
     mapping_rules.bias_frames,
-    mapping_rules.node_kinds,
+    mapping_rules.input_labels,
     mapping_rules.output_labels,
     mapping_rules.unused_neurons,
     mapping_rules.potential_widths,
@@ -53,9 +54,9 @@ def check_program(program: Program, *, mapped: bool | None = None, most: int = 1
     ----------
     program : Program
     mapped : bool, optional
-        Whether the rules of mapped programs are asked too (an axon has one source, and so on; DESIGN.md
-        section 4). By default they are asked of programs that name an execution: a program by hand names
-        none and may, for example, let several neurons spike on one axon.
+        Whether the rules of mapped programs are asked too (an axon has one source, and so on;
+        ``docs/program-file.md``). By default they are asked of programs that name an execution: a program by
+        hand names none and may, for example, let several neurons spike on one axon.
     most : int
         Violations that are described per rule and array; the rest is left out.
 
@@ -84,7 +85,7 @@ def require_legal(program: Program, *, mapped: bool | None = None, indices_only:
     mapped : bool, optional
         As in :func:`check_program`.
     indices_only : bool
-        Ask only the rules about values that index something.
+        Ask only the rules about values that index something: what an engine asks before it runs a program.
 
     Raises
     ------

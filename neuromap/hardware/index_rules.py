@@ -15,7 +15,7 @@ from neuromap.hardware.program import BIAS, Program
 from neuromap.hardware.structure import MAX_TICKS
 from neuromap.hardware.violation import Finding, Place, find
 
-__all__ = ["axon_types", "delays", "host_rows", "labels", "output_rows", "reset_modes", "targets"]
+__all__ = ["axon_types", "delays", "host_rows", "labels", "output_rows", "reset_modes", "row_kinds", "targets"]
 
 
 def axon_types(program: Program) -> Iterator[Finding]:
@@ -151,7 +151,7 @@ def host_rows(program: Program) -> Iterator[Finding]:
 
 
 def output_rows(program: Program) -> Iterator[Finding]:
-    """``output-row``: rows read neurons of cores in use as neurons of nodes."""
+    """``output-row``: rows read neurons of cores in use as neurons of nodes, no two rows the same neuron."""
     outputs = program.outputs
     wrong_node = _outside(outputs.node, len(program.nodes))
     wrong_index = ~wrong_node & _outside(outputs.index, _sizes(program, outputs.node, without=0))
@@ -164,6 +164,24 @@ def output_rows(program: Program) -> Iterator[Finding]:
     ]
     for what, values, wrong, bound in columns:
         yield _row_finding("output-row", "output_row", wrong, values, bound, what)
+    places = np.stack([outputs.core, outputs.neuron], axis=1)
+    _, inverse, counts = np.unique(places, axis=0, return_inverse=True, return_counts=True)
+    rows_of_neuron = counts[inverse.reshape(-1)]
+    yield _row_finding(
+        "output-row", "output_row", rows_of_neuron > 1, rows_of_neuron, "1", "number of rows that read its neuron"
+    )
+
+
+def row_kinds(program: Program) -> Iterator[Finding]:
+    """``node-kind``: the host delivers frames of input nodes, and what is read out is an output node."""
+    kinds = np.array([*(port.kind for port in program.nodes), ""])
+    for table, node, wanted in (
+        ("host_row", program.host.node, "input"),
+        ("output_row", program.outputs.node, "output"),
+    ):
+        kind = kinds[np.where(_outside(node, len(program.nodes)), -1, node)]
+        wrong = np.asarray((kind != wanted) & (kind != ""))
+        yield _row_finding("node-kind", table, wrong, node, f"a node of kind {wanted}", "node")
 
 
 def _sizes(program: Program, node: NDArray[np.int32], *, without: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Rules that mapped programs keep so that the chip computes the rollout (DESIGN.md section 4).
+"""Rules that mapped programs keep so that the chip computes the rollout (``docs/mapping.md``).
 
 A program by hand may break them and still run: two neurons that spike on one axon in one tick are simply one
 spike there. They are asked of programs that name an execution, see
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from neuromap.hardware.program import BIAS, Program
 from neuromap.hardware.violation import Finding, Place, find
 
-__all__ = ["axon_sources", "bias_frames", "node_kinds", "output_labels", "potential_widths", "unused_neurons"]
+__all__ = ["axon_sources", "bias_frames", "input_labels", "output_labels", "potential_widths", "unused_neurons"]
 
 _CORES_AT_ONCE = 64
 """Cores whose crossbars are unpacked at a time (16 MB of TrueNorth cores as 32-bit floats)."""
@@ -61,31 +61,13 @@ def bias_frames(program: Program) -> Iterator[Finding]:
     )
 
 
-def node_kinds(program: Program) -> Iterator[Finding]:
-    """``node-kind``: the host delivers input nodes, output nodes are read out, neurons compute no input."""
-    kinds = np.array([*(port.kind for port in program.nodes), ""])
-
-    def kind(node: NDArray[np.int32]) -> NDArray[np.str_]:
-        return np.asarray(kinds[np.where(_valid(node, len(program.nodes)), node, -1)])
-
-    for table, node, wanted in (
-        ("host_row", program.host.node, "input"),
-        ("output_row", program.outputs.node, "output"),
-    ):
-        yield find(
-            "node-kind",
-            ~np.isin(kind(node), (wanted, "")),
-            lambda row, table=table, node=node, wanted=wanted: (
-                Place(**{table: row}),
-                int(node[row]),
-                f"a node of kind {wanted}",
-                "node",
-            ),
-        )
+def input_labels(program: Program) -> Iterator[Finding]:
+    """``node-kind``: no neuron computes an input node."""
     label = program.neuron_node
+    is_input = np.array([*(port.kind == "input" for port in program.nodes), False])
     yield find(
         "node-kind",
-        kind(label) == "input",
+        np.asarray(is_input[np.where(_valid(label, len(program.nodes)), label, -1)]),
         lambda c, n: (
             Place(core=c, neuron=n),
             int(label[c, n]),

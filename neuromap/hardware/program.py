@@ -8,26 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.frozen import freeze_arrays
 from neuromap.hardware.chip import ChipSpec
-
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = ["BIAS", "HostTable", "NeuronTable", "NodePort", "OutputTable", "Program"]
 
 BIAS = -1
 """``HostTable.node`` of spikes that carry no input but a constant: the bias axons."""
-
-
-def _freeze(obj: Any) -> None:
-    for value in vars(obj).values():
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +59,7 @@ class NeuronTable:
     potential: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +92,7 @@ class HostTable:
     first_frame: NDArray[np.int8]
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.node)
@@ -130,7 +120,7 @@ class OutputTable:
     neuron: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.node)
@@ -224,7 +214,7 @@ class Program:
     execution: str = ""
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze_arrays(self)
 
     @property
     def n_cores(self) -> int:

@@ -205,6 +205,7 @@ def _read_tensors(entries: list[tuple[str, dict[str, Any]]], origin: str) -> dic
             raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {_SAFETENSORS_DTYPE[dtype]}")
         array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<"))
         tensors[name] = array.reshape(entry["shape"]).astype(dtype, copy=True)
+        tensors[name].flags.writeable = False
     missing = [name for name in TENSORS if name not in tensors]
     if missing:
         raise ProgramError(f"{origin}: tensor {missing[0]}: is missing")

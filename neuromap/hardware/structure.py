@@ -33,6 +33,9 @@ MAX_TICKS = 2**24
 """Bound of every clock value (4.6 hours at 1 kHz): sums of ticks stay in int64, and simulations come to an end."""
 
 NODE_KINDS = ("input", "output", "hidden")
+
+# Words of the program file, so they stand here: programs know no schedule, and neither do the modules beside this
+# one (tests/hardware asks that they are those of neuromap.rollout.schedule).
 EXECUTIONS = ("", "windowed", "pipelined")
 
 # name: (dtype, axes); C cores, A axons, N neurons, B bytes of a crossbar row, G axon types, K and M rows

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.frozen import freeze_arrays
+
 __all__ = ["Finding", "Place", "Violation", "find"]
 
 
@@ -80,6 +82,9 @@ class Finding:
     rule: str
     positions: NDArray[np.int64]
     describe: Callable[[tuple[int, ...]], tuple[Place, int | tuple[int, ...], str, str]]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.positions)

@@ -9,7 +9,7 @@ the weight is the sum over those whose synapse is set. Strategies propose palett
 ``digits``     the weight is a sum of digits, several axons of one type where a digit exceeds one (-8, 4, 2, 1).
 
 Thresholds that the leak cannot hold arrive as spikes on bias axons, whose weights sit in types that a neuron
-does not use otherwise, or, failing that, in those it has (DESIGN section 4).
+does not use otherwise, or, failing that, in those it has (docs/mapping.md).
 """
 
 from __future__ import annotations

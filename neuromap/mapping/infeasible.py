@@ -34,7 +34,7 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Infeasibility:
-    """A refusal: node, demand, bound, gap and remedies (DESIGN section 5).
+    """A refusal: node, demand, bound, gap and remedies (docs/mapping.md).
 
     Attributes
     ----------

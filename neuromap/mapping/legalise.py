@@ -2,7 +2,8 @@
 
 The result is a graph of *populations* whose links all have delays that the chip can hold. A population is
 a node of the network or a set of relays. A relay is the frame neuron with weight 1 and threshold 1, so the stages after
-this one need no special case for it (PAPER: edges that bridge more than one frame are subsumed by copy-nodes).
+this one need no special case for it (Fischer et al. 2018, section 2: edges that bridge more
+than one frame are subsumed by copy-nodes).
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def hops_of_delay(delay: int, least: int, greatest: int) -> tuple[int, ...] | No
 def ticks_per_step(rollout: Rollout, chip: ChipSpec) -> int:
     """Find the smallest stretch of an update step for which every edge's delay can be given by hops.
 
-    Edges from inputs are free: the host delivers (DESIGN section 4). The chip's least delay always works.
+    Edges from inputs are free: the host delivers (docs/mapping.md). The chip's least delay always works.
     """
     least, greatest = chip.delay
     inputs = set(rollout.network.inputs)
@@ -228,7 +229,7 @@ class _Builder:
 
 
 def _clip(theta: NDArray[np.int64], matrices: list[Matrix]) -> NDArray[np.int64]:
-    """Clip thresholds to [sum of negative weights, sum of positive weights + 1]; same spikes (DESIGN section 4)."""
+    """Clip thresholds to [sum of negative weights, sum of positive weights + 1]; same spikes (docs/mapping.md)."""
     low = np.zeros(len(theta), np.int64)
     high = np.ones(len(theta), np.int64)
     for matrix in matrices:

@@ -28,7 +28,7 @@ def map_rollout(
     """Map a rolled-out network onto a chip.
 
     The program computes, frame by frame, what :func:`neuromap.reference` computes without a chip;
-    :func:`neuromap.verify` shows it (DESIGN section 4).
+    :func:`neuromap.verify` shows it (docs/mapping.md).
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
+from neuromap.frozen import frozen
 
 __all__ = [
     "INT_HIGH",
@@ -90,7 +91,7 @@ def as_integers(values: Any, what: str) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64
-        Read-only; a copy unless ``values`` already is a read-only int64 array.
+        Read-only; a copy unless ``values`` already is a read-only int64 array (:func:`neuromap.frozen.frozen`).
 
     Raises
     ------
@@ -109,11 +110,7 @@ def as_integers(values: Any, what: str) -> NDArray[np.int64]:
                 raise NetworkError(
                     f"{what}: found the value {extreme}; allowed are {INT_LOW} to {INT_HIGH} (32 bits, signed)"
                 )
-    if array.dtype == np.int64 and not array.flags.writeable:
-        return array
-    result = array.astype(np.int64)
-    result.flags.writeable = False
-    return result
+    return frozen(array.astype(np.int64, copy=False))
 
 
 def not_integers(array: NDArray[Any]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
+from neuromap.frozen import frozen
 from neuromap.network.limits import show_shape
 
 __all__ = ["spread_threshold", "threshold_shapes"]
@@ -40,11 +41,9 @@ def spread_threshold(values: NDArray[np.int64], shape: tuple[int, int, int]) -> 
     """
     size = math.prod(shape)
     if values.ndim == 0:
-        return np.broadcast_to(values, (size,))
+        return np.broadcast_to(frozen(values), (size,))
     if values.shape not in threshold_shapes(shape):
         allowed = ", ".join(show_shape(s) for s in dict.fromkeys(threshold_shapes(shape)))
         raise NetworkError(f"threshold: found shape {show_shape(values.shape)}; allowed are {allowed}")
     per_feature = values.shape != (size,) and values.ndim == 1
-    result = np.array(np.broadcast_to(values, shape) if per_feature else values, dtype=np.int64).reshape(size)
-    result.flags.writeable = False
-    return result
+    return frozen((np.broadcast_to(values, shape) if per_feature else values).reshape(size))

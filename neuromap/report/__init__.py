@@ -19,6 +19,7 @@ _HOMES = {
     "latency_report": "latency",
     "measure": "wave",
     "render_text": "text",
+    "report_on_program": "latency",
     "report_row": "row",
     "report_schema": "json_report",
     "require_verified": "verify",
@@ -38,6 +39,7 @@ __all__ = [
     "latency_report",
     "measure",
     "render_text",
+    "report_on_program",
     "report_row",
     "report_schema",
     "require_verified",
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from neuromap.report.csv_report import to_csv
     from neuromap.report.html import to_html
     from neuromap.report.json_report import report_schema, to_dict, to_json
-    from neuromap.report.latency import LatencyReport, latency_report
+    from neuromap.report.latency import LatencyReport, latency_report, report_on_program
     from neuromap.report.observe import first_difference
     from neuromap.report.row import ReportRow, report_row
     from neuromap.report.text import render_text

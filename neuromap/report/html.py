@@ -13,6 +13,7 @@ from neuromap.report.draw_network import draw_network
 from neuromap.report.draw_overview import draw_overview
 from neuromap.report.draw_timeline import draw_timeline
 from neuromap.report.draw_window import draw_window
+from neuromap.report.frames import describe_frames
 from neuromap.report.latency import TIME_AXIS, LatencyReport
 from neuromap.report.layers import layout
 from neuromap.report.numbers import plain, seconds
@@ -68,6 +69,7 @@ def to_html(report: LatencyReport) -> str:
     return page.render(
         report=report,
         axes={name: TIME_AXIS[name] for name in dict.fromkeys(row.execution for row in report.rows)},
+        frames=describe_frames(report.stimulus),
         overview=None if overview is None else Markup(overview),
         sections=_sections(report),
         sequential=sequential_line(report),

@@ -11,18 +11,20 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 import neuromap
-from neuromap.errors import DoesNotFitError, InputError, NotSupportedError, PatternError
+from neuromap.errors import DoesNotFitError, InputError, PatternError
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.chip_file import load_chip
+from neuromap.hardware.program import Program
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
+from neuromap.report.frames import DEFAULT_FRAMES, choose_frames
 from neuromap.report.row import ReportRow, refused_row, report_row
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule import EXECUTIONS, Rollout
-from neuromap.simulation.stimulus import check_frames, random_frames
+from neuromap.rollout.sequential import MostSequential, most_sequential_summary
 
-__all__ = ["TIME_AXIS", "LatencyReport", "latency_report"]
+__all__ = ["TIME_AXIS", "LatencyReport", "latency_report", "report_on_program"]
 
 TIME_AXIS: Mapping[str, str] = MappingProxyType(
     {
@@ -46,7 +48,7 @@ class LatencyReport:
     rows : tuple of ReportRow
         One per pattern and execution, patterns outermost, in the order asked for.
     stimulus : mapping
-        ``kind`` (``"given"`` or ``"random"``), ``n_frames``, and for random frames ``seed`` and ``density``.
+        As :func:`neuromap.report.frames.choose_frames` describes it.
     most_sequential : int or None
         Number of most sequential patterns, where ``"sequential"`` is among the rows and they were counted.
     most_sequential_proven : bool or None
@@ -129,8 +131,8 @@ def latency_report(
     patterns: Sequence[str | RolloutPattern] = ("streaming", "sequential"),
     executions: Sequence[str] = EXECUTIONS,
     *,
-    frames: Mapping[str, ArrayLike] | None = None,
-    n_frames: int = 16,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
     density: float = 0.5,
     progress: Callable[[str, int, int], object] | None = None,
@@ -149,8 +151,8 @@ def latency_report(
         ``"streaming"``, ``"sequential"``, names from the network's file, or patterns.
     executions : sequence of {"windowed", "pipelined"}
         In the order of the rows.
-    frames : mapping of str to array_like, shape (n_frames, size), optional
-        Input frames to verify with, row 0 is frame 0; random ones by default.
+    frames : mapping of str to array_like of shape (n_frames, size), or path, optional
+        Input frames to verify with, row 0 is frame 0, or a file of them; random ones by default.
     n_frames, seed, density : int, int, float
         Number, seed and density of the random frames.
     progress : callable, optional
@@ -184,14 +186,9 @@ def latency_report(
     """
     require_weights(network)
     spec = load_chip(chip)
-    chosen = _patterns(network, patterns)
+    chosen, summary = _patterns(network, patterns)
     wanted = _executions(executions)
-    stimulus: dict[str, Any] = {"kind": "given"}
-    if frames is None:
-        frames = random_frames(network, n_frames, density=density, seed=seed)
-        stimulus = {"kind": "random", "seed": seed, "density": density}
-    checked = check_frames(frames, network)
-    stimulus["n_frames"] = len(next(iter(checked.values())))
+    checked, stimulus = choose_frames(network, frames, n_frames, seed, density)
 
     rows: list[ReportRow] = []
     total = len(chosen) * len(wanted)
@@ -202,46 +199,101 @@ def latency_report(
             try:
                 rollout = Rollout(network, pattern, execution)
                 program = map_rollout(rollout, spec)
-            except (PatternError, DoesNotFitError, NotSupportedError) as error:
+            except (PatternError, DoesNotFitError) as error:
                 rows.append(refused_row(pattern, execution, error))
                 continue
             rows.append(report_row(rollout, program, checked))
     if progress is not None:
         progress("done", total, total)
 
-    count: int | None = None
-    proven: bool | None = None
-    if any(pattern.name == "sequential" for pattern in chosen):
-        from neuromap.rollout.sequential import most_sequential_summary
+    return _report(network, spec, rows, stimulus, summary)
 
-        summary = most_sequential_summary(network)
-        count, proven = summary.count, summary.proven
+
+def report_on_program(
+    rollout: Rollout,
+    program: Program,
+    *,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    n_frames: int = DEFAULT_FRAMES,
+    seed: int = 0,
+    density: float = 0.5,
+) -> LatencyReport:
+    """Hold a program, perhaps edited since it was mapped, against the prediction of a rollout.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Where the prediction comes from.
+    program : Program
+        What is measured, observed and verified.
+    frames, n_frames, seed, density
+        As in :func:`latency_report`.
+
+    Returns
+    -------
+    LatencyReport
+        With one row, on the program's chip.
+
+    Raises
+    ------
+    ProgramError
+        If the program is of another network, or cannot be simulated.
+    StimulusError
+        If the frames do not fit the input nodes.
+    """
+    network = rollout.network
+    checked, stimulus = choose_frames(network, frames, n_frames, seed, density)
+    row = report_row(rollout, program, checked)
+    summary = most_sequential_summary(network) if rollout.pattern.name == "sequential" else None
+    return _report(network, program.chip, [row], stimulus, summary)
+
+
+def _report(
+    network: Network,
+    chip: ChipSpec,
+    rows: Sequence[ReportRow],
+    stimulus: Mapping[str, Any],
+    summary: MostSequential | None,
+) -> LatencyReport:
     return LatencyReport(
         network=network,
-        chip=spec,
+        chip=chip,
         rows=tuple(rows),
         stimulus=stimulus,
-        most_sequential=count,
-        most_sequential_proven=proven,
+        most_sequential=None if summary is None else summary.count,
+        most_sequential_proven=None if summary is None else summary.proven,
     )
 
 
-def _patterns(network: Network, patterns: Sequence[str | RolloutPattern]) -> list[RolloutPattern]:
-    """Patterns with names; those without one are numbered."""
+def _patterns(
+    network: Network, patterns: Sequence[str | RolloutPattern]
+) -> tuple[list[RolloutPattern], MostSequential | None]:
+    """Patterns with names, those without one numbered; and what is known of the one called sequential.
+
+    The search for it is the longest of all steps on some networks, so it is done once.
+    """
     if isinstance(patterns, (str, RolloutPattern)):
         patterns = [patterns]
     if not patterns:
         raise InputError("patterns: none given; name at least one, such as streaming")
     chosen = []
+    summary = None
+    if any(pattern == "sequential" or getattr(pattern, "name", "") == "sequential" for pattern in patterns):
+        summary = most_sequential_summary(network)
     for number, pattern in enumerate(patterns, start=1):
-        found = RolloutPattern.named(network, pattern) if isinstance(pattern, str) else pattern
+        if not isinstance(pattern, str):
+            found = pattern
+        elif pattern == "sequential" and summary is not None:
+            found = summary.first
+        else:
+            found = RolloutPattern.named(network, pattern)
         if tuple(found.network.edges) != tuple(network.edges):
             raise PatternError(
                 f"pattern {found.name or number}: belongs to network {found.network.name}, whose edges are not those "
                 f"of {network.name}; make the pattern from the same network"
             )
         chosen.append(found if found.name else RolloutPattern(network, found.values, f"pattern {number}"))
-    return chosen
+    return chosen, summary
 
 
 def _executions(executions: Sequence[str]) -> list[str]:

@@ -4,100 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.errors import DoesNotFitError, NeuromapError, NotSupportedError, PatternError, VerificationError
+from neuromap.errors import DoesNotFitError, PatternError, VerificationError
 from neuromap.hardware.program import NodePort, Program
 from neuromap.network.network import EdgeKey
 from neuromap.report.observe import extend_frames, first_difference
-from neuromap.report.usage import Usage, usage
+from neuromap.report.responses import OutputResponses, Responses, over_outputs
+from neuromap.report.usage import Usage, sampling_frequency, usage
 from neuromap.report.verify import Verification, verify
 from neuromap.report.wave import measure
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule import Rollout
 from neuromap.simulation.stimulus import check_frames
 
-__all__ = ["OutputResponses", "ReportRow", "Responses", "Status", "refused_row", "report_row"]
+__all__ = ["ReportRow", "Status", "refused_row", "report_row"]
 
-Status = Literal["mapped", "invalid", "does not fit", "not supported"]
+Status = Literal["mapped", "invalid", "does not fit"]
 _EXIT_CODES: Mapping[str, int] = MappingProxyType(
-    {
-        "mapped": 0,
-        "invalid": PatternError.exit_code,
-        "does not fit": DoesNotFitError.exit_code,
-        "not supported": NotSupportedError.exit_code,
-    }
+    {"mapped": 0, "invalid": PatternError.exit_code, "does not fit": DoesNotFitError.exit_code}
 )
-
-
-@dataclass(frozen=True)
-class Responses:
-    """First and full response, from stimulus onset, in three units.
-
-    Attributes
-    ----------
-    first_response_steps, full_response_steps : int, float or None
-        Update steps; whole numbers but for measurements on programs that were edited.
-    first_response_ticks, full_response_ticks : int or None
-        Ticks of the chip: steps times ticks per step.
-    first_response_seconds, full_response_seconds : float or None
-        Ticks times the tick length.
-    """
-
-    first_response_steps: int | float | None = None
-    first_response_ticks: int | None = None
-    first_response_seconds: float | None = None
-    full_response_steps: int | float | None = None
-    full_response_ticks: int | None = None
-    full_response_seconds: float | None = None
-
-    @classmethod
-    def from_ticks(cls, first: int | None, full: int | None, ticks_per_step: int, tick_seconds: float) -> Responses:
-        """Convert ticks into the other units; ``None`` stays ``None``."""
-        return cls(
-            first_response_steps=_steps(first, ticks_per_step),
-            first_response_ticks=first,
-            first_response_seconds=None if first is None else first * tick_seconds,
-            full_response_steps=_steps(full, ticks_per_step),
-            full_response_ticks=full,
-            full_response_seconds=None if full is None else full * tick_seconds,
-        )
-
-
-def _steps(ticks: int | None, ticks_per_step: int) -> int | float | None:
-    if ticks is None:
-        return None
-    return ticks // ticks_per_step if ticks % ticks_per_step == 0 else ticks / ticks_per_step
-
-
-@dataclass(frozen=True)
-class OutputResponses:
-    """Responses of one output node.
-
-    Attributes
-    ----------
-    predicted : Responses
-        From the schedule.
-    measured : Responses
-        From the dependency wave on the program; empty where nothing was mapped.
-    observed_first_difference_ticks : int or None
-        Ticks from onset to the first output spike that differs between a run with and one without the stimulus.
-    worst_case_reaction_ticks : int or None
-        Predicted first response plus frame period minus one update step.
-    full_response_exact : bool
-        Whether the predicted full response is exact; else it is an upper bound.
-    """
-
-    predicted: Responses
-    measured: Responses
-    observed_first_difference_ticks: int | None
-    worst_case_reaction_ticks: int | None
-    full_response_exact: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +43,7 @@ class ReportRow:
         Name of the pattern.
     execution : {"windowed", "pipelined"}
         The time axis of the row.
-    status : {"mapped", "invalid", "does not fit", "not supported"}
+    status : {"mapped", "invalid", "does not fit"}
         What became of it.
     message : str
         Why it was not mapped, in one line; empty for mapped rows.
@@ -164,8 +95,8 @@ class ReportRow:
     frame_period_ticks: int | None = None
     ticks_per_step: int | None = None
     sampling_frequency_hz: float | None = None
-    predicted: Responses = Responses()
-    measured: Responses = Responses()
+    predicted: Responses = field(default_factory=Responses)
+    measured: Responses = field(default_factory=Responses)
     observed_first_difference_ticks: int | None = None
     worst_case_reaction_ticks: int | None = None
     worst_case_reaction_seconds: float | None = None
@@ -231,27 +162,22 @@ def report_row(rollout: Rollout, program: Program, frames: Mapping[str, ArrayLik
             worst_case_reaction_ticks=rollout.worst_case_reaction(name) * step,
             full_response_exact=rollout.full_response_is_exact(name),
         )
-    return _overall(
-        rollout,
-        outputs,
-        ReportRow(
-            pattern=rollout.pattern.name,
-            execution=rollout.execution,
-            status="mapped",
-            streaming_edges=_streaming_edges(rollout.pattern),
-            frame_period_ticks=program.period,
-            ticks_per_step=step,
-            sampling_frequency_hz=1.0 / (program.period * second),
-            usage=usage(program),
-            verification=verification,
-            rollout=rollout,
-            ports=program.nodes,
-        ),
-        second,
+    row = ReportRow(
+        pattern=rollout.pattern.name,
+        execution=rollout.execution,
+        status="mapped",
+        streaming_edges=rollout.pattern.streaming_edges,
+        frame_period_ticks=program.period,
+        ticks_per_step=step,
+        sampling_frequency_hz=sampling_frequency(program),
+        usage=usage(program),
+        verification=verification,
+        ports=program.nodes,
     )
+    return _overall(row, rollout, outputs, second)
 
 
-def refused_row(pattern: RolloutPattern, execution: str, error: NeuromapError) -> ReportRow:
+def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | DoesNotFitError) -> ReportRow:
     """Make the row of a pattern that is invalid or was not mapped.
 
     Parameters
@@ -260,7 +186,7 @@ def refused_row(pattern: RolloutPattern, execution: str, error: NeuromapError) -
         The pattern.
     execution : str
         The execution.
-    error : PatternError, DoesNotFitError or NotSupportedError
+    error : PatternError or DoesNotFitError
         Why.
 
     Returns
@@ -268,16 +194,11 @@ def refused_row(pattern: RolloutPattern, execution: str, error: NeuromapError) -
     ReportRow
         With what the schedule alone tells.
     """
-    status: Status = "invalid"
-    if isinstance(error, DoesNotFitError):
-        status = "does not fit"
-    elif isinstance(error, NotSupportedError):
-        status = "not supported"
     row = ReportRow(
         pattern=pattern.name,
         execution=execution,
-        status=status,
-        streaming_edges=_streaming_edges(pattern),
+        status="does not fit" if isinstance(error, DoesNotFitError) else "invalid",
+        streaming_edges=pattern.streaming_edges,
         message=str(error),
         cycle=pattern.cycle,
         infeasibility=getattr(error, "infeasibility", None),
@@ -297,48 +218,29 @@ def refused_row(pattern: RolloutPattern, execution: str, error: NeuromapError) -
         )
         for name in pattern.network.outputs
     }
-    return _overall(rollout, outputs, row, None)
+    return _overall(row, rollout, outputs, None)
 
 
 def _overall(
-    rollout: Rollout, outputs: Mapping[str, OutputResponses], row: ReportRow, tick_seconds: float | None
+    row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputResponses], tick_seconds: float | None
 ) -> ReportRow:
-    """Add the figures over all outputs: the first response of any, the full response of all."""
-    fields = {**vars(row)}
-    predicted = [o.predicted for o in outputs.values()]
-    measured = [o.measured for o in outputs.values()]
+    """Add what the schedule tells, and the figures over all outputs."""
     reactions = [o.worst_case_reaction_ticks for o in outputs.values()]
-    seen = [
-        o.observed_first_difference_ticks for o in outputs.values() if o.observed_first_difference_ticks is not None
-    ]
+    seen = [o.observed_first_difference_ticks for o in outputs.values()]
     reaction = None if None in reactions else min(r for r in reactions if r is not None)
-    fields.update(
+    return replace(
+        row,
         inference_factor=rollout.pattern.inference_factor,
         frame_period_steps=rollout.frame_period,
-        predicted=_over_outputs(predicted),
-        measured=_over_outputs(measured),
-        observed_first_difference_ticks=min(seen, default=None),
+        predicted=over_outputs([o.predicted for o in outputs.values()]),
+        measured=over_outputs([o.measured for o in outputs.values()]),
+        observed_first_difference_ticks=min((s for s in seen if s is not None), default=None),
         worst_case_reaction_ticks=reaction,
         worst_case_reaction_seconds=None if reaction is None or tick_seconds is None else reaction * tick_seconds,
         full_response_exact=all(o.full_response_exact for o in outputs.values()),
         outputs=outputs,
         rollout=rollout,
     )
-    return ReportRow(**fields)
-
-
-def _over_outputs(responses: list[Responses]) -> Responses:
-    fields: dict[str, Any] = {}
-    for unit in ("steps", "ticks", "seconds"):
-        first = [getattr(r, f"first_response_{unit}") for r in responses]
-        full = [getattr(r, f"full_response_{unit}") for r in responses]
-        fields[f"first_response_{unit}"] = min((f for f in first if f is not None), default=None)
-        fields[f"full_response_{unit}"] = None if None in full else max(full)
-    return Responses(**fields)
-
-
-def _streaming_edges(pattern: RolloutPattern) -> tuple[EdgeKey, ...]:
-    return tuple(key for key, r in zip(pattern.network.edges, pattern.values, strict=True) if r)
 
 
 def _observe(rollout: Rollout, program: Program, frames: Mapping[str, NDArray[np.bool_]]) -> dict[str, int | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+from neuromap.report.frames import describe_frames
 from neuromap.report.latency import TIME_AXIS, LatencyReport
 from neuromap.report.numbers import plain, seconds, short_count
 from neuromap.report.row import ReportRow
@@ -98,15 +99,9 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
     above, below : list of str
         What the figures hold for; what else is to be known.
     """
-    stimulus = report.stimulus
-    kind = (
-        f"{stimulus['n_frames']} random frames (seed {stimulus['seed']}, density {plain(stimulus['density'])})"
-        if stimulus["kind"] == "random"
-        else f"{stimulus['n_frames']} given frames"
-    )
     above = [
         f"{report.network.name} on {report.chip.name}, 1 tick = {seconds(report.chip.tick_seconds)}, "
-        f"verified with {kind}"
+        f"verified with {describe_frames(report.stimulus)}"
     ]
     below = [f"{name}: {TIME_AXIS[name]}." for name in dict.fromkeys(row.execution for row in report.rows)]
     below.append(

@@ -1,4 +1,4 @@
-"""What a program takes of its chip: cores, neurons, copies, relays, axons."""
+"""What a program takes of its chip: cores, neurons, copies, relays, axons; and how often it samples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from neuromap.hardware.program import Program
 
-__all__ = ["Usage", "usage"]
+__all__ = ["Usage", "sampling_frequency", "usage"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,11 @@ def usage(program: Program) -> Usage:
         neuron_utilisation=neurons / max(1, n_cores * program.chip.neurons),
         axon_utilisation=axons / max(1, n_cores * program.chip.axons),
     )
+
+
+def sampling_frequency(program: Program) -> float:
+    """Input frames that a program takes in per second; of its own period, whatever the schedule says."""
+    return 1.0 / (program.period * program.chip.tick_seconds)
 
 
 def _has_synapse(program: Program) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from neuromap.errors import ProgramError, VerificationError
+from neuromap.hardware.check import check_program, require_legal
 from neuromap.hardware.program import Program
+from neuromap.report.frames import DEFAULT_FRAMES, choose_frames
 from neuromap.rollout.schedule import Rollout
 from neuromap.simulation.reference import reference
 from neuromap.simulation.simulate import simulate
-from neuromap.simulation.stimulus import check_frames, random_frames
 
 __all__ = ["Mismatch", "Stray", "Verification", "require_belongs", "require_verified", "verify"]
 
@@ -70,7 +72,8 @@ class Verification:
     Attributes
     ----------
     verified : bool
-        Chip and reference agree in every output neuron of every frame, and no spike is stray.
+        Chip and reference agree in every output neuron of every frame, no spike is stray, and the program keeps
+        the rules of its chip.
     n_frames : int
         Frames of the stimulus, frame 0 included.
     outputs : tuple of str
@@ -89,6 +92,11 @@ class Verification:
         The earliest.
     n_ticks : int
         Ticks that were simulated.
+    n_violations : int
+        Ways in which the program breaks the rules of its chip and of mapped programs, as
+        :func:`neuromap.hardware.check.check_program` lists them.
+    first_violation : str or None
+        The first of them in one line.
     """
 
     verified: bool
@@ -101,6 +109,8 @@ class Verification:
     n_strays: int
     first_stray: Stray | None
     n_ticks: int
+    n_violations: int
+    first_violation: str | None
 
     @property
     def message(self) -> str:
@@ -110,9 +120,12 @@ class Verification:
             return (
                 f"chip equals reference in {self.n_compared} values of {', '.join(self.outputs)} "
                 f"(frames 1 to {self.n_frames - 1}, {self.n_spikes} spikes, {self.n_ticks} ticks), "
-                f"no stray spike{silent}"
+                f"no stray spike, no rule of the chip broken{silent}"
             )
         parts = []
+        if self.first_violation is not None:
+            rules = "rule of the chip is" if self.n_violations == 1 else "rules of the chip are"
+            parts.append(f"{self.n_violations} {rules} broken, first {self.first_violation}")
         if (m := self.first_mismatch) is not None:
             parts.append(
                 f"{self.n_mismatches} of {self.n_compared} values differ, first node {m.node}, frame {m.frame}, neuron "
@@ -161,13 +174,13 @@ def require_belongs(rollout: Rollout, program: Program) -> None:
 def verify(
     rollout: Rollout,
     program: Program,
-    frames: Mapping[str, ArrayLike] | None = None,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
     *,
-    n_frames: int = 32,
+    n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
     density: float = 0.5,
 ) -> Verification:
-    """Compare the chip's output frames with the reference, value by value.
+    """Check the program, and compare the chip's output frames with the reference, value by value.
 
     Parameters
     ----------
@@ -175,8 +188,8 @@ def verify(
         What should be computed.
     program : Program
         What is loaded onto the simulated chip.
-    frames : mapping of str to array_like, shape (n_frames, size), optional
-        Input frames, row 0 is frame 0; random ones by default.
+    frames : mapping of str to array_like of shape (n_frames, size), or path, optional
+        Input frames, row 0 is frame 0, or a file of them; random ones by default.
     n_frames, seed, density : int, int, float
         Number, seed and density of the random frames.
 
@@ -188,15 +201,15 @@ def verify(
     Raises
     ------
     ProgramError
-        If the program is of another network.
+        If the program is of another network, or cannot be simulated: it is not well formed, or indices point
+        outside it. Other broken rules are part of the result.
     StimulusError
         If the frames do not fit the input nodes.
     """
     require_belongs(rollout, program)
-    network = rollout.network
-    if frames is None:
-        frames = random_frames(network, n_frames, density=density, seed=seed)
-    checked = check_frames(frames, network)
+    require_legal(program, indices_only=True)
+    violations = check_program(program)
+    checked, _ = choose_frames(rollout.network, frames, n_frames, seed, density)
     expected = reference(rollout, checked)
     trace = simulate(program, checked)
 
@@ -220,7 +233,7 @@ def verify(
         if len(stray):
             strays.append(Stray(port.name, int(stray[0, 0]), int(stray[0, 1])))
     return Verification(
-        verified=n_mismatches == 0 and n_strays == 0,
+        verified=not violations and n_mismatches == 0 and n_strays == 0,
         n_frames=trace.n_frames,
         outputs=tuple(port.name for port in trace.nodes),
         n_compared=n_compared,
@@ -230,16 +243,18 @@ def verify(
         n_strays=n_strays,
         first_stray=min(strays, key=lambda s: s.tick, default=None),
         n_ticks=trace.n_ticks,
+        n_violations=len(violations),
+        first_violation=violations[0].message if violations else None,
     )
 
 
 def require_verified(verification: Verification) -> None:
-    """Do nothing if chip and reference agree.
+    """Do nothing if chip and reference agree and the program is legal.
 
     Raises
     ------
     VerificationError
-        If they differ; the message names the first difference.
+        If not; the message names the first broken rule and the first difference.
     """
     if not verification.verified:
         raise VerificationError(f"not verified: {verification.message}")

@@ -24,7 +24,7 @@ from typing import Generic, TypeVar
 
 from neuromap.rollout.blocks import Pair, split_into_blocks
 
-__all__ = ["COUNTING", "LIGHTEST", "LIGHTEST_COUNT", "Reduced", "Semiring", "reduce_graph"]
+__all__ = ["COUNTING", "LIGHTEST_COUNT", "Reduced", "Semiring", "reduce_graph"]
 
 T = TypeVar("T")
 Weighted = dict[Pair, tuple[T, T]]
@@ -67,9 +67,6 @@ def _lighter(x: tuple[int, int], y: tuple[int, int]) -> tuple[int, int]:
 COUNTING: Semiring[int] = Semiring(lambda x, y: x + y, lambda x, y: x * y, 1)
 """Integers: number of valid patterns."""
 
-LIGHTEST: Semiring[int] = Semiring(min, lambda x, y: x + y, 0)
-"""(min, +): weight of the lightest set of streaming edges."""
-
 LIGHTEST_COUNT: Semiring[tuple[int, int]] = Semiring(_lighter, lambda x, y: (x[0] + y[0], x[1] * y[1]), (0, 1))
 """Pairs of a weight and the number of choices that have it."""
 
@@ -90,7 +87,9 @@ class Reduced(Generic[T]):
     blocks: list[Weighted[T]]
 
 
-def reduce_graph(edges: Iterable[tuple[Pair, tuple[T, T]]], semiring: Semiring[T]) -> Reduced[T]:
+def reduce_graph(
+    edges: Iterable[tuple[Pair, tuple[T, T]]], semiring: Semiring[T], *, one_block: bool = False
+) -> Reduced[T]:
     """Apply the reductions of this module until nothing changes.
 
     Parameters
@@ -99,6 +98,8 @@ def reduce_graph(edges: Iterable[tuple[Pair, tuple[T, T]]], semiring: Semiring[T
         Source, target and the weights (a, b) of every edge; parallel edges and self-edges are allowed.
     semiring : Semiring
         Where the weights are from.
+    one_block : bool
+        The edges are known to be those of one block.
     """
     graph: Weighted[T] = {}
     loops: list[T] = []
@@ -112,7 +113,8 @@ def reduce_graph(edges: Iterable[tuple[Pair, tuple[T, T]]], semiring: Semiring[T
     todo = [graph]
     while todo:
         graph = todo.pop()
-        parts = [{p: graph[p] for p in pairs} for pairs in split_into_blocks(graph)]
+        parts = [graph] if one_block else [{p: graph[p] for p in pairs} for pairs in split_into_blocks(graph)]
+        one_block = False
         inner = {p for part in parts for p in part}
         factor = semiring.mul(factor, semiring.product(semiring.add(*w) for p, w in graph.items() if p not in inner))
         for part in parts:

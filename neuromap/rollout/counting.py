@@ -31,15 +31,17 @@ class Count:
     ----------
     value : int or None
         The number; ``None`` where it was not counted.
-    proven : bool
-        Whether ``value`` is there: what is counted is exact.
     reason : str
         Why it was not counted; empty where it was.
     """
 
     value: int | None
-    proven: bool
     reason: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """Whether ``value`` is there: what is counted is exact."""
+        return self.value is not None
 
 
 def count_valid(network: Network) -> int | None:
@@ -66,23 +68,23 @@ def count_valid_patterns(network: Network, structure: CycleStructure | None = No
     structure = structure or cycle_structure(network)
     free = len(structure.forward)
     if not structure.blocks:
-        return Count(1 << free, True)
-    edges = [(pair, (1, 1)) for block in structure.blocks for pair in block.pairs]
-    reduced = reduce_graph(edges, COUNTING)
-    value = reduced.factor
+        return Count(1 << free)
+    reduced = [
+        reduce_graph([(pair, (1, 1)) for pair in block.pairs], COUNTING, one_block=True) for block in structure.blocks
+    ]
+    value = COUNTING.product(part.factor for part in reduced)
     # Largest first: what cannot be counted is found out before time is spent on the rest.
-    for block in sorted(reduced.blocks, key=len, reverse=True):
+    for block in sorted((b for part in reduced for b in part.blocks), key=len, reverse=True):
         nodes = len({n for pair in block for n in pair})
-        part = count_block(block) if nodes <= MAX_COUNTED_NODES else sweep_block(block, COUNTING)
-        if part is None:
+        number = count_block(block) if nodes <= MAX_COUNTED_NODES else sweep_block(block, COUNTING)
+        if number is None:
             return Count(
                 None,
-                False,
                 f"a block of {nodes} nodes and {len(block)} edges is left after reduction; counted are blocks "
                 f"of at most {MAX_COUNTED_NODES} nodes, or with at most {MAX_STATES} states in a sweep",
             )
-        value *= part
-    return Count(value << free, True)
+        value *= number
+    return Count(value << free)
 
 
 def enumerate_valid(network: Network) -> Iterator[RolloutPattern]:

@@ -48,7 +48,9 @@ def pack_cycles(graph: nx.DiGraph[int]) -> tuple[list[Cycle], bool]:
     if len(cover) == 1:
         return cover, True
     if len(graph) <= MAX_SUBSET_NODES:
-        return _best_of(_cycles_by_subset(graph), list(graph)) or [], True
+        best = _best_of(_cycles_by_subset(graph), list(graph))
+        assert best is not None, "the subsets of so few nodes take fewer steps than allowed"
+        return best, True
     if len(graph) <= MAX_CYCLE_NODES:
         some = list(islice(nx.simple_cycles(graph), MAX_CYCLES + 1))
         if len(some) <= MAX_CYCLES:

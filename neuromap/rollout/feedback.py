@@ -7,7 +7,7 @@ cycles added lazily, up to :data:`MAX_PROGRAM_EDGES` edges; a heuristic, not pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import networkx as nx
@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
+from neuromap.errors import NotSupportedError
 from neuromap.rollout.acyclic_sums import LIGHTEST_COUNT, Semiring, reduce_graph
 from neuromap.rollout.blocks import Block, Pair
 from neuromap.rollout.dense_blocks import (
@@ -25,7 +26,7 @@ from neuromap.rollout.dense_blocks import (
 )
 from neuromap.rollout.frontier import sweep_block
 
-__all__ = ["MAX_PROGRAM_EDGES", "EffortError", "IntegerProgram", "OrderSearch", "count_smallest"]
+__all__ = ["MAX_PROGRAM_EDGES", "IntegerProgram", "OrderSearch", "count_smallest"]
 
 MAX_PROGRAM_EDGES = 256
 """Largest block that is given to the integer linear program."""
@@ -37,7 +38,7 @@ Values = tuple[int, ...]
 
 def count_smallest(block: Block) -> int | None:
     """Count the smallest sets of streaming edges of a block; ``None`` where it is too large."""
-    reduced = reduce_graph([(pair, ((0, 1), (1, 1))) for pair in block.pairs], LIGHTEST_COUNT)
+    reduced = reduce_graph([(pair, ((0, 1), (1, 1))) for pair in block.pairs], LIGHTEST_COUNT, one_block=True)
     number = reduced.factor[1]
     for part in reduced.blocks:
         small = len({n for pair in part for n in pair}) <= MAX_COUNTED_NODES
@@ -82,7 +83,8 @@ class OrderSearch:
         m = len(self.block.pairs)
         kept = [i for i in range(m) if i >= len(prefix) or not prefix[i]]
         cost = {i: (1 if i >= len(prefix) else _NEVER, (-i,)) for i in kept}
-        reduced = reduce_graph([(self.block.pairs[i], (FIRST_LIGHTEST.one, cost[i])) for i in kept], FIRST_LIGHTEST)
+        edges = [(self.block.pairs[i], (FIRST_LIGHTEST.one, cost[i])) for i in kept]
+        reduced = reduce_graph(edges, FIRST_LIGHTEST, one_block=len(kept) == m)
         found = [reduced.factor]
         for part in sorted(reduced.blocks, key=len, reverse=True):
             small = len({n for pair in part for n in pair}) <= MAX_ORDERED_NODES
@@ -90,11 +92,11 @@ class OrderSearch:
             if best is None:
                 return None
             found.append(best)
-        size, edges = FIRST_LIGHTEST.product(found)
+        size, chosen = FIRST_LIGHTEST.product(found)
         if size >= _NEVER:
             return None
         values = [*prefix, *[0] * (m - len(prefix))]
-        for i in edges:
+        for i in chosen:
             values[-i] = 1
         return tuple(values)
 
@@ -120,19 +122,22 @@ def _lightest_chosen(part: dict[Pair, tuple[Chosen, Chosen]]) -> Chosen:
     return total >> k, tuple(i for place, i in enumerate(edges) if total >> (k - 1 - place) & 1)
 
 
-@dataclass(frozen=True)
 class IntegerProgram:
     """Smallest sets of a block as a set cover of its cycles, solved by HiGHS through SciPy.
 
-    Cycles that a solution misses become rows, until none is missed. Rows are kept between calls.
+    Mutable engine: cycles that a solution misses become rows, until none is missed, and rows are kept between
+    calls.
+
+    Parameters
+    ----------
+    block : Block
+        Any block.
     """
 
-    block: Block
-    _rows: list[list[int]] = field(default_factory=list)
-
-    @cached_property
-    def _index(self) -> dict[tuple[int, int], int]:
-        return {pair: i for i, pair in enumerate(self.block.pairs)}
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._index = {pair: i for i, pair in enumerate(block.pairs)}
+        self._rows: list[list[int]] = []
 
     @cached_property
     def smallest(self) -> Values | None:
@@ -140,10 +145,10 @@ class IntegerProgram:
 
         Raises
         ------
-        EffortError
-            If the effort allowed is not enough; so do all searches of this class.
+        NotSupportedError
+            If the search takes too long; so do all searches of this class.
         """
-        best = self._solve((), len(self.block.pairs))
+        best = self._solve((), len(self._block.pairs))
         return None if best is None else self._first((), best)
 
     def first_with(self, prefix: Values) -> Values | None:
@@ -161,7 +166,7 @@ class IntegerProgram:
         return found
 
     def _solve(self, prefix: Values, most: int) -> Values | None:
-        m = len(self.block.pairs)
+        m = len(self._block.pairs)
         low, high = np.zeros(m), np.ones(m)
         low[: len(prefix)] = high[: len(prefix)] = prefix
         for _ in range(_MAX_ROUNDS):
@@ -172,7 +177,7 @@ class IntegerProgram:
             if not missed:
                 return values
             self._rows.extend(missed)
-        raise EffortError
+        raise self._too_long()
 
     def _cover(self, low: np.ndarray, high: np.ndarray) -> Values | None:
         m = len(low)
@@ -195,13 +200,19 @@ class IntegerProgram:
         if result.status == 2:
             return None
         if result.status != 0:
-            raise EffortError
+            raise self._too_long()
         return tuple(int(x > 0.5) for x in result.x)
+
+    def _too_long(self) -> NotSupportedError:
+        return NotSupportedError(
+            f"block of {len(self._block.pairs)} edges: the search for its next smallest set of streaming edges takes "
+            f"too long (more than {_MAX_ROUNDS} rounds, or {_MAX_SEARCH_NODES} nodes in one); give a smaller limit"
+        )
 
     def _missed(self, values: Values) -> list[list[int]]:
         """Edge-disjoint short cycles of the edges that a solution leaves sequential."""
         graph: nx.DiGraph[int] = nx.DiGraph()
-        graph.add_edges_from(p for p, r in zip(self.block.pairs, values, strict=True) if not r)
+        graph.add_edges_from(p for p, r in zip(self._block.pairs, values, strict=True) if not r)
         cycles = []
         for start in list(graph):
             way = _short_cycle(graph, start)
@@ -227,7 +238,3 @@ def _short_cycle(graph: nx.DiGraph[int], start: int) -> list[int]:
                 came[v] = u
                 queue.append(v)
     return []
-
-
-class EffortError(Exception):
-    """The effort allowed was not enough."""

@@ -11,8 +11,6 @@ from collections import Counter
 from itertools import accumulate
 from typing import TypeVar
 
-import networkx as nx
-
 from neuromap.rollout.acyclic_sums import Semiring
 from neuromap.rollout.blocks import Pair
 
@@ -43,9 +41,11 @@ def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | 
         ``None`` where more than :data:`MAX_STATES` states would be needed, or more than :data:`MAX_OPEN` nodes
         are open at a time.
     """
-    shape: nx.Graph[int] = nx.Graph()
-    shape.add_edges_from(weights)
-    order = list(nx.utils.reverse_cuthill_mckee_ordering(shape))
+    shape: dict[int, dict[int, None]] = {}
+    for u, v in weights:
+        shape.setdefault(u, {})[v] = None
+        shape.setdefault(v, {})[u] = None
+    order = _narrow_order(shape)
     rank = {n: i for i, n in enumerate(order)}
     last = {n: max(rank[m] for m in shape[n]) for n in order}
     opened = Counter(rank.values())
@@ -77,6 +77,20 @@ def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | 
             states = _forget(states, gone, semiring)
     (total,) = states.values()
     return total
+
+
+def _narrow_order(shape: dict[int, dict[int, None]]) -> list[int]:
+    """Order the nodes of a block so that few are open at a time (Cuthill and McKee's order, reversed)."""
+    beside = {n: sorted(near, key=lambda m: (len(shape[m]), m)) for n, near in shape.items()}
+    order = [min(shape, key=lambda n: (len(shape[n]), n))]
+    for _ in range(3):  # each time from the node that was farthest: soon an end of the block
+        order = [order[-1]]
+        seen = set(order)
+        for n in order:
+            found = [m for m in beside[n] if m not in seen]
+            seen.update(found)
+            order += found
+    return order[::-1]
 
 
 def _decide(states: dict[State, T], u: int, v: int, weight: tuple[T, T], semiring: Semiring[T]) -> dict[State, T]:

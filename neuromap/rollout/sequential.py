@@ -16,7 +16,7 @@ from itertools import islice
 from neuromap.errors import NotSupportedError
 from neuromap.network.network import Network
 from neuromap.rollout.blocks import Block, CycleStructure, cycle_structure
-from neuromap.rollout.feedback import MAX_PROGRAM_EDGES, EffortError, IntegerProgram, OrderSearch, count_smallest
+from neuromap.rollout.feedback import MAX_PROGRAM_EDGES, IntegerProgram, OrderSearch, count_smallest
 from neuromap.rollout.greedy_order import greedy_values
 from neuromap.rollout.pattern import RolloutPattern
 
@@ -68,7 +68,7 @@ def _search(block: Block) -> Search | None:
         try:
             if program.smallest is not None:
                 return program
-        except EffortError:
+        except NotSupportedError:
             return None
     return None
 
@@ -156,16 +156,7 @@ def enumerate_most_sequential(network: Network) -> Iterator[RolloutPattern]:
     NotSupportedError
         Where the search for the next pattern takes too long; those before have been yielded.
     """
-    try:
-        yield from _enumerate(network, cycle_structure(network))
-    except EffortError:
-        raise NotSupportedError(
-            f"network {network.name}: the search for its next most sequential pattern takes too long; "
-            "give a smaller limit"
-        ) from None
-
-
-def _enumerate(network: Network, structure: CycleStructure) -> Iterator[RolloutPattern]:
+    structure = cycle_structure(network)
     found = [_search(block) for block in structure.blocks]
     searches = [s for s in found if s is not None]
     if len(searches) < len(found):

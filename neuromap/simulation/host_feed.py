@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import ProgramError
 from neuromap.hardware.program import BIAS, Program
 
 __all__ = ["HostFeed"]
@@ -35,14 +34,9 @@ class HostFeed:
     Parameters
     ----------
     program : Program
-        ``host``, ``period`` and ``nodes`` are used.
+        ``host``, ``period`` and ``nodes`` are used; its indices are checked (engines do that).
     frames : mapping of str to ndarray of bool, shape (n_frames, size)
         Checked input frames.
-
-    Raises
-    ------
-    ProgramError
-        If a host row names no neuron of an input node.
     """
 
     def __init__(self, program: Program, frames: Mapping[str, NDArray[np.bool_]]) -> None:
@@ -54,14 +48,7 @@ class HostFeed:
         self._rows = []
         for number, (node, arrival, first_frame) in enumerate(kinds.tolist()):
             rows = np.flatnonzero(kind_of_row.reshape(-1) == number)
-            spikes = None
-            if node != BIAS:
-                spikes = _frames_of(program, node, frames)
-                if int(host.index[rows].max()) >= spikes.shape[1] or int(host.index[rows].min()) < 0:
-                    raise ProgramError(
-                        f"program {program.name}: a host row names a neuron that input node "
-                        f"{program.nodes[node].name} of {spikes.shape[1]} neurons does not have"
-                    )
+            spikes = None if node == BIAS else frames[program.nodes[node].name]
             self._rows.append(_Rows(arrival, first_frame, spikes, host.index[rows], host.core[rows], host.axon[rows]))
 
     def at(self, tick: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -86,9 +73,3 @@ class HostFeed:
             cores.append(rows.core[active])
             axons.append(rows.axon[active])
         return np.concatenate(cores), np.concatenate(axons)
-
-
-def _frames_of(program: Program, node: int, frames: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    if not 0 <= node < len(program.nodes) or program.nodes[node].kind != "input":
-        raise ProgramError(f"program {program.name}: a host row names node {node}, which is not an input node")
-    return frames[program.nodes[node].name]

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.program import NeuronTable
 
-__all__ = ["Width", "fire", "integrate", "leak"]
+__all__ = ["Parameters", "Width", "fire", "integrate", "leak"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,26 @@ class Width:
         return np.clip(potential, self.low, self.high)
 
 
+class Parameters(NamedTuple):
+    """What :func:`leak` and :func:`fire` read of a :class:`NeuronTable`, for some of its cores.
+
+    Engines make one in every tick, so nothing is checked or locked here.
+    """
+
+    leak: NDArray[np.int16]
+    leak_reversal: NDArray[np.bool_]
+    threshold: NDArray[np.int32]
+    negative_threshold: NDArray[np.int32]
+    reset: NDArray[np.int32]
+    reset_mode: NDArray[np.uint8]
+    saturate_negative: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, neurons: NeuronTable, cores: NDArray[np.int64]) -> Parameters:
+        """Take the rows of some cores, in this order."""
+        return cls(*(getattr(neurons, name)[cores] for name in cls._fields))
+
+
 def integrate(potential: NDArray[np.int64], events: Iterable[NDArray[np.int64]], width: Width) -> NDArray[np.int64]:
     """Add events one by one (step 1): the exact form, in which their order matters at the rails.
 
@@ -81,14 +101,14 @@ def integrate(potential: NDArray[np.int64], events: Iterable[NDArray[np.int64]],
     return potential
 
 
-def leak(potential: NDArray[np.int64], neurons: NeuronTable, width: Width) -> NDArray[np.int64]:
+def leak(potential: NDArray[np.int64], neurons: NeuronTable | Parameters, width: Width) -> NDArray[np.int64]:
     """Add the leak (step 2), with leak reversal (eps = 1) in the direction of the potential's sign.
 
     Parameters
     ----------
     potential : ndarray of int64
         V.
-    neurons : NeuronTable
+    neurons : NeuronTable or Parameters
         ``leak`` (lambda) and ``leak_reversal`` (eps) are used.
     width : Width
         Applied afterwards.
@@ -104,7 +124,7 @@ def leak(potential: NDArray[np.int64], neurons: NeuronTable, width: Width) -> ND
 
 def fire(
     potential: NDArray[np.int64],
-    neurons: NeuronTable,
+    neurons: NeuronTable | Parameters,
     width: Width,
     negative_comparison: Literal["<", "<="] = "<",
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -114,7 +134,7 @@ def fire(
     ----------
     potential : ndarray of int64
         V after the leak.
-    neurons : NeuronTable
+    neurons : NeuronTable or Parameters
         ``threshold`` (alpha), ``negative_threshold`` (beta), ``reset`` (R), ``reset_mode`` (gamma) and
         ``saturate_negative`` (kappa) are used.
     width : Width

@@ -12,9 +12,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.errors import ProgramError, StimulusError
-from neuromap.hardware.program import NeuronTable, Program
-from neuromap.simulation.neuron import Width, fire, integrate, leak
+from neuromap.errors import StimulusError
+from neuromap.hardware.check import require_legal
+from neuromap.hardware.program import Program
+from neuromap.simulation.neuron import Parameters, Width, fire, integrate, leak
 
 __all__ = ["NumpyEngine", "run_events"]
 
@@ -42,11 +43,11 @@ class NumpyEngine:
     Raises
     ------
     ProgramError
-        If a target, host row, axon type or delay points outside the program's arrays.
+        If the program is not well formed, or breaks a rule about indices (``docs/program-file.md``).
     """
 
     def __init__(self, program: Program) -> None:
-        _check_addresses(program)
+        require_legal(program, mapped=False, indices_only=True)
         self.program = program
         self.tick = 0
         self._width = Width.of(program.chip)
@@ -104,7 +105,8 @@ class NumpyEngine:
         has_events = np.zeros(self.program.n_cores, dtype=np.bool_)
         has_events[event_cores] = True
         awake = np.flatnonzero(has_events | ~self._at_rest)
-        neurons = _rows(self.program.neurons, awake)
+        table = self.program.neurons
+        neurons = table if len(awake) == self.program.n_cores else Parameters.of(table, awake)
         before = self._potentials[awake]
 
         position = np.cumsum(has_events | ~self._at_rest) - 1  # core -> its row among the awake ones
@@ -244,37 +246,3 @@ def run_events(
 def _run_starts(sorted_keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Positions at which a new value starts in a sorted array."""
     return np.flatnonzero(np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]]))
-
-
-def _rows(neurons: NeuronTable, cores: NDArray[np.int64]) -> NeuronTable:
-    """Parameters of some cores."""
-    if len(cores) == len(neurons.leak):
-        return neurons
-    return NeuronTable(**{name: values[cores] for name, values in vars(neurons).items()})
-
-
-def _check_addresses(program: Program) -> None:
-    """Refuse what NumPy would index silently wrongly; the full check is :mod:`neuromap.hardware.check`."""
-    n_cores, n_axons = program.axon_types.shape
-    n_neurons, n_types = program.neurons.weights.shape[1:]
-    sent = program.target_core >= 0
-    addresses = (
-        ("axon type", program.axon_types, n_types),
-        ("target core", program.target_core[sent], n_cores),
-        ("target axon", program.target_axon[sent], n_axons),
-        ("core of a host row", program.host.core, n_cores),
-        ("axon of a host row", program.host.axon, n_axons),
-        ("core of an output row", program.outputs.core, n_cores),
-        ("neuron of an output row", program.outputs.neuron, n_neurons),
-    )
-    for what, values, bound in addresses:
-        if values.size and not 0 <= int(values.min()) <= int(values.max()) < bound:
-            found = values.min() if values.min() < 0 else values.max()
-            raise ProgramError(f"program {program.name}: {what} {found} does not exist; allowed is 0 to {bound - 1}")
-    at_once = np.argwhere(sent & (program.delay == 0))
-    if len(at_once):
-        core, neuron = at_once[0]
-        raise ProgramError(
-            f"program {program.name}: neuron {neuron} of core {core} has a target and delay 0; "
-            "a spike takes at least 1 tick"
-        )

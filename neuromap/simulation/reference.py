@@ -13,13 +13,15 @@ from neuromap.network.complete import require_weights
 from neuromap.simulation.stimulus import check_frames
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from neuromap.rollout.schedule import Rollout
 
 __all__ = ["reference"]
 
 
 def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.bool_]]:
-    """Compute every node of a network frame by frame (DESIGN section 4).
+    """Compute every node of a network frame by frame (Fischer, Koehler, Pfeil 2018; ``docs/simulation.md``).
 
     For i >= 1 and every node v that is not an input::
 
@@ -58,10 +60,9 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
     sequential = nx.DiGraph([key for key in network.edges if pattern[key] == 0])
     sequential.add_nodes_from(network.nodes)
     order = [name for name in nx.topological_sort(sequential) if name not in inputs]
-    incoming = {
-        name: [(u, pattern[u, v], edge.matrix()) for (u, v), edge in network.edges.items() if v == name]
-        for name in order
-    }
+    incoming: dict[str, list[tuple[str, int, csr_array]]] = {name: [] for name in order}
+    for (source, target), edge in network.edges.items():
+        incoming[target].append((source, pattern[source, target], edge.matrix()))
 
     theta = {name: np.asarray(network.nodes[name].threshold, dtype=np.int64) for name in order}
     # int64 rows, so that the products with integer matrices stay exact without a conversion in each frame

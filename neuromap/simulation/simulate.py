@@ -56,9 +56,11 @@ def simulate(
     if engine not in _ENGINES:
         raise InputError(f"engine {engine}: is not known; engines are {', '.join(_ENGINES)}")
     checked = check_frames(frames, program)
+    chip = _ENGINES[engine](program)  # refuses indices that point nowhere
     feed = HostFeed(program, checked)
-    chip = _ENGINES[engine](program)
-    row_of_neuron = _readout(program)
+    outputs = program.outputs
+    row_of_neuron = np.full(program.target_core.shape, -1, dtype=np.int64)  # -1: not read out
+    row_of_neuron[outputs.core, outputs.neuron] = np.arange(len(outputs))
 
     n_ticks = _ticks_to_run(program, feed.n_frames)
     ticks, rows = [], [np.zeros(0, dtype=np.int64)]
@@ -78,28 +80,6 @@ def _ticks_to_run(program: Program, n_frames: int) -> int:
     if not last:
         raise ProgramError(f"program {program.name}: has no output node to read out; run it with run_events")
     return max(0, max(last) + 1)
-
-
-def _readout(program: Program) -> NDArray[np.int64]:
-    """Row of the output table that reads a neuron, -1 where none does; shape (C, N)."""
-    outputs = program.outputs
-    row_of_neuron = np.full(program.target_core.shape, -1, dtype=np.int64)
-    row_of_neuron[outputs.core, outputs.neuron] = np.arange(len(outputs))
-    if np.count_nonzero(row_of_neuron >= 0) < len(outputs):
-        raise ProgramError(f"program {program.name}: two rows of the output table read one neuron; each reads its own")
-    for position in np.unique(outputs.node).tolist():
-        port = program.nodes[position] if 0 <= position < len(program.nodes) else None
-        if port is None or port.kind != "output":
-            raise ProgramError(
-                f"program {program.name}: an output row names node {position}, which is not an output node"
-            )
-        index = outputs.index[outputs.node == position]
-        if int(index.min()) < 0 or int(index.max()) >= port.size:
-            raise ProgramError(
-                f"program {program.name}: an output row names neuron {index.max()} of node {port.name}, "
-                f"which has {port.size} neurons"
-            )
-    return row_of_neuron
 
 
 def _trace(program: Program, n_frames: int, n_ticks: int, tick: NDArray[np.int64], row: NDArray[np.int64]) -> Trace:

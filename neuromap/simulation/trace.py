@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as save_tensors
 
 from neuromap.errors import InputError
+from neuromap.frozen import freeze_arrays
 from neuromap.hardware.program import NodePort
 from neuromap.whole_file import write_whole
 
@@ -57,8 +58,7 @@ class Trace:
     index: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        for array in (self.tick, self.node, self.index):
-            array.flags.writeable = False
+        freeze_arrays(self)
 
     def frames(self, name: str) -> NDArray[np.bool_]:
         """Spikes of an output node by frame: frame i is what fires at tick ``sample_tick + i * period``.

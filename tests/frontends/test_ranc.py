@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,12 +50,13 @@ def test_known_answers_survive_a_program_file():
 
 
 @needs_data
-def test_an_output_of_a_changed_weight_differs():
+def test_the_outputs_of_a_changed_threshold_differ():
     columns, bus, shift = SETS["256"]
     case = read_vectors(DATA / "256", columns=columns, output_bus=bus)
-    case.program.neurons.threshold.flags.writeable = True
-    case.program.neurons.threshold[4] += 1
-    spikes = run_events(case.program, case.ticks, case.cores, case.axons, 10 + shift)
+    threshold = case.program.neurons.threshold.copy()
+    threshold[4] += 1
+    changed = replace(case.program, neurons=replace(case.program.neurons, threshold=threshold))
+    spikes = run_events(changed, case.ticks, case.cores, case.axons, 10 + shift)
     outputs = case.output_axons(*spikes, 10 + shift)
     assert [o.tolist() for o in outputs[shift:]] != [e.tolist() for e in case.expected]
 

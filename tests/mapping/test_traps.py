@@ -1,4 +1,4 @@
-"""The traps of DESIGN section 4, each by name: what breaks the law where a rule is missing."""
+"""The traps of the mapping rules, each by name: what breaks the law where a rule is missing."""
 
 from __future__ import annotations
 

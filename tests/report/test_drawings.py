@@ -18,7 +18,8 @@ from neuromap.report.draw_window import draw_window
 from neuromap.report.layers import layout
 from neuromap.report.numbers import plain, seconds, short_count
 from neuromap.report.onset import longest_reach, shortest_reach
-from neuromap.report.row import OutputResponses, ReportRow, Responses, report_row
+from neuromap.report.responses import OutputResponses, Responses
+from neuromap.report.row import ReportRow, report_row
 from neuromap.report.svg import element, shorten
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule import Rollout
