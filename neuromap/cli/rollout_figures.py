@@ -9,24 +9,25 @@ from neuromap.cli.output import count_members
 
 if TYPE_CHECKING:
     from neuromap.network.network import EdgeKey, Network
+    from neuromap.rollout.blocks import CycleStructure
     from neuromap.rollout.pattern import RolloutPattern
     from neuromap.rollout.schedule import Rollout
+    from neuromap.rollout.sequential import MostSequential
 
 __all__ = ["class_numbers", "network_figures", "pattern_figures"]
 
 
-def network_figures(network: Network) -> dict[str, Any]:
-    """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven."""
+def network_figures(network: Network, structure: CycleStructure, sequential: MostSequential) -> dict[str, Any]:
+    """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven.
+
+    The structure of its cycles and its most sequential patterns are the caller's, who needs them elsewhere too.
+    """
     from neuromap.rollout.behaviour import count_behaviour_classes
-    from neuromap.rollout.blocks import cycle_structure
     from neuromap.rollout.bounds import lemma1_bounds
     from neuromap.rollout.counting import count_valid_patterns
-    from neuromap.rollout.sequential import most_sequential_summary
 
-    structure = cycle_structure(network)
     valid = count_valid_patterns(network, structure)
     bounds = lemma1_bounds(network, structure)
-    sequential = most_sequential_summary(network, structure)
     classes = count_behaviour_classes(network)
     return {
         "network": network.name,
@@ -58,21 +59,10 @@ def class_numbers(patterns: Sequence[RolloutPattern]) -> list[int | None]:
     Patterns with the same number compute the same function up to a shift by whole frames; invalid ones have
     none.
     """
-    from neuromap.rollout.behaviour import equivalent
+    from neuromap.rollout.behaviour import class_key
 
-    known: list[RolloutPattern] = []
-    numbers: list[int | None] = []
-    for pattern in patterns:
-        if not pattern.is_valid:
-            numbers.append(None)
-            continue
-        same = (n for n, one in enumerate(known, start=1) if equivalent(one, pattern) is not None)
-        number = next(same, None)
-        if number is None:
-            known.append(pattern)
-            number = len(known)
-        numbers.append(number)
-    return numbers
+    numbers: dict[tuple[int, ...], int] = {}
+    return [numbers.setdefault(class_key(p), len(numbers) + 1) if p.is_valid else None for p in patterns]
 
 
 def pattern_figures(pattern: RolloutPattern, behaviour_class: int | None) -> dict[str, Any]:

@@ -5,11 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rich.table import Table
+from rich.text import Text
+
 from neuromap.cli.output import new_table, text_console
+from neuromap.report.text import columns_in_blocks
 
 __all__ = ["print_rollouts"]
 
 _LONGEST_NUMBER = 15
+_HEADERS = (
+    "pattern",
+    "streaming\nedges",
+    "F",
+    "class",
+    "execution",
+    "frame\nperiod",
+    "first\nresponse",
+    "full\nresponse",
+    "worst-case\nreaction",
+)
 _NAMES = {
     "valid": "valid patterns",
     "forward_bound": "  at least (2 to the edges on no cycle)",
@@ -36,7 +51,8 @@ def print_rollouts(figures: Mapping[str, Any]) -> None:
     console.print(table)
     rows = figures["patterns"]
     console.print("Times in update steps.")
-    console.print(_times(rows, counts["edges"], len(figures["outputs"])))
+    for part in _times(rows, counts["edges"], len(figures["outputs"]), console.width):
+        console.print(part)
     for row in rows:
         if not row["valid"]:
             cycle = " -> ".join([*row["cycle"], row["cycle"][0]])
@@ -46,12 +62,9 @@ def print_rollouts(figures: Mapping[str, Any]) -> None:
         console.print(f"The first {figures['listed']} valid patterns; --limit shows more.")
 
 
-def _times(rows: list[Mapping[str, Any]], n_edges: int, n_outputs: int) -> Any:
-    table = new_table(
-        "pattern", "streaming edges", "F", "class", "execution", "frame period", "first response",
-        "full response", "worst-case reaction",
-    )  # fmt: skip
-    table.columns[4].justify = "left"
+def _times(rows: list[Mapping[str, Any]], n_edges: int, n_outputs: int, width: int) -> list[Table]:
+    """Make the table of times, in as many parts as its columns need at this width."""
+    lines = []
     for row in rows:
         head = [
             row["name"],
@@ -61,15 +74,22 @@ def _times(rows: list[Mapping[str, Any]], n_edges: int, n_outputs: int) -> Any:
         ]
         for execution, times in row["executions"].items():
             if times is None:
-                table.add_row(*head, "-", "-", "-", "-", "-")
+                lines.append([*head, "-", "-", "-", "-", "-"])
                 break
             cells = [
                 _responses(times[key], times["full_response_is_exact"] if key == "full_response" else {}, n_outputs)
                 for key in ("first_response", "full_response", "worst_case_reaction")
             ]
-            table.add_row(*head, execution, f"{times['frame_period']}", *cells)
+            lines.append([*head, execution, f"{times['frame_period']}", *cells])
             head = ["", "", "", ""]
-    return table
+    tables = []
+    for columns in columns_in_blocks(_HEADERS, lines, width, gap=3, repeated=(0, 4)):
+        table = new_table(*(_HEADERS[k] for k in columns))
+        table.columns[columns.index(4)].justify = "left"
+        for line in lines:
+            table.add_row(*(Text(line[k]) for k in columns))
+        tables.append(table)
+    return tables
 
 
 def _responses(steps: Mapping[str, int], exact: Mapping[str, bool], n_outputs: int) -> str:

@@ -79,7 +79,8 @@ def verify(
     if program is not None and program_file is not None:
         rollout, spec = read_rollout(net, program, program_file, pattern, execution), program.chip
     else:
-        rollout = nm.Rollout(net, read_pattern(net, pattern or "streaming"), execution or "windowed")
+        named = read_pattern(net, "streaming" if pattern is None else pattern)
+        rollout = nm.Rollout(net, named, "windowed" if execution is None else execution)
         spec = nm.load_chip(chip)
     frames, _ = choose_frames(net, **frame_arguments(stimulus, n_frames, seed, density))
     if program is None:

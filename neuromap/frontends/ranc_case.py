@@ -7,13 +7,15 @@ table, whose index is the output's number.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import ProgramError, StimulusError
+from neuromap.frozen import freeze_arrays, frozen
 from neuromap.hardware.check import require_legal
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.program import HostTable, NeuronTable, NodePort, OutputTable, Program
@@ -37,7 +39,7 @@ class RancCores:
         Crossbars, neuron by neuron.
     weights : ndarray of int64, shape (C, N, G)
         Weights by axon type.
-    parameters : dict of str to ndarray of int64, shape (C, N)
+    parameters : mapping of str to ndarray of int64, shape (C, N)
         ``potential``, ``reset``, ``leak``, ``positive_threshold``, ``negative_threshold``, ``reset_mode``,
         ``dx``, ``dy``, ``axon``, ``tick``.
     present : ndarray of bool, shape (C, N)
@@ -48,8 +50,14 @@ class RancCores:
     axon_types: _Ints
     connections: NDArray[np.bool_]
     weights: _Ints
-    parameters: dict[str, _Ints]
+    parameters: Mapping[str, _Ints]
     present: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+        object.__setattr__(
+            self, "parameters", MappingProxyType({name: frozen(array) for name, array in self.parameters.items()})
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +81,9 @@ class RancCase:
     cores: _Ints
     axons: _Ints
     expected: tuple[_Ints, ...]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     def output_axons(self, ticks: ArrayLike, cores: ArrayLike, neurons: ArrayLike, n_ticks: int) -> tuple[_Ints, ...]:
         """Turn spikes into output numbers, tick by tick.

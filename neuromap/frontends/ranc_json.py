@@ -19,7 +19,7 @@ from neuromap.errors import ProgramError
 from neuromap.frontends.ranc_case import RancCase, RancCores, make_case
 from neuromap.hardware.chip import ChipSpec, NeuronRules
 from neuromap.hardware.chip_file import load_chip
-from neuromap.hardware.chip_table import show
+from neuromap.toml_table import show
 
 __all__ = ["read_json"]
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -15,7 +14,7 @@ from typing import Any
 
 from neuromap.errors import ChipError, NotSupportedError
 from neuromap.hardware.chip import ChipSpec, NeuronRules
-from neuromap.hardware.chip_table import Table, did_you_mean, show, show_name
+from neuromap.toml_table import TomlTable, did_you_mean, parse_toml, read_toml, show, show_name
 
 __all__ = ["ENERGY_KEYS", "ROUTER_KEYS", "chip_document", "chip_from_document", "list_chips", "load_chip"]
 
@@ -112,8 +111,8 @@ def load_chip(chip: str | Path | ChipSpec) -> ChipSpec:
     if chip not in packaged:
         where = "; a file needs its path, as in ./" + show_name(chip) if _is_file(chip) else ""
         raise ChipError(
-            f"chip {show(chip)}: is not known{did_you_mean(chip, packaged)}; "
-            f"known are {', '.join(packaged)}, or give the path of a chip file (.toml){where}"
+            f"chip {show(chip)}: is not known; known are {', '.join(packaged)}, or give the path of a chip file "
+            f"(.toml){where}{did_you_mean(chip, packaged)}"
         )
     return packaged[chip]
 
@@ -131,7 +130,7 @@ def list_chips() -> tuple[ChipSpec, ...]:
 @cache
 def _packaged_chips() -> Mapping[str, ChipSpec]:
     files = [f for f in resources.files("hardware_models").iterdir() if f.name.endswith(".toml")]
-    chips = [_parse_chip(f.read_bytes(), f"hardware_models/{f.name}") for f in files]
+    chips = [chip_from_document(parse_toml(f.read_bytes(), ChipError), f"hardware_models/{f.name}") for f in files]
     return {chip.name: chip for chip in sorted(chips, key=lambda chip: chip.name)}
 
 
@@ -145,25 +144,9 @@ def _is_file(name: str) -> bool:
 def _read_chip_file(path: Path) -> ChipSpec:
     origin = show_name(str(path))
     try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise ChipError(f"{origin}: cannot be read ({error.strerror or type(error).__name__})") from None
-    except ValueError:
-        raise ChipError(f"{origin}: is not a path (it holds a null character)") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise ChipError(f"{origin}: is longer than {MAX_FILE_BYTES} bytes; it is not a chip file")
-    return _parse_chip(data, origin)
-
-
-def _parse_chip(data: bytes, origin: str) -> ChipSpec:
-    try:
-        document = tomllib.loads(data.decode())
-    except UnicodeDecodeError as error:
-        raise ChipError(f"{origin}: is not UTF-8 text (byte {error.start}); a chip file is TOML") from None
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
-        raise ChipError(f"{origin}: is not valid TOML: {reason}") from None
+        document = read_toml(path, "chip file", MAX_FILE_BYTES, ChipError)
+    except ChipError as error:
+        raise ChipError(f"{origin}: {error}") from None
     return chip_from_document(document, origin)
 
 
@@ -215,47 +198,55 @@ def chip_from_document(document: Mapping[str, Any], origin: str) -> ChipSpec:
     NotSupportedError
         If ``core.targets_per_neuron`` is above 1.
     """
-    top = Table(document, origin, "")
-    if top.get("format") != 1 or isinstance(top.get("format"), bool):
-        raise ChipError(f"{origin}: format: found {show(top.get('format'))}; this version reads format = 1")
-    top.only(_TOP_KEYS)
-    tables = {key: Table(top.get(key, {}), origin, key) for key in _TABLE_KEYS}
-    for key, table in tables.items():
-        table.only(_TABLE_KEYS[key])
+    try:
+        return _chip(document)
+    except (ChipError, NotSupportedError) as error:
+        raise type(error)(f"{origin}: {error}") from None
+
+
+def _chip(document: Mapping[str, Any]) -> ChipSpec:
+    top = TomlTable(document, "", ChipError)
+    top.check_format(1, "chip file")
+    top.allow(_TOP_KEYS)
+    tables = {key: top.table(key, allowed) for key, allowed in _TABLE_KEYS.items()}
     grid, core, time, neuron = (tables[key] for key in ("grid", "core", "time", "neuron"))
 
-    values: dict[str, Any] = {"name": top.text("name", 100)}
-    values |= {key: top.text(key, 4000) for key in ("description", "source") if top.get(key, "") != ""}
+    values: dict[str, Any] = {"name": top.text("name", longest=100)}
+    values |= {
+        key: top.text(key, longest=4000, lines=True)
+        for key in ("description", "source")
+        if top.values.get(key, "") != ""
+    }
     values["cores"] = grid.pair("cores", 1, MAX_CORES)
     values["chips"] = grid.pair("chips", 1, MAX_CORES) if "chips" in grid else (1, 1)
     values["reach"] = grid.pair("reach", 0, MAX_CORES) if "reach" in grid else None
     n_cores = math.prod(values["cores"]) * math.prod(values["chips"])
     if n_cores > MAX_CORES:
-        raise ChipError(f"{origin}: grid: {n_cores} cores on all chips; at most {MAX_CORES} are allowed")
+        raise ChipError(f"grid: {n_cores} cores on all chips; at most {MAX_CORES} are allowed")
     for key, (least, greatest) in _CORE_BOUNDS.items():
         if key != "targets_per_neuron" or key in core:
             values[key] = core.integer(key, least, greatest)
     if values["axons"] * values["neurons"] > MAX_SYNAPSES_PER_CORE:
         raise ChipError(
-            f"{origin}: core: {values['axons']} axons x {values['neurons']} neurons; "
+            f"core: {values['axons']} axons x {values['neurons']} neurons; "
             f"at most {MAX_SYNAPSES_PER_CORE} synapses per core are allowed"
         )
     if values.get("targets_per_neuron", 1) != 1:
         raise NotSupportedError(
-            f"{origin}: core.targets_per_neuron: found {values['targets_per_neuron']}; "
+            f"core.targets_per_neuron: found {values['targets_per_neuron']}; "
             "neuromap maps to chips whose neurons have 1 target"
         )
     values["tick_seconds"] = time.number("tick_seconds", 1e-12, 1e6)
-    values["delay"] = time.pair("delay", 1, 255)
+    values["delay"] = time.pair("delay", 1, 255, "[least, greatest]")
     if values["delay"][0] > values["delay"][1]:
-        raise ChipError(f"{origin}: time.delay: found {list(values['delay'])}; needs the least delay first")
+        raise ChipError(f"time.delay: found {list(values['delay'])}; needs the least delay first")
     rules: dict[str, Any] = {
-        key: neuron.choice(key, allowed) for key, allowed in _NEURON_CHOICES.items() if key in neuron
+        key: neuron.text(key, allowed) for key, allowed in _NEURON_CHOICES.items() if key in neuron
     }
     if "signed_threshold" in neuron:
         rules["signed_threshold"] = neuron.boolean("signed_threshold")
     if rules.get("signed_threshold") and values["threshold_bits"] < 2:
-        raise ChipError(f"{origin}: core.threshold_bits: found 1; signed thresholds need 2 bits or more")
+        raise ChipError("core.threshold_bits: found 1; signed thresholds need 2 bits or more")
     for key in ("router", "energy"):
-        values[key] = {name: tables[key].number(name, 0.0, 1e30) for name in tables[key].keys}
+        values[key] = {name: tables[key].number(name, 0.0, 1e30) for name in tables[key].values}
     return ChipSpec(rules=NeuronRules(**rules), **values)

@@ -16,9 +16,9 @@ from safetensors import SafetensorError, deserialize
 
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
 from neuromap.hardware.chip_file import chip_document, chip_from_document
-from neuromap.hardware.chip_table import show, show_name
 from neuromap.hardware.program import HostTable, NeuronTable, NodePort, OutputTable, Program
 from neuromap.hardware.structure import TENSORS, program_tensors, require_well_formed
+from neuromap.toml_table import show, show_name
 from neuromap.whole_file import write_whole
 
 __all__ = ["load_program", "program_bytes", "program_from_bytes", "save_program"]

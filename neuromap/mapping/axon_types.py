@@ -25,6 +25,9 @@ from neuromap.hardware.program import BIAS
 
 __all__ = ["AxonPlan", "plan_axons"]
 
+TABLE = 4096
+"""Span of weights up to which distinct ones are found by a table."""
+
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
@@ -60,9 +63,15 @@ class AxonPlan:
 
     @property
     def swing(self) -> Ints:
-        """Farthest that each potential can get from zero within a tick, in any order of events; shape (n,)."""
-        reached: Ints = (np.abs(self.weights).T[self.axon_type] * self.synapses).sum(axis=0) - self.leak
-        return reached
+        """Highest potential that each neuron's range must hold, shape (n,).
+
+        Events come first, in any order, then the leak: a potential rises to the sum of positive weights and falls to
+        the sum of negative weights and leak; two's complement reaches one farther down than up.
+        """
+        drive = self.weights.T[self.axon_type] * self.synapses
+        rise, fall = np.maximum(drive, 0).sum(axis=0), np.minimum(drive, 0).sum(axis=0) + self.leak
+        highest: Ints = np.maximum(rise, -fall - 1)
+        return highest
 
 
 def plan_axons(weights: Ints, threshold: Ints, chip: ChipSpec) -> AxonPlan | None:
@@ -150,7 +159,8 @@ def _colour(weights: Ints, types: int) -> Ints | None:
 
 def _by_value(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
     """One type per distinct weight; the same for all neurons if there are few, else ranked per neuron."""
-    values = np.unique(weights[weights != 0])
+    values = _distinct(weights)[0]
+    values = values[values != 0]
     low, high = chip.weight_range
     if len(values) and (values[0] < low or values[-1] > high):
         return None
@@ -218,14 +228,17 @@ def _digits(values: Ints, base: tuple[int, ...]) -> Ints:
 
 def _by_digits(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
     """Take the cheapest sum of digits."""
+    values, inverse = _distinct(weights)
+    if np.count_nonzero(values) <= 2 and types >= 2 and len(values) and np.abs(values).max() <= chip.weight_range[1]:
+        return None  # one type per value is as good
     if weights.size == 0:
         return None
-    values, inverse = np.unique(weights, return_inverse=True)
-    inverse = inverse.reshape(weights.shape)
+    reads = np.zeros((len(values), weights.shape[1]), bool)  # which source has which weight somewhere
+    reads[inverse, np.arange(weights.shape[1])[None, :]] = True
     best: tuple[tuple[int, ...], Ints, Ints] | None = None
     for base in _bases(int(values[0]), int(values[-1]), types, chip):
         counts = _digits(values, base)
-        need = counts[inverse].max(axis=0)
+        need = np.stack([(reads * digit[:, None]).max(axis=0) for digit in counts.T], axis=1)
         if need.sum() <= room:
             best, room = (base, counts, need), int(need.sum()) - 1
     if best is None:
@@ -240,6 +253,20 @@ def _by_digits(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposa
     for kind, value in enumerate(base):
         palette[synapses[axon_type == kind].any(axis=0), kind] = value
     return source, axon_type, synapses, palette
+
+
+def _distinct(weights: Ints) -> tuple[Ints, NDArray[np.intp]]:
+    """Return the distinct weights, ascending, and for every weight its place among them.
+
+    By a table where the weights lie close together, which spares sorting a core's worth of them.
+    """
+    low, high = int(weights.min(initial=0)), int(weights.max(initial=0))
+    if high - low >= TABLE:
+        values, inverse = np.unique(weights, return_inverse=True)
+        return values, inverse.reshape(weights.shape)
+    seen = np.bincount((weights - low).ravel(), minlength=high - low + 1) > 0
+    places = np.cumsum(seen) - 1
+    return np.flatnonzero(seen) + low, places[weights - low]
 
 
 def _with_bias(proposal: _Proposal, threshold: Ints, room: int, chip: ChipSpec) -> AxonPlan | None:

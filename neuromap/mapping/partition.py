@@ -24,6 +24,9 @@ __all__ = ["Partition", "Sources", "partition"]
 
 Ints = NDArray[np.int64]
 ROUNDS = 40
+"""Rounds in which the copies of a cycle may settle."""
+HOPELESS = 2
+"""Times the chip's cores at which tiling stops; below that it goes on, so that a refusal can say how many would do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +121,7 @@ def partition(network: Legalised, chip: ChipSpec, progress: Callable[[int, int, 
     graph.add_nodes_from(range(count))
     condensed = nx.condensation(graph)
     tiles: dict[int, list[Tile]] = {}
+    order: dict[int, Ints] = {}  # searched once per population, kept while copies settle
     floor: dict[int, Ints] = {}  # copies seen so far: they only grow, so that the iteration ends
     done = 0
     for group in reversed(list(nx.topological_sort(condensed))):
@@ -127,9 +131,10 @@ def partition(network: Legalised, chip: ChipSpec, progress: Callable[[int, int, 
                 demand = _copies(network, sources, tiles, index)
                 floor[index] = np.maximum(demand, floor[index]) if index in floor else demand
                 if index not in tiles or not _holds(tiles[index], floor[index], chip):
-                    tiles[index] = _tile(network, sources[index], index, floor[index], chip)
-                used = sum(map(len, tiles.values()))
-                if used > chip.n_cores:
+                    order[index], tiles[index] = _tile(
+                        network, sources[index], index, floor[index], chip, order.get(index)
+                    )
+                if sum(map(len, tiles.values())) > HOPELESS * chip.n_cores:
                     raise refuse_cores(network, {i: len(t) for i, t in tiles.items()}, chip)
             if all(_holds(tiles[i], _copies(network, sources, tiles, i), chip) for i in members):
                 break
@@ -140,6 +145,8 @@ def partition(network: Legalised, chip: ChipSpec, progress: Callable[[int, int, 
         done += len(members)
         if progress is not None:
             progress(done, count, network.populations[members[-1]].name)
+    if sum(map(len, tiles.values())) > chip.n_cores:
+        raise refuse_cores(network, {i: len(t) for i, t in tiles.items()}, chip)
     return Partition(network, sources, tuple(tile for i in range(count) for tile in tiles[i]))
 
 
@@ -177,11 +184,13 @@ def _fullest(tiles: list[Tile], copies: Ints) -> int:
     return max((int(copies[tile.neurons].sum()) for tile in tiles), default=0)
 
 
-def _tile(network: Legalised, sources: Sources, index: int, copies: Ints, chip: ChipSpec) -> list[Tile]:
+def _tile(
+    network: Legalised, sources: Sources, index: int, copies: Ints, chip: ChipSpec, order: Ints | None
+) -> tuple[Ints, list[Tile]]:
     population = network.populations[index]
     if copies.max(initial=0) > chip.neurons:
         raise refuse_copies(population, copies, chip)
-    tiles = tile_population(index, population, sources.matrix, sources.fed_by_chip, copies, chip)
+    tiles = tile_population(index, population, sources.matrix, sources.fed_by_chip, copies, chip, order)
     if isinstance(tiles, Stuck):
         raise refuse_neuron(network, population, sources.links, sources.matrix, tiles.neuron, chip)
     return tiles

@@ -2,7 +2,7 @@
 
 Strategies by name: ``"row-major"`` fills rows, ``"hilbert"`` follows a Hilbert curve in the order of the
 partition, ``"swap"`` (default) starts there and exchanges positions while that saves weighted hops; beyond
-``SWAP_CORES`` cores the curve stays as it is.
+``SWAP_CORES`` cores the curve stays as it is, and a layout that leaves targets out of reach gives way to another.
 """
 
 from __future__ import annotations
@@ -53,11 +53,18 @@ def place(n_cores: int, wires: tuple[Ints, Ints], chip: ChipSpec, placer: str = 
     """
     if placer not in PLACERS:
         raise InputError(f"placer {placer!r} is not known; choose one of {', '.join(PLACERS)}")
-    where = _row_major(n_cores, chip) if placer == "row-major" else _along_hilbert(n_cores, chip)
+    rows, curve = _row_major(n_cores, chip), _along_hilbert(n_cores, chip)
+    layouts = {"row-major": [rows], "hilbert": [curve], "swap": [curve, rows]}[placer]
     if placer == "swap" and 2 < n_cores <= SWAP_CORES:
-        where = _swap(where, wires)
-    _check_reach(where, wires, chip)
-    return where
+        layouts.insert(0, _swap(curve, wires))
+    for where in layouts:  # fewer hops in all may mean one way that is too far
+        if _out_of_reach(where, wires, chip) is None:
+            return where
+    axis, way = _out_of_reach(layouts[0], wires, chip) or (0, 0)
+    assert chip.reach is not None, "every place is within an unlimited reach"
+    text = f"a target lies {way} cores away along {'xy'[axis]}, a {chip.name} spike reaches {chip.reach[axis]}"
+    remedy = Remedy("cores", None, "a network on fewer cores, or another placer, may fit")
+    raise refuse("reach", None, way, chip.reach[axis], text, [remedy])
 
 
 def hilbert_curve(order: int) -> Ints:
@@ -124,12 +131,9 @@ def _swap(where: Ints, wires: tuple[Ints, Ints]) -> Ints:
     return where
 
 
-def _check_reach(where: Ints, wires: tuple[Ints, Ints], chip: ChipSpec) -> None:
+def _out_of_reach(where: Ints, wires: tuple[Ints, Ints], chip: ChipSpec) -> tuple[int, int] | None:
+    """Find an axis along which some target lies too far, and how far; ``None`` if there is none."""
     if chip.reach is None or not len(wires[0]):
-        return
-    way = np.abs(where[wires[0]] - where[wires[1]]).max(axis=0)
-    for axis, name in enumerate("xy"):
-        if way[axis] > chip.reach[axis]:
-            text = f"a target lies {way[axis]} cores away along {name}, a {chip.name} spike reaches {chip.reach[axis]}"
-            remedy = Remedy("cores", None, "a network on fewer cores, or another placer, may fit")
-            raise refuse("reach", None, int(way[axis]), chip.reach[axis], text, [remedy])
+        return None
+    way = np.abs(where[wires[0]] - where[wires[1]]).max(axis=0).tolist()
+    return next(((axis, int(way[axis])) for axis in (0, 1) if way[axis] > chip.reach[axis]), None)

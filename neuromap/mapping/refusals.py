@@ -22,6 +22,8 @@ AMPLE = 2**20
 """Axons of the imagined core on which a neuron's demand is counted."""
 WIDE = 63
 """Potential bits of the imagined core that has no rails."""
+MOST_AXONS, MOST_POTENTIAL_BITS = 65536, 32
+"""What a chip file may hold; remedies beyond it are none."""
 LOOKED_AT = 64
 """Neurons of a population among which the one with the greatest demand is named."""
 
@@ -58,7 +60,7 @@ def refuse_cores(network: Legalised, cores: Mapping[int, int], chip: ChipSpec) -
         f"the network needs at least {used} cores ({cores[largest]} for its largest part, {name}), "
         f"{chip.name} has {chip.n_cores}"
     )
-    remedies = [Remedy("chip.cores", used, f"a chip or board with {used} cores or more is needed")]
+    remedies = [Remedy("chip.cores", used, f"a chip or board with at least {used} cores is needed")]
     return refuse("cores", network.ports[network.populations[largest].node].name, used, chip.n_cores, text, remedies)
 
 
@@ -75,18 +77,24 @@ def refuse_neuron(
     Of the neurons with most synapses the one with the greatest demand is named, so that its remedies serve all.
     """
     busiest = np.argsort(-np.diff(matrix.indptr), kind="stable")[:LOOKED_AT]
+    refusals = []
     worst, demand = stuck, 0
     for n in dict.fromkeys([stuck, *busiest.tolist()]):
         weights, theta = _row(matrix, n), population.threshold[[n]]
-        if (refusal := _too_heavy(population, n, weights, chip)) is not None:
-            return refusal
-        plan = plan_axons(weights, theta, replace(chip, axons=AMPLE))
-        if plan is None:
-            return _refuse_width(population, n, weights, theta, chip)
-        if plan.n_axons > demand:
-            worst, demand = n, plan.n_axons
+        refusal = _too_heavy(population, n, weights, chip)
+        if refusal is None:
+            plan = plan_axons(weights, theta, replace(chip, axons=AMPLE))
+            if plan is None:
+                refusal = _refuse_width(population, n, weights, theta, chip)
+            elif plan.n_axons > demand:
+                worst, demand = n, plan.n_axons
+        if refusal is not None:
+            refusals.append(refusal)
+    if refusals:
+        return max(refusals, key=lambda refusal: refusal.infeasibility.gap)
     remedies = _fewer_axons(network, population, links, matrix, worst, chip)
-    remedies.append(Remedy("chip.axons", demand, f"a core with at least {demand} axons would hold it"))
+    if demand <= MOST_AXONS:
+        remedies.append(Remedy("chip.axons", demand, f"a core with at least {demand} axons would hold it"))
     return _refuse_axons(population, demand, remedies, chip)
 
 
@@ -155,9 +163,10 @@ def _first_features(
 
 def _too_heavy(population: Population, neuron: int, weights: Ints, chip: ChipSpec) -> DoesNotFitError | None:
     """Refuse by arithmetic alone what no encoding could hold, before anything of that size is laid out."""
-    total, widest = int(np.abs(weights).sum()), chip.weight_range[1]
-    if total + 1 > chip.potential_range[1]:
-        return _refuse_potential(population, neuron, total + 1, chip)
+    widest = chip.weight_range[1]
+    swing = int(max(np.maximum(weights, 0).sum(), -np.minimum(weights, 0).sum()))
+    if swing > chip.potential_range[1]:
+        return _refuse_potential(population, neuron, swing, chip)
     axons = int((-(-np.abs(weights) // widest)).sum())
     if axons > AMPLE // 2:
         remedies = [Remedy("weights", None, f"smaller weights; {widest} takes one axon")]
@@ -171,7 +180,9 @@ def _refuse_potential(population: Population, neuron: int, swing: int, chip: Chi
         f"neuron {neuron} needs a potential of up to {swing} (weights and threshold as sums over axons), "
         f"a {chip.name} potential of {chip.potential_bits} bits ends at {bound}"
     )
-    remedies = [Remedy("chip.potential_bits", bits, f"smaller weights, or a potential of {bits} bits, would help")]
+    remedies = [Remedy("weights", None, "smaller weights would help")]
+    if bits <= MOST_POTENTIAL_BITS:
+        remedies.insert(0, Remedy("chip.potential_bits", bits, f"a potential of {bits} bits would hold it"))
     return refuse("potential", population.name, swing, bound, text, remedies)
 
 

@@ -193,7 +193,8 @@ def tile_population(
     fed_by_chip: NDArray[np.bool_],
     copies: Ints,
     chip: ChipSpec,
-) -> list[Tile] | Stuck:
+    order: Ints | None = None,
+) -> tuple[Ints, list[Tile]] | Stuck:
     """Tile a population along the order that costs least.
 
     Parameters
@@ -210,35 +211,42 @@ def tile_population(
         Neurons of a core that each neuron takes.
     chip : ChipSpec
         Limits.
+    order : ndarray of int64, optional
+        The order to take; by default the best is searched.
 
     Returns
     -------
-    list of Tile or Stuck
+    (order, list of Tile) or Stuck
         The neuron, where a single one does not fit.
     """
-    candidates = list(orders(population))
-    first = tile_along(index, matrix, population.threshold, copies, candidates[0], chip, most=SAMPLE)
-    if isinstance(first, Stuck) or len(first) < 2:
+
+    def along(order: Ints, most: int | None = None) -> list[Tile] | Stuck:
+        return tile_along(index, matrix, population.threshold, copies, order, chip, most=most)
+
+    candidates = [order] if order is not None else list(orders(population))
+    first = along(candidates[0], most=SAMPLE if len(candidates) > 1 else None)
+    if isinstance(first, Stuck):
         return first
+    if len(first) < 2 or len(candidates) == 1:
+        return candidates[0], first
     columns = sum(len(tile.columns) for tile in first)
-    axons_per_source = sum(tile.plan.n_axons for tile in first) / max(1, columns)
+    axons_per_source = max(1.0, sum(tile.plan.n_axons for tile in first) / max(1, columns))
     guesses = [_guess(matrix, copies, order, axons_per_source, fed_by_chip, chip) for order in candidates]
     ranked = []
     for number in np.argsort(guesses, kind="stable")[:PLANNED]:
-        tiles = tile_along(index, matrix, population.threshold, copies, candidates[number], chip, most=SAMPLE)
+        tiles = along(candidates[number], most=SAMPLE)
         if isinstance(tiles, Stuck):
             return tiles
         ranked.append((_cost(tiles, fed_by_chip, chip), int(number), tiles))
     ranked.sort(key=lambda entry: entry[:2])
     finished = []
     for _, number, tiles in ranked[:FINALISTS]:
-        whole: list[Tile] | Stuck = tiles
-        if len(tiles) == SAMPLE:
-            whole = tile_along(index, matrix, population.threshold, copies, candidates[number], chip)
+        whole = along(candidates[number]) if len(tiles) == SAMPLE else tiles
         if isinstance(whole, Stuck):
             return whole
         finished.append((_cost(whole, fed_by_chip, chip), number, whole))
-    return min(finished, key=lambda entry: entry[:2])[2]
+    _, number, whole = min(finished, key=lambda entry: entry[:2])
+    return candidates[number], whole
 
 
 def _guess(

@@ -10,6 +10,7 @@ from neuromap.network.complete import check_pooling
 from neuromap.network.limits import as_integers, as_shape, show_shape
 from neuromap.network.matrices import MatrixTransform
 from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node
+from neuromap.network.network_file import RESERVED_PATTERNS
 from neuromap.network.thresholds import spread_threshold
 from neuromap.network.transforms import Conv, Dense, Identity, Pool
 
@@ -51,7 +52,8 @@ def build_network(
     Raises
     ------
     NetworkError
-        Naming the node or edge whose shape, threshold or weights are wrong.
+        Naming the node or edge whose shape, threshold or weights are wrong, or the pattern whose name is
+        reserved (``streaming`` and ``sequential``).
 
     Examples
     --------
@@ -63,6 +65,11 @@ def build_network(
         for n in (u, v):
             if n not in nodes:
                 raise NetworkError(f"edge {u} -> {v}: node {n} does not exist; nodes are {', '.join(nodes)}")
+    for pattern in patterns or {}:
+        if pattern in RESERVED_PATTERNS:
+            raise NetworkError(
+                f"rollout {pattern}: every network has the pattern {pattern} of its own; allowed is any other name"
+            )
     targets = {v for _, v in edges}
     made = {n: _node(n, spec, has_incoming=n in targets) for n, spec in nodes.items()}
     links = {(u, v): _edge(u, v, weights, made) for (u, v), weights in edges.items()}

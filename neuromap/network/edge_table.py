@@ -6,13 +6,13 @@ import re
 from typing import Any, TypeAlias
 
 from neuromap.errors import NetworkError
-from neuromap.network.limits import INT_HIGH, INT_LOW, MAX_NEURONS, show
+from neuromap.network.limits import INT_HIGH, INT_LOW, MAX_NEURONS
 from neuromap.network.network import EdgeKey
-from neuromap.network.toml_table import TomlTable
 from neuromap.network.transforms import Conv, Dense, Identity, Pool, Shape
 from neuromap.network.weights import MAX_SEED, MAX_VALUES, SeededWeights
+from neuromap.toml_table import TomlTable, show
 
-__all__ = ["NAME_RULE", "Transform", "check_name", "edge_label", "parse_edge", "read_transform"]
+__all__ = ["NAME_RULE", "Transform", "check_name", "parse_edge", "read_transform"]
 
 Transform: TypeAlias = Conv | Dense | Identity | Pool
 
@@ -39,11 +39,6 @@ def check_name(name: str, path: str) -> None:
     """
     if not _NAME.fullmatch(name):
         raise NetworkError(f"{path}: found the name {show(name)}; allowed are {NAME_RULE}")
-
-
-def edge_label(key: EdgeKey) -> str:
-    """Write an edge as files do: ``H1 -> O``."""
-    return f"{key[0]} -> {key[1]}"
 
 
 def parse_edge(text: str, path: str) -> EdgeKey:
@@ -92,7 +87,7 @@ def read_transform(table: TomlTable, source: Shape | None, target: Shape | None)
     arguments: dict[str, Any] = {"source_shape": source, "target_shape": target}
     for key in ("kernel", "stride"):
         if key in table:
-            arguments[key] = _pair(table, key)
+            arguments[key] = table.pair(key, 1, MAX_NEURONS, "[rows, columns]")
     if "padding" in table:
         arguments["padding"] = table.text("padding", ("same", "valid"))
     if "groups" in table:
@@ -108,14 +103,6 @@ def read_transform(table: TomlTable, source: Shape | None, target: Shape | None)
 
 
 _CLASSES: dict[str, type[Transform]] = {"conv": Conv, "dense": Dense, "identity": Identity, "pool": Pool}
-
-
-def _pair(table: TomlTable, key: str) -> tuple[int, int]:
-    allowed = "are two integers [rows, columns], each 1 to 2**24"
-    pair = table.integers(key, allowed)
-    if len(pair) != 2 or not all(1 <= n <= MAX_NEURONS for n in pair):
-        raise table.wrong(key, allowed)
-    return pair[0], pair[1]
 
 
 def _seeded(table: TomlTable) -> SeededWeights:

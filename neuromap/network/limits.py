@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
 from neuromap.frozen import frozen
+from neuromap.toml_table import show
 
 __all__ = [
     "INT_HIGH",
@@ -20,7 +21,6 @@ __all__ = [
     "as_integers",
     "as_shape",
     "not_integers",
-    "show",
     "show_count",
     "show_shape",
 ]
@@ -110,7 +110,11 @@ def as_integers(values: Any, what: str) -> NDArray[np.int64]:
                 raise NetworkError(
                     f"{what}: found the value {extreme}; allowed are {INT_LOW} to {INT_HIGH} (32 bits, signed)"
                 )
-    return frozen(array.astype(np.int64, copy=False))
+    if array.dtype == np.int64:
+        return frozen(array)
+    result = array.astype(np.int64)
+    result.flags.writeable = False
+    return result
 
 
 def not_integers(array: NDArray[Any]) -> str:
@@ -128,12 +132,3 @@ def not_integers(array: NDArray[Any]) -> str:
 def show_count(n: int) -> str:
     """Write a number of any size in a few characters."""
     return str(n) if n < 10**12 else f"about 2**{n.bit_length() - 1}"
-
-
-def show(value: object) -> str:
-    """Write a value that was found, cut to one short line."""
-    try:
-        text = " ".join(repr(value).split())
-    except ValueError:  # an integer of more digits than Python prints
-        text = "a very large number"
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -18,15 +18,19 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import networkx as nx
 
 from neuromap.errors import NetworkError
+from neuromap.frozen import freeze_arrays
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-__all__ = ["Edge", "EdgeKey", "MatrixSource", "Network", "Node"]
+__all__ = ["RESERVED_PATTERNS", "Edge", "EdgeKey", "MatrixSource", "Network", "Node"]
 
 EdgeKey: TypeAlias = tuple[str, str]
+
+RESERVED_PATTERNS = ("streaming", "sequential")
+"""Pattern names that every network has; a network's own patterns take others."""
 
 
 class MatrixSource(Protocol):
@@ -57,6 +61,9 @@ class Node:
     name: str
     shape: tuple[int, int, int] | None = None
     threshold: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     @property
     def size(self) -> int:
@@ -240,14 +247,17 @@ class Network:
             )
 
     def _default_outputs(self) -> tuple[str, ...]:
-        ends = tuple(n for n in self.nodes if n not in self.inputs and not set(self.graph.successors(n)) - {n})
-        return ends or tuple(n for n in self.nodes if n not in self.inputs)
+        inputs = set(self.inputs)
+        computed = [n for n in self.nodes if n not in inputs]
+        ends = tuple(n for n in computed if not set(self.graph.successors(n)) - {n})
+        return ends or tuple(computed)
 
     def _check_names(self) -> None:
+        inputs = set(self.inputs)
         for n in self.outputs:
             if n not in self.nodes:
                 raise NetworkError(f"outputs: node {n} does not exist; nodes are {', '.join(self.nodes)}")
-            if n in self.inputs:
+            if n in inputs:
                 raise NetworkError(f"outputs: node {n} is an input node; an output needs an incoming edge")
         twice = [n for n, k in Counter(self.outputs).items() if k > 1]
         if twice:

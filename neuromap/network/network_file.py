@@ -12,19 +12,22 @@ from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
 from neuromap.network.complete import check_pooling
-from neuromap.network.edge_table import check_name, edge_label, parse_edge, read_transform
-from neuromap.network.limits import INT_HIGH, INT_LOW, as_shape
+from neuromap.network.edge_table import check_name, parse_edge, read_transform
+from neuromap.network.limits import INT_HIGH, INT_LOW, as_integers, as_shape
 from neuromap.network.network import Edge, EdgeKey, Network, Node
 from neuromap.network.thresholds import spread_threshold, threshold_shapes
-from neuromap.network.toml_table import TomlTable, did_you_mean, read_toml
 from neuromap.network.transforms import Conv, Dense
 from neuromap.network.weights import StoredWeights
 from neuromap.network.weights_file import read_tensors
+from neuromap.toml_table import TomlTable, did_you_mean, read_toml
 
-__all__ = ["FORMAT", "RESERVED_PATTERNS", "load_network"]
+__all__ = ["FORMAT", "MAX_FILE_BYTES", "RESERVED_PATTERNS", "load_network"]
 
 FORMAT = 1
 """Version of the network file that is read."""
+
+MAX_FILE_BYTES = 2**24
+"""Largest network file (16 MiB; 100,000 edges of structure take about 3)."""
 
 RESERVED_PATTERNS = ("streaming", "sequential")
 """Patterns that every network has, whatever its file says."""
@@ -57,16 +60,15 @@ def load_network(path: str | Path) -> Network:
     """
     path = Path(path)
     try:
-        return _read(read_toml(path), path)
+        return _read(read_toml(path, "network file", MAX_FILE_BYTES, NetworkError), path)
     except NetworkError as error:
         raise NetworkError(f"{path}: {error}") from None
 
 
 def _read(values: dict[str, Any], path: Path) -> Network:
-    found = values.get("format")
-    if isinstance(found, bool) or not isinstance(found, int) or found != FORMAT:
-        raise TomlTable(values, "").wrong("format", f"is {FORMAT}; a network file starts with format = {FORMAT}")
-    top = TomlTable(values, "", _TOP_KEYS)
+    top = TomlTable(values, "", NetworkError)
+    top.check_format(FORMAT, "network file")
+    top.allow(_TOP_KEYS)
     name = top.text("name") if "name" in top else path.stem
     tables = _edge_tables(top.table("edges"))
     nodes = _nodes(top.table("nodes"), tables)
@@ -88,7 +90,7 @@ def _edge_tables(table: TomlTable) -> dict[EdgeKey, TomlTable]:
         key = parse_edge(text, table.key_path(text))
         if key in spelled:
             raise NetworkError(
-                f"{table.key_path(text)}: is edge {edge_label(key)} a second time, after "
+                f"{table.key_path(text)}: is edge {Edge(*key).label} a second time, after "
                 f"{table.key_path(spelled[key])}; no parallel edges are allowed"
             )
         spelled[key] = text
@@ -145,7 +147,9 @@ def _node(name: str, table: TomlTable, *, has_incoming: bool) -> Node:
         shape = as_shape(table.values["shape"])
     except NetworkError as error:
         raise NetworkError(f"{table.path}.{error}") from None
-    return Node(name, shape, None if threshold is None else spread_threshold(np.array(threshold), shape))
+    if threshold is None:
+        return Node(name, shape)
+    return Node(name, shape, spread_threshold(as_integers(threshold, "threshold"), shape))
 
 
 def _outputs(top: TomlTable, nodes: Mapping[str, Node]) -> tuple[str, ...]:
@@ -172,13 +176,14 @@ def _patterns(table: TomlTable, edges: Mapping[EdgeKey, Edge]) -> dict[str, tupl
         where = rollout.key_path("streaming")
         keys: dict[EdgeKey, None] = {}
         for key in (parse_edge(text, where) for text in rollout.texts("streaming")):
+            label = Edge(*key).label
             if key not in edges:
-                near = did_you_mean(edge_label(key), [edge_label(k) for k in edges])
+                near = did_you_mean(label, [edge.label for edge in edges.values()])
                 raise NetworkError(
-                    f"{where}: edge {edge_label(key)} does not exist" + (near or "; allowed are edges of the file")
+                    f"{where}: edge {label} does not exist" + (near or "; allowed are edges of the file")
                 )
             if key in keys:
-                raise NetworkError(f"{where}: edge {edge_label(key)} is named twice; allowed is once")
+                raise NetworkError(f"{where}: edge {label} is named twice; allowed is once")
             keys[key] = None
         patterns[name] = tuple(keys)
     return patterns

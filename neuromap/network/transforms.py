@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from neuromap.errors import NetworkError
-from neuromap.network.limits import MAX_ENTRIES, as_shape, show, show_count, show_shape
+from neuromap.network.limits import MAX_ENTRIES, as_shape, show_count, show_shape
 from neuromap.network.matrices import from_entries
 from neuromap.network.weights import WeightSource, as_weight_source
 from neuromap.network.windows import Padding, Windows, as_pair
+from neuromap.toml_table import show
 
 __all__ = ["Conv", "Dense", "Identity", "Pool", "Shape"]
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
-from neuromap.network.limits import as_integers, show, show_shape
+from neuromap.network.limits import as_integers, show_shape
+from neuromap.toml_table import show
 
 __all__ = ["MAX_SEED", "MAX_VALUES", "SeededWeights", "StoredWeights", "WeightSource", "as_weight_source"]
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from neuromap.errors import NetworkError
-from neuromap.network.limits import as_integers, not_integers, show, show_shape
+from neuromap.network.limits import as_integers, not_integers, show_shape
+from neuromap.toml_table import show
 
 __all__ = ["read_tensors"]
 

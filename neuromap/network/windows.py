@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
-from neuromap.network.limits import MAX_NEURONS, show, show_shape
+from neuromap.network.limits import MAX_NEURONS, show_shape
+from neuromap.toml_table import show
 
 __all__ = ["Padding", "Windows", "as_pair", "output_length", "window_pairs"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from neuromap.report.frames import describe_frames
@@ -13,19 +14,18 @@ from neuromap.report.row import ReportRow
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
-__all__ = ["latency_table", "print_report", "render_text", "summary_lines"]
+__all__ = ["columns_in_blocks", "latency_tables", "print_report", "render_text", "summary_lines"]
 
 _HEADERS = (
     "pattern",
     "execution",
-    "F\n\\[steps]",
-    "frame\nperiod\n\\[ticks]",
-    "sampling\nfrequency\n\\[Hz]",
-    "first\nresponse\n\\[ticks]",
-    "full\nresponse\n\\[ticks]",
-    "worst-case\nreaction\n\\[ticks]",
+    "F\n[steps]",
+    "frame\nperiod\n[ticks]",
+    "sampling\nfrequency\n[Hz]",
+    "first\nresponse\n[ticks]",
+    "full\nresponse\n[ticks]",
+    "worst-case\nreaction\n[ticks]",
     "cores",
     "neurons",
     "copies",
@@ -33,34 +33,80 @@ _HEADERS = (
     "axons",
     "verified",
 )
+_LONGEST_CELL = 24
+"""Columns of text beyond which a cell is wrapped."""
 
 
-def latency_table(report: LatencyReport) -> Table:
+def columns_in_blocks(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], width: int, gap: int, repeated: Collection[int]
+) -> list[list[int]]:
+    """Share the columns of a table out over blocks that fit a terminal, so that nothing is squeezed out.
+
+    Parameters
+    ----------
+    headers : sequence of str
+        One per column, with line feeds where they may be broken.
+    rows : sequence of sequence of str
+        The cells.
+    width : int
+        Columns of text that a block may take.
+    gap : int
+        Columns of text between two columns of the table.
+    repeated : collection of int
+        Columns that name the rows and stand in every block.
+
+    Returns
+    -------
+    list of list of int
+        The columns of every block; each block has at least one that is not repeated, however narrow it is.
+    """
+    widths = [
+        max([*map(len, header.split("\n")), *(min(len(row[k]), _LONGEST_CELL) for row in rows)]) + gap
+        for k, header in enumerate(headers)
+    ]
+    names = sum(widths[k] for k in repeated)
+    blocks: list[list[int]] = []
+    taken = width + 1
+    for k in range(len(headers)):
+        if k in repeated:
+            continue
+        if taken + widths[k] > width:
+            blocks.append([])
+            taken = names
+        blocks[-1].append(k)
+        taken += widths[k]
+    return [sorted([*repeated, *block]) for block in blocks]
+
+
+def latency_tables(report: LatencyReport, width: int = 160) -> list[Table]:
     """Make the table, one row per pattern and execution; units are in the headers.
 
     Parameters
     ----------
     report : LatencyReport
         The report.
+    width : int
+        Columns of text; below about 135 the table's columns are shared out over several tables.
 
     Returns
     -------
-    rich.table.Table
-        For a console of about 140 columns; rows that were not mapped show dashes.
+    list of rich.table.Table
+        Rows that were not mapped show dashes.
     """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
-    for position, header in enumerate(_HEADERS):
-        table.add_column(header, justify="left" if position < 2 else "right", no_wrap=position >= 1, overflow="fold")
-    for row in report.rows:
-        cells: list[Text] = [Text(row.pattern), Text(row.execution)]
-        cells += [Text(cell) for cell in _figures(row)]
-        cells.append(_verdict(row))
-        table.add_row(*cells)
-    return table
+    rows = [[row.pattern, row.execution, *_figures(row), _verdict(row)] for row in report.rows]
+    tables = []
+    for columns in columns_in_blocks(_HEADERS, rows, width, gap=2, repeated=(0, 1)):
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
+        for k in columns:
+            table.add_column(Text(_HEADERS[k]), justify="left" if k < 2 else "right", no_wrap=k >= 1, overflow="fold")
+        for row, cells in zip(report.rows, rows, strict=True):
+            table.add_row(*(Text(cells[k], style=_style(row) if k == len(_HEADERS) - 1 else "") for k in columns))
+        tables.append(table)
+    return tables
 
 
 def _figures(row: ReportRow) -> list[str]:
@@ -78,12 +124,14 @@ def _figures(row: ReportRow) -> list[str]:
     ]
 
 
-def _verdict(row: ReportRow) -> Text:
-    from rich.text import Text
-
+def _verdict(row: ReportRow) -> str:
     if row.verified is None:
-        return Text(row.status, style="yellow")
-    return Text("✓ yes", style="green") if row.verified else Text("✗ no", style="bold red")
+        return row.status
+    return "✓ yes" if row.verified else "✗ no"
+
+
+def _style(row: ReportRow) -> str:
+    return {None: "yellow", True: "green", False: "bold red"}[row.verified]
 
 
 def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
@@ -147,7 +195,8 @@ def print_report(report: LatencyReport, console: Console) -> None:
     above, below = summary_lines(report)
     for line in above:
         console.print(line, markup=False, highlight=False)
-    console.print(latency_table(report))
+    for table in latency_tables(report, console.width):
+        console.print(table)
     for line in below:
         console.print(line, markup=False, highlight=False)
 

@@ -18,7 +18,7 @@ from neuromap.rollout.class_count import connected_acyclic_sets
 from neuromap.rollout.counting import enumerate_valid
 from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = ["PATTERN_LIMIT", "behaviour_classes", "count_behaviour_classes", "equivalent"]
+__all__ = ["PATTERN_LIMIT", "behaviour_classes", "class_key", "count_behaviour_classes", "equivalent"]
 
 PATTERN_LIMIT = 100_000
 """Networks with more valid patterns are not enumerated unless the caller says so."""
@@ -60,6 +60,20 @@ def equivalent(p: RolloutPattern, q: RolloutPattern) -> dict[str, int] | None:
     return {name: shift[name] for name in p.network.nodes}
 
 
+def class_key(pattern: RolloutPattern) -> tuple[int, ...]:
+    """Tell the behaviour class of a pattern: two patterns of one network have equal keys iff they are equivalent.
+
+    The key is R after the shift that makes a spanning tree sequential, one number per edge; linear in their number.
+
+    Raises
+    ------
+    PatternError
+        If the pattern is invalid; the message names the cycle.
+    """
+    pattern.require_valid()
+    return _shifted_along(pattern, _tree(pattern.network))
+
+
 def behaviour_classes(network: Network, *, limit: int = PATTERN_LIMIT) -> list[list[RolloutPattern]]:
     """All valid patterns of a network, grouped by what they compute.
 
@@ -89,7 +103,7 @@ def behaviour_classes(network: Network, *, limit: int = PATTERN_LIMIT) -> list[l
     tree = _tree(network)
     classes: dict[tuple[int, ...], list[RolloutPattern]] = {}
     for pattern in patterns:
-        classes.setdefault(_invariant(pattern, tree), []).append(pattern)
+        classes.setdefault(_shifted_along(pattern, tree), []).append(pattern)
     return list(classes.values())
 
 
@@ -128,14 +142,16 @@ def _merged_blocks(network: Network) -> Iterator[tuple[int, list[tuple[int, int]
     for key in network.edges:
         u, v = number[key[0]], number[key[1]]
         if u != v:
-            between.setdefault((min(u, v), max(u, v)), []).append((u, v))
-    for pairs in nx.biconnected_component_edges(nx.Graph(list(between))):
+            between.setdefault((u, v) if u < v else (v, u), []).append((u, v))
+    shape: nx.Graph[int] = nx.Graph()
+    shape.add_edges_from(between)
+    for pairs in nx.biconnected_component_edges(shape):
         index: dict[int, int] = {}
-        for pair in sorted((min(u, v), max(u, v)) for u, v in pairs):
-            for v in pair:
-                index.setdefault(v, len(index))
-        edges = [(index[u], index[v]) for a, b in pairs for u, v in between[min(a, b), max(a, b)]]
-        yield len(index), edges
+        ordered = sorted((u, v) if u < v else (v, u) for u, v in pairs)
+        for u, v in ordered:
+            index.setdefault(u, len(index))
+            index.setdefault(v, len(index))
+        yield len(index), [(index[u], index[v]) for pair in ordered for u, v in between[pair]]
 
 
 def _tree(network: Network) -> list[EdgeKey]:
@@ -155,8 +171,8 @@ def _tree(network: Network) -> list[EdgeKey]:
     return tree
 
 
-def _invariant(pattern: RolloutPattern, tree: Iterable[EdgeKey]) -> tuple[int, ...]:
-    """R shifted so that the tree is sequential; equal for two patterns iff they are equivalent."""
+def _shifted_along(pattern: RolloutPattern, tree: Iterable[EdgeKey]) -> tuple[int, ...]:
+    """R shifted so that the tree is sequential."""
     shift = dict.fromkeys(pattern.network.inputs, 0)
     for u, v in tree:
         shift[v] = shift[u] - pattern[u, v]

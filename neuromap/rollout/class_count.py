@@ -97,14 +97,15 @@ def _acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 def _by_frontier(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
     """Add node after node with its edges to earlier ones; remember only how the frontier hangs together."""
     neighbours: list[set[int]] = [set() for _ in range(n)]
-    between: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for u, v in edges:
         neighbours[u].add(v)
         neighbours[v].add(u)
-        between[min(u, v), max(u, v)].append((u, v))
     order = _narrow_order(neighbours)
     if order is None:
         return None
+    between: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for u, v in edges:
+        between[min(u, v), max(u, v)].append((u, v))
     frontier: list[int] = []
     steps = 0
     left = [len(near) for near in neighbours]

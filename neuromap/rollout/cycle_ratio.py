@@ -16,7 +16,7 @@ __all__ = ["indexed_cycle_ratio", "maximum_cycle_ratio", "pipelined_period", "pi
 def maximum_cycle_ratio(pattern: RolloutPattern) -> Fraction | None:
     """Maximum over all cycles of (edges on the cycle) / (streaming edges on it).
 
-    Its ceiling is the smallest frame period of pipelined execution (DESIGN section 3).
+    Its ceiling is the smallest frame period of pipelined execution (``docs/time.md``).
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def maximum_cycle_ratio(pattern: RolloutPattern) -> Fraction | None:
         If the pattern is invalid; the message names the cycle.
     """
     pattern.require_valid()
-    return indexed_cycle_ratio(IndexedPattern.of(pattern.network, pattern.values))
+    return indexed_cycle_ratio(pattern.indexed)
 
 
 def indexed_cycle_ratio(graph: IndexedPattern) -> Fraction | None:

@@ -80,16 +80,23 @@ def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | 
 
 
 def _narrow_order(shape: dict[int, dict[int, None]]) -> list[int]:
-    """Order the nodes of a block so that few are open at a time (Cuthill and McKee's order, reversed)."""
+    """Order the nodes so that few are open at a time (Cuthill and McKee's order, reversed)."""
     beside = {n: sorted(near, key=lambda m: (len(shape[m]), m)) for n, near in shape.items()}
-    order = [min(shape, key=lambda n: (len(shape[n]), n))]
-    for _ in range(3):  # each time from the node that was farthest: soon an end of the block
-        order = [order[-1]]
-        seen = set(order)
-        for n in order:
-            found = [m for m in beside[n] if m not in seen]
-            seen.update(found)
-            order += found
+    order: list[int] = []
+    placed: set[int] = set()
+    for start in sorted(shape, key=lambda n: (len(shape[n]), n)):
+        if start in placed:
+            continue
+        part = [start]
+        for _ in range(3):  # each time from the node that was farthest: soon an end of the graph
+            part = [part[-1]]
+            seen = set(part)
+            for n in part:
+                found = [m for m in beside[n] if m not in seen]
+                seen.update(found)
+                part += found
+        order += part
+        placed |= seen
     return order[::-1]
 
 

@@ -43,13 +43,11 @@ def greedy_values(block: Block) -> tuple[int, ...]:
     for (u, v), r in zip(ranked, values, strict=True):
         if not r:
             graph.add(u, v)
-    return tuple(
-        int(r and (i in lasting or not graph.add(*ranked[i]))) for i, r in enumerate(values)
-    )
+    return tuple(int(r and (i in lasting or not graph.add(*ranked[i]))) for i, r in enumerate(values))
 
 
 def _closing(n: int, pairs: list[tuple[int, int]]) -> set[int]:
-    """Indices of the backward edges that close a cycle with forward edges alone; nodes are numbered in order."""
+    """Find the backward edges that close a cycle with forward edges alone; nodes are numbered in order."""
     after: list[list[int]] = [[] for _ in range(n)]
     back: list[list[int]] = [[] for _ in range(-(-n // _CHUNK))]
     for i, (u, v) in enumerate(pairs):

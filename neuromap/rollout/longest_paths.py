@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-import networkx as nx
 import numpy as np
 
 from neuromap.rollout.walks import IndexedPattern
@@ -27,8 +26,6 @@ _NEVER = -(1 << 60)
 
 _Bounds: TypeAlias = tuple[int, int]
 """Upper bound and value of a path that exists; equal where the search was completed."""
-
-_Edge: TypeAlias = tuple[int, int, int]
 
 _NONE: _Bounds = (_NEVER, _NEVER)
 
@@ -53,7 +50,7 @@ def longest_paths(graph: IndexedPattern, starts: Mapping[int, int], period: int)
     values = [_NONE] * graph.n
     where = graph.component_of
     search = _Search(_SEARCH_STEPS)
-    for component in graph.components:
+    for component, blocks in zip(graph.components, graph.blocks, strict=True):
         for v in component:
             value = (starts[v], starts[v]) if v in starts else _NONE
             for e in graph.incoming[v]:
@@ -62,7 +59,7 @@ def longest_paths(graph: IndexedPattern, starts: Mapping[int, int], period: int)
                     value = _max(value, _add(values[u], period * graph.values[e]))
             values[v] = value
         if len(component) > 1:
-            _cross(graph, component, period, values, search)
+            _cross(component, [_Block(graph, edges, period, search) for edges in blocks], values)
     return [u for u, _ in values], [low for _, low in values]
 
 
@@ -74,15 +71,12 @@ def _add(a: _Bounds, step: int) -> _Bounds:
     return (a[0] + step if a[0] != _NEVER else _NEVER, a[1] + step if a[1] != _NEVER else _NEVER)
 
 
-def _cross(
-    graph: IndexedPattern, component: Sequence[int], period: int, values: list[_Bounds], search: _Search
-) -> None:
+def _cross(component: Sequence[int], blocks: Sequence[_Block], values: list[_Bounds]) -> None:
     """Replace the values at which paths enter a component by the greatest with which they leave.
 
     Messages go over the tree of blocks, first to the root, then back: what a block sends to a node is the
     best path that ends there and whose last block it is.
     """
-    blocks = [_Block(edges, period, search) for edges in _blocks(graph, component)]
     at: dict[int, list[int]] = {v: [] for v in component}
     for b, block in enumerate(blocks):
         for v in block.nodes:
@@ -133,19 +127,6 @@ def _without_one(below: Mapping[int, Sequence[tuple[_Bounds, int]]]) -> dict[int
     return others
 
 
-def _blocks(graph: IndexedPattern, component: Sequence[int]) -> list[list[_Edge]]:
-    """Edges of every block, R in the third place; self-edges are on no path."""
-    inside = set(component)
-    between: dict[tuple[int, int], list[_Edge]] = {}
-    for u in component:
-        for e in graph.outgoing[u]:
-            v = graph.targets[e]
-            if v in inside and v != u:
-                between.setdefault((min(u, v), max(u, v)), []).append((u, v, graph.values[e]))
-    blocks = nx.biconnected_component_edges(nx.Graph(list(between)))
-    return [[edge for u, v in pairs for edge in between[min(u, v), max(u, v)]] for pairs in blocks]
-
-
 class _Search:
     """Steps that the searches of one network may still take together."""
 
@@ -156,13 +137,14 @@ class _Search:
 class _Block:
     """A block: its nodes, the edges between them, and the search for paths through it."""
 
-    def __init__(self, edges: Sequence[_Edge], period: int, search: _Search) -> None:
-        self.nodes = sorted({v for edge in edges for v in edge[:2]})
+    def __init__(self, graph: IndexedPattern, edges: Sequence[int], period: int, search: _Search) -> None:
+        ends = sorted((graph.sources[e], graph.targets[e], graph.values[e]) for e in edges)
+        self.nodes = sorted({v for u, w, _ in ends for v in (u, w)})
         self._search = search
         self._period = period
         index = {v: k for k, v in enumerate(self.nodes)}
         self._out: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
-        for u, v, r in sorted(edges):
+        for u, v, r in ends:
             self._out[index[u]].append((index[v], period * r))
 
     def through(self, entering: Mapping[int, _Bounds]) -> dict[int, _Bounds]:

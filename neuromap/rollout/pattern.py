@@ -12,12 +12,11 @@ from functools import cached_property
 from types import MappingProxyType
 
 from neuromap.errors import PatternError
-from neuromap.network.network import EdgeKey, Network
+from neuromap.network.network import RESERVED_PATTERNS, EdgeKey, Network
+from neuromap.rollout.tableau import check_window, order_or_cycle, tableau_frames
+from neuromap.rollout.walks import IndexedPattern
 
-__all__ = ["RESERVED_NAMES", "RolloutPattern"]
-
-RESERVED_NAMES = ("streaming", "sequential")
-"""Pattern names that every network has; a file's own patterns take others."""
+__all__ = ["RolloutPattern"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,8 +54,6 @@ class RolloutPattern:
                     "allowed are 0 (sequential) and 1 (streaming)"
                 )
         object.__setattr__(self, "values", values)
-
-    # Constructors.
 
     @classmethod
     def streaming(cls, network: Network) -> RolloutPattern:
@@ -134,10 +131,8 @@ class RolloutPattern:
             return cls.sequential(network)
         if name in network.patterns:
             return cls.from_streaming_edges(network, network.patterns[name], name)
-        known = ", ".join([*RESERVED_NAMES, *network.patterns])
+        known = ", ".join([*RESERVED_PATTERNS, *network.patterns])
         raise PatternError(f"pattern {name}: not known in network {network.name}; patterns are {known}")
-
-    # Reading R.
 
     @cached_property
     def _by_edge(self) -> dict[EdgeKey, int]:
@@ -188,40 +183,14 @@ class RolloutPattern:
     def __hash__(self) -> int:
         return hash(self.values)
 
-    # Validity.
+    @cached_property
+    def indexed(self) -> IndexedPattern:
+        """The pattern with nodes as integers, for algorithms."""
+        return IndexedPattern.of(self.network, self.values)
 
     @cached_property
     def _sorted(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Order of the sequential edges' graph, and the offending cycle: one of the two is empty."""
-        after: dict[str, list[str]] = {n: [] for n in self.network.nodes}
-        waits = dict.fromkeys(self.network.nodes, 0)
-        for u, v in self.sequential_edges:
-            after[u].append(v)
-            waits[v] += 1
-        order = [n for n, k in waits.items() if k == 0]
-        for u in order:  # grows while it is read: Kahn's algorithm without recursion
-            for v in after[u]:
-                waits[v] -= 1
-                if waits[v] == 0:
-                    order.append(v)
-        if len(order) == len(waits):
-            return tuple(order), ()
-        return (), self._find_cycle({n for n, k in waits.items() if k})
-
-    def _find_cycle(self, left: set[str]) -> tuple[str, ...]:
-        # Every node that is left waits for another that is left: walking backwards must repeat a node.
-        before = {v: u for u, v in reversed(self.sequential_edges) if u in left and v in left}
-        node = next(n for n in self.network.nodes if n in left)
-        place: dict[str, int] = {}
-        walk: list[str] = []
-        while node not in place:
-            place[node] = len(walk)
-            walk.append(node)
-            node = before[node]
-        cycle = walk[place[node] :][::-1]
-        rank = {n: i for i, n in enumerate(self.network.nodes) if n in place}
-        first = min(range(len(cycle)), key=lambda i: rank[cycle[i]])
-        return tuple(cycle[first:] + cycle[:first])
+        return order_or_cycle(self.network.nodes, self.sequential_edges)
 
     @property
     def is_valid(self) -> bool:
@@ -281,8 +250,6 @@ class RolloutPattern:
         inputs = set(self.network.inputs)
         return all(r == other[key] for key, r in self.items() if key[0] not in inputs)
 
-    # Tableau.
-
     def tableau(self, window: int = 1) -> dict[tuple[int, str], int]:
         """Update step at which each node of the window is known: T of PAPER.md.
 
@@ -305,24 +272,8 @@ class RolloutPattern:
             If the pattern is invalid or the window smaller than 1.
         """
         check_window(window)
-        frames = self._frames(window)
+        frames = tableau_frames(self.network.nodes, self.node_order, self.items(), window)
         return {(i, n): t for i, frame in enumerate(frames) for n, t in frame.items()}
-
-    def _frames(self, window: int) -> list[dict[str, int]]:
-        order = self.node_order
-        into: dict[str, list[tuple[str, int]]] = {n: [] for n in order}
-        for (u, v), r in self.items():
-            into[v].append((u, r))
-        last = dict.fromkeys(self.network.nodes, 0)
-        frames = [last]
-        for _ in range(window):
-            now = dict.fromkeys(self.network.nodes, 0)
-            for v in order:
-                if into[v]:
-                    now[v] = 1 + max((last if r else now)[u] for u, r in into[v])
-            frames.append(now)
-            last = now
-        return frames
 
     @cached_property
     def phases(self) -> Mapping[str, int]:
@@ -334,7 +285,8 @@ class RolloutPattern:
             If the pattern is invalid.
         """
         inputs = set(self.network.inputs)
-        return MappingProxyType({n: t for n, t in self._frames(1)[1].items() if n not in inputs})
+        frames = tableau_frames(self.network.nodes, self.node_order, self.items(), 1)
+        return MappingProxyType({n: t for n, t in frames[1].items() if n not in inputs})
 
     @property
     def inference_factor(self) -> int:
@@ -346,15 +298,3 @@ class RolloutPattern:
             If the pattern is invalid.
         """
         return max(self.phases.values())
-
-
-def check_window(window: int) -> None:
-    """Refuse a window size below 1.
-
-    Raises
-    ------
-    PatternError
-        If ``window`` is no integer of at least 1.
-    """
-    if isinstance(window, bool) or not hasattr(window, "__index__") or window < 1:
-        raise PatternError(f"rollout window: size {window!r}; a window has size 1 or more")

@@ -1,4 +1,9 @@
-"""First and full response of output nodes, in update steps (DESIGN section 3)."""
+"""First and full response of output nodes, in update steps; definitions in ``docs/time.md``.
+
+Along a path the delays add up to phi(output) - phi(input) + P times the streaming edges on it. The sampling step of
+every input is its own onset, so each input starts at -phi(input); inputs that do not reach an output play no
+part in it.
+"""
 
 from __future__ import annotations
 
@@ -9,35 +14,28 @@ from dataclasses import dataclass
 from neuromap.rollout.longest_paths import longest_paths
 from neuromap.rollout.walks import IndexedPattern
 
-__all__ = ["Response", "responses"]
+__all__ = ["FullResponse", "first_responses", "full_responses"]
 
 
 @dataclass(frozen=True)
-class Response:
-    """Responses of one output.
+class FullResponse:
+    """Full response of one output.
 
     Attributes
     ----------
-    first : int
-        Update steps from stimulus onset to the first output frame that depends on it.
-    full : int
+    steps : int
         Update steps from stimulus onset to the first output that the longest path has reached, or an upper
         bound of them.
-    full_is_exact : bool
-        False where ``full`` is an upper bound.
+    is_exact : bool
+        False where ``steps`` is an upper bound.
     """
 
-    first: int
-    full: int
-    full_is_exact: bool
+    steps: int
+    is_exact: bool
 
 
-def responses(graph: IndexedPattern, phases: Sequence[int], period: int, outputs: Sequence[int]) -> list[Response]:
-    """First and full response of each output.
-
-    Along a path the delays add up to phi(output) - phi(input) + P times the streaming edges on it. The
-    sampling step of every input is its own onset, so each input starts at -phi(input); inputs that do not
-    reach an output play no part in it.
+def first_responses(graph: IndexedPattern, phases: Sequence[int], period: int) -> list[int]:
+    """Update steps from stimulus onset to the first frame that depends on it, for every node.
 
     Parameters
     ----------
@@ -47,16 +45,25 @@ def responses(graph: IndexedPattern, phases: Sequence[int], period: int, outputs
         In update steps.
     period : int
         Frame period P, in update steps.
-    outputs : sequence of int
-        Nodes to answer for.
     """
-    starts = {u: -phases[u] for u in graph.inputs}
-    least = _least(graph, starts, period)
-    upper, lower = longest_paths(graph, starts, period)
-    return [
-        Response(first=phases[o] + least[o], full=phases[o] + upper[o], full_is_exact=upper[o] == lower[o])
-        for o in outputs
-    ]
+    least = _least(graph, {u: -phases[u] for u in graph.inputs}, period)
+    return [phases[v] + least[v] for v in range(graph.n)]
+
+
+def full_responses(graph: IndexedPattern, phases: Sequence[int], period: int) -> list[FullResponse]:
+    """Full response of every node; the search is NP-hard and may end in a bound.
+
+    Parameters
+    ----------
+    graph : IndexedPattern
+        A valid pattern.
+    phases : sequence of int, one per node
+        In update steps.
+    period : int
+        Frame period P, in update steps.
+    """
+    upper, lower = longest_paths(graph, {u: -phases[u] for u in graph.inputs}, period)
+    return [FullResponse(phases[v] + upper[v], upper[v] == lower[v]) for v in range(graph.n)]
 
 
 def _least(graph: IndexedPattern, starts: dict[int, int], period: int) -> list[int]:

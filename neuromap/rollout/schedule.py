@@ -1,27 +1,30 @@
 """``Rollout``: a network, a pattern and an execution, and the times that follow from them.
 
-All times are update steps (DESIGN section 3). Frame i of node v is known at step (i - 1) P + phi(v), with P
+All times are update steps (``docs/time.md``). Frame i of node v is known at step (i - 1) P + phi(v), with P
 the frame period and phi the phase.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
+from typing import TypeVar
 
 from neuromap.errors import InputError, PatternError
 from neuromap.network.network import EdgeKey, Network
 from neuromap.rollout.cycle_ratio import indexed_cycle_ratio, pipelined_period, pipelined_phases
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.responses import Response, responses
+from neuromap.rollout.responses import FullResponse, first_responses, full_responses
 from neuromap.rollout.walks import IndexedPattern
 
 __all__ = ["EXECUTIONS", "Rollout"]
 
 EXECUTIONS = ("windowed", "pipelined")
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -69,14 +72,16 @@ class Rollout:
                 f"pattern {pattern.name or '(unnamed)'}: its network {pattern.network.name} has other edges than "
                 f"network {network.name}; make the pattern from the same network"
             )
+        if list(pattern.network.nodes) != list(network.nodes):
+            pattern = RolloutPattern(network, pattern.values, pattern.name)  # so that both number the nodes alike
         pattern.require_valid()
         object.__setattr__(self, "network", network)
         object.__setattr__(self, "pattern", pattern)
         object.__setattr__(self, "execution", execution)
 
-    @cached_property
+    @property
     def _graph(self) -> IndexedPattern:
-        return IndexedPattern.of(self.network, self.pattern.values)
+        return self.pattern.indexed
 
     @cached_property
     def cycle_ratio(self) -> Fraction | None:
@@ -119,12 +124,14 @@ class Rollout:
         return MappingProxyType(dict(zip(self.network.edges, steps, strict=True)))
 
     @cached_property
-    def responses(self) -> Mapping[str, Response]:
-        """First and full response of every output, in update steps."""
-        index = {name: k for k, name in enumerate(self.network.nodes)}
-        outputs = self.network.outputs
-        found = responses(self._graph, self._phases, self.frame_period, [index[name] for name in outputs])
-        return MappingProxyType(dict(zip(outputs, found, strict=True)))
+    def first_responses(self) -> Mapping[str, int]:
+        """First response of every output, in update steps."""
+        return self._by_output(first_responses(self._graph, self._phases, self.frame_period))
+
+    @cached_property
+    def full_responses(self) -> Mapping[str, FullResponse]:
+        """Full response of every output, in update steps, and whether it is exact."""
+        return self._by_output(full_responses(self._graph, self._phases, self.frame_period))
 
     def first_response(self, output: str) -> int:
         """Update steps from stimulus onset to the first output frame that depends on it.
@@ -137,7 +144,8 @@ class Rollout:
         InputError
             If ``output`` is not an output of the network.
         """
-        return self._response(output).first
+        self._require_output(output)
+        return self.first_responses[output]
 
     def full_response(self, output: str) -> int:
         """Update steps from stimulus onset to the first output that the longest path has reached.
@@ -150,7 +158,8 @@ class Rollout:
         InputError
             If ``output`` is not an output of the network.
         """
-        return self._response(output).full
+        self._require_output(output)
+        return self.full_responses[output].steps
 
     def full_response_is_exact(self, output: str) -> bool:
         """Whether the search for the longest path was completed, so that the full response is no mere bound.
@@ -160,7 +169,8 @@ class Rollout:
         InputError
             If ``output`` is not an output of the network.
         """
-        return self._response(output).full_is_exact
+        self._require_output(output)
+        return self.full_responses[output].is_exact
 
     def worst_case_reaction(self, output: str) -> int:
         """Update steps from an event that just missed a sample to the first output that depends on it.
@@ -178,11 +188,17 @@ class Rollout:
         """Input frames that the network takes in per second, at ``step_seconds`` per update step."""
         return 1.0 / (self.frame_period * step_seconds)
 
-    def _response(self, output: str) -> Response:
-        found = self.responses.get(output)
-        if found is None:
+    def _by_output(self, by_node: Sequence[_T]) -> Mapping[str, _T]:
+        known = dict(zip(self.network.nodes, by_node, strict=True))
+        return MappingProxyType({name: known[name] for name in self.network.outputs})
+
+    @cached_property
+    def _outputs(self) -> frozenset[str]:
+        return frozenset(self.network.outputs)
+
+    def _require_output(self, output: str) -> None:
+        if output not in self._outputs:
             raise InputError(
                 f"output {output}: is not an output of network {self.network.name}; "
                 f"outputs are {', '.join(self.network.outputs)}"
             )
-        return found

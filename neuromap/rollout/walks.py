@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import networkx as nx
+
 from neuromap.network.network import Network
 
 __all__ = ["IndexedPattern", "LongestWalks", "parent_cycles"]
@@ -137,6 +139,22 @@ class IndexedPattern:
             for v in component:
                 where[v] = c
         return where
+
+    @cached_property
+    def blocks(self) -> list[list[list[int]]]:
+        """Blocks of every component, in the order of :attr:`components`: the edges of each, no self-edges."""
+        where = self.component_of
+        between: list[dict[tuple[int, int], list[int]]] = [{} for _ in self.components]
+        for e, (u, v) in enumerate(zip(self.sources, self.targets, strict=True)):
+            if where[u] == where[v] and u != v:
+                between[where[u]].setdefault((u, v) if u < v else (v, u), []).append(e)
+        found: list[list[list[int]]] = []
+        for pairs in between:
+            shape: nx.Graph[int] = nx.Graph()
+            shape.add_edges_from(pairs)
+            blocks = nx.biconnected_component_edges(shape) if pairs else ()
+            found.append([[e for u, v in block for e in pairs[(u, v) if u < v else (v, u)]] for block in blocks])
+        return found
 
 
 class LongestWalks:

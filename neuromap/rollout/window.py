@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 import networkx as nx
 
-from neuromap.rollout.pattern import RolloutPattern, check_window
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.tableau import check_window
 
 __all__ = ["RolloutWindow", "State", "WindowNode"]
 

@@ -56,7 +56,8 @@ def test_every_exception_is_one_line_and_a_code(error, code, words, arguments, c
     assert captured.err.startswith("neuromap: ")
     assert captured.err.count("\n") == 1
     assert words in captured.err
-    assert ('"error"' in captured.out) == bool(arguments)
+    # a failed verification has printed its own document before
+    assert ('"error"' in captured.out) == (bool(arguments) and code != 5)
 
 
 def test_too_deep_recursion(capsys):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import neuromap as nm
+from neuromap.report.frames import DEFAULT_FRAMES
 
 
 def test_json_goes_to_stdout_alone(sr, program, neuromap):
@@ -195,7 +197,7 @@ def test_simulate_random_frames_follow_seed_and_density(program, neuromap):
 
     assert run("--frames", "30", "--seed", "1") == run("--random", "30", "--seed", "1")
     assert run("--frames", "30", "--seed", "1") != run("--frames", "30", "--seed", "2")
-    assert len(run()) == 17
+    assert len(run()) == DEFAULT_FRAMES
 
 
 # verify
@@ -208,7 +210,7 @@ def test_verify(pattern, execution, sr, neuromap):
     assert (done.code, done.err) == (0, "")
     assert done.json["verified"] is True
     assert (done.json["n_mismatches"], done.json["n_strays"]) == (0, 0)
-    assert done.json["n_compared"] == 16 * 3
+    assert done.json["n_compared"] == (DEFAULT_FRAMES - 1) * 3
 
 
 def test_verify_takes_pattern_and_execution_from_the_program(sr, program, neuromap):
@@ -224,8 +226,6 @@ def edited(folder, program):
     delay = loaded.delay.copy()
     core, neuron = np.argwhere((loaded.target_core >= 0) & (loaded.delay == 1))[0]
     delay[core, neuron] = 2
-    from dataclasses import replace
-
     path = folder / "edited.nmp"
     replace(loaded, delay=delay).save(path)
     return path
@@ -250,6 +250,65 @@ def test_report_on_an_edited_program(sr, edited, neuromap):
     assert row["verified"] is False
     assert (row["pattern"], row["execution"]) == ("hybrid", "pipelined")
     assert done.err.startswith("neuromap: 1 of 1 rows failed")
+
+
+def test_report_on_a_program_counts_most_sequential_patterns(folder, sr, neuromap):
+    path = folder / "sequential.nmp"
+    assert neuromap("map", sr, "--pattern", "sequential", "-o", path).code == 0
+    whole = neuromap("report", sr, "--patterns", "sequential", "--executions", "windowed", "--json").json
+    assert whole["most_sequential_patterns"] == 1
+    assert neuromap("report", sr, "--program", path, "--json").json == whole
+
+
+def test_stimulus_is_described_alike(folder, sr, program, neuromap):
+    words = ("--patterns", "hybrid", "--executions", "pipelined")
+    for chosen, said in (
+        ((), {"kind": "random", "seed": 0, "density": 0.5, "n_frames": DEFAULT_FRAMES}),
+        (
+            ("--frames", "7", "--seed", "2", "--density", "0.25"),
+            {"kind": "random", "seed": 2, "density": 0.25, "n_frames": 7},
+        ),
+        (
+            ("--stimulus", folder / "frames.safetensors"),
+            {"kind": "given", "file": str(folder / "frames.safetensors"), "n_frames": 9},
+        ),
+    ):
+        assert neuromap("report", sr, *words, *chosen, "--json").json["stimulus"] == said
+        assert neuromap("report", sr, "--program", program, *chosen, "--json").json["stimulus"] == said
+
+
+@pytest.fixture
+def illegal(folder, program):
+    """The program with an axon that two neurons of different nodes or indices feed: legal on the chip, not mapped."""
+    loaded = nm.load_program(program)
+    core, axon = loaded.target_core.copy(), loaded.target_axon.copy()
+    first, second = np.argwhere(core >= 0)[:2]
+    core[tuple(second)], axon[tuple(second)] = core[tuple(first)], axon[tuple(first)]
+    path = folder / "illegal.nmp"
+    replace(loaded, target_core=core, target_axon=axon).save(path)
+    return path
+
+
+def test_a_program_that_breaks_a_rule_fails(sr, illegal, neuromap):
+    found = neuromap("verify", sr, "--program", illegal, "--json")
+    assert found.code == 5
+    assert found.json["verified"] is False
+    assert found.json["n_violations"] >= 1
+    assert found.json["first_violation"] in found.json["message"]
+    text = neuromap("verify", sr, "--program", illegal)
+    assert (text.code, text.out) == (5, "")
+    assert text.err.startswith("neuromap: not verified: ")
+    assert "of the chip" in text.err
+    assert neuromap("report", sr, "--program", illegal).code == 5
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "100", "160"])
+def test_narrow_rollouts_keep_names_whole(columns, sr, neuromap, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = neuromap("rollouts", sr, "--pattern", "streaming", "--pattern", "H1 -> H1, H1 -> O").out.splitlines()
+    assert max(map(len, lines)) <= int(columns)
+    for word in ("H1 -> H1, H1 -> O", "streaming", "pipelined", "worst-case", "response", "5 of 5"):
+        assert any(word in line for line in lines), word
 
 
 # report
@@ -286,7 +345,8 @@ def test_report_writes_its_files(folder, sr, neuromap):
     words = ("--patterns", "streaming,hybrid", "--html", html, "--csv", table, "--json-file", data)
     done = neuromap("report", sr, *words)
     assert (done.code, done.err) == (0, "")
-    assert f"written to {html}" in done.out.replace("\n", " ").replace("  ", " ") or "written to" in done.out
+    for path in (html, table, data):
+        assert f"written to {path}\n" in done.out
     assert html.read_text().lstrip().lower().startswith("<!doctype html>")
     with table.open(newline="") as stream:
         assert len(list(csv.DictReader(stream))) == 4

@@ -13,6 +13,8 @@ import neuromap as nm
 from neuromap.errors import ProgramError
 from neuromap.hardware.check import Place, check_program, require_legal
 from neuromap.hardware.program import BIAS
+from neuromap.hardware.structure import EXECUTIONS
+from neuromap.rollout.schedule import EXECUTIONS as rollout_executions
 
 seeds = st.integers(0, 2**32)
 
@@ -279,6 +281,21 @@ def test_require_legal_names_the_first_and_counts_the_rest(program, edited):
 def test_shapes_that_do_not_match_cannot_be_checked(program):
     with pytest.raises(ProgramError, match="tensor target_core: found shape"):
         check_program(dataclasses.replace(program, target_core=program.target_core[:, :-1]))
+
+
+def test_two_rows_that_read_one_neuron_are_refused_by_engines_too(program):
+    outputs = program.outputs
+    core, neuron = outputs.core.copy(), outputs.neuron.copy()
+    core[1], neuron[1] = core[0], neuron[0]
+    twice = dataclasses.replace(program, outputs=dataclasses.replace(outputs, core=core, neuron=neuron))
+    found = [v for v in check_program(twice, mapped=False) if v.rule == "output-row"]
+    assert [(v.place, v.found) for v in found] == [(Place(output_row=0), 2), (Place(output_row=1), 2)]
+    with pytest.raises(ProgramError, match="output row 0: number of rows that read its neuron is 2"):
+        require_legal(twice, mapped=False, indices_only=True)
+
+
+def test_executions_are_those_of_the_schedule():
+    assert EXECUTIONS == ("", *rollout_executions)
 
 
 def test_the_documentation_lists_every_rule():

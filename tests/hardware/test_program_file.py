@@ -213,7 +213,7 @@ NODE = {"name": "A", "size": 3, "kind": "hidden", "sample_tick": 0}
         ({"nodes": [NODE | {"sample_tick": 2**50}]}, "nodes[0].sample_tick: found"),
         ({"nodes": [NODE, NODE]}, "A is named twice"),
         ({"nodes": []}, "is -1 or a node 0 to -1; needs"),
-        ({"chip": 3}, "chip: file: found 3"),
+        ({"chip": 3}, "chip: found 3; allowed is a table"),
         ({"chip": {"format": 1}}, "chip: name: missing"),
     ],
 )  # fmt: skip

@@ -5,13 +5,14 @@ import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
 import neuromap
 
 OPTIONAL = {"brian2", "torch", "sklearn", "matplotlib", "nengo", "nir", "onnx"}
-SHARED = {"errors", "whole_file"}
+SHARED = {"errors", "whole_file", "frozen", "toml_table"}
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +102,9 @@ def test_only_the_entry_point_imports_the_command_line(modules):
     assert {p for p in importers if not p.startswith("cli/")} == {"__main__.py"}
 
 
-def test_errors_and_whole_file_stand_alone(modules):
+def test_shared_modules_stand_alone(modules):
     for path, tree in modules.items():
-        if str(path) in ("errors.py", "whole_file.py"):
+        if path.parent == Path() and path.stem in SHARED:
             assert {folder_of(n) for n in imports(tree)} <= {None, "errors"}
 
 

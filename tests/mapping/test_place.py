@@ -79,3 +79,19 @@ def test_a_target_out_of_reach_is_refused(chip):
         "message": "",
         "remedies": [],
     }
+
+
+def test_swap_gives_way_to_a_layout_within_reach(chip):
+    """A chain with long wires at its ends: fewest hops in all is not shortest for each."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        n = int(rng.integers(3, 14))
+        source = np.concatenate([np.arange(n - 1), rng.integers(0, n, 3)])
+        links = (source, np.minimum(source + 1, n - 1))
+        spec = chip(cores=(4, 4), reach=(1, 1))
+        try:
+            place(n, links, spec, "hilbert")
+        except DoesNotFitError:
+            continue
+        where = place(n, links, spec, "swap")
+        assert np.abs(where[links[0]] - where[links[1]]).max() <= 1

@@ -74,6 +74,7 @@ def test_core_count(chip, chain):
     net = chain({"I": (1, None), "A": (40, 1)}, {("I", "A"): np.ones((40, 1), int)})
     data = refused(net, chip(neurons=4, cores=(3, 2)))
     assert (data["limit"], data["node"], data["demand"], data["bound"]) == ("cores", "A", 10, 6)
+    assert data["remedies"][-1]["value"] == 10
     maps(net, chip(neurons=4, cores=(data["remedies"][-1]["value"], 1)))
 
 
@@ -144,3 +145,17 @@ def test_groups_multiply_those_that_are_there(chip):
     data = refused(layer(32, 32, groups=2), chip())
     assert data["remedies"][0] == {"lever": "groups", "value": 8, "text": "groups = 8 would need 196"}
     maps(layer(32, 32, groups=8), chip())
+
+
+def test_the_potential_s_remedy_serves_every_neuron(chip, chain):
+    net = chain({"I": (2, None), "O": (2, 1)}, {("I", "O"): [[20, 0], [0, 200]]})
+    data = refused(net, chip(potential_bits=5))
+    assert data["limit"] == "potential"
+    maps(net, chip(potential_bits=data["remedies"][0]["value"]))
+
+
+def test_a_potential_holds_what_it_reaches_and_no_more(chip, chain):
+    """Events come before the leak: up to 200 and down to -100, never 300."""
+    net = chain({"I": (200, None), "O": (1, 100)}, {("I", "O"): np.ones((1, 200), int)})
+    maps(net, chip(potential_bits=9))
+    assert refused(net, chip(potential_bits=8))["limit"] == "potential"

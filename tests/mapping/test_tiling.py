@@ -72,3 +72,11 @@ def test_the_sizes_that_the_digits_networks_rely_on(chip, kind):
         },
     )
     assert program_of(net, nm.load_chip("truenorth")).n_cores <= 6
+
+
+@pytest.mark.parametrize("spread", [slice(0, 0), slice(1100, None)])
+def test_neurons_without_sources_fill_cores_too(chip, spread):
+    weights = np.zeros((1200, 3), int)
+    weights[spread] = 1
+    net = build_network({"I": ((1, 1, 3), None), "O": ((1, 1, 1200), 1)}, {("I", "O"): weights})
+    assert program_of(net, chip()).n_cores == 5

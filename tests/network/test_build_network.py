@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 import neuromap.network
 from neuromap.errors import NetworkError
-from neuromap.network import Dense, Identity, Network, Pool, build_network, require_weights
+from neuromap.network import Dense, Identity, Network, Node, Pool, build_network, require_weights
 
 
 def test_thresholds_and_matrices_of_all_kinds():
@@ -39,6 +39,20 @@ def test_thresholds_and_matrices_of_all_kinds():
     for edge in net.edges.values():
         np.testing.assert_array_equal(edge.matrix().toarray(), eye)
     require_weights(net)
+
+
+@pytest.mark.parametrize("name", ["streaming", "sequential"])
+def test_reserved_pattern_names_are_refused_as_in_a_file(name):
+    with pytest.raises(NetworkError, match=f"rollout {name}: every network has the pattern {name} of its own"):
+        build_network({"I": (1, None), "O": (1, 1)}, {("I", "O"): [[1]]}, patterns={name: [("I", "O")]})
+
+
+def test_a_nodes_threshold_is_its_own():
+    threshold = np.array([1, 2])
+    net = build_network({"I": (1, None), "O": (2, threshold)}, {("I", "O"): [[1], [1]]})
+    node = Node("O", (1, 1, 2), threshold)
+    threshold[:] = 9
+    assert net.nodes["O"].threshold.tolist() == node.threshold.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(

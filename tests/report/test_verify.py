@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import ProgramError, StimulusError, VerificationError
+from neuromap.hardware.check import check_program
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
+from neuromap.report.frames import DEFAULT_FRAMES
 from neuromap.report.verify import Mismatch, Stray, require_verified, verify
 from neuromap.rollout.schedule import Rollout
 from neuromap.simulation.reference import reference
@@ -86,6 +88,42 @@ def test_a_stray_spike_alone_is_enough(mapped):
         require_verified(result)
 
 
+def with_weight(program, weight):
+    """The program with one weight of a neuron that is in use changed, of an axon type that no axon has."""
+    weights = program.neurons.weights.copy()
+    weights[0, 0, 3] = weight
+    assert not (program.axon_types == 3).any()
+    return replace(program, neurons=replace(program.neurons, weights=weights))
+
+
+def test_a_program_that_breaks_a_rule_of_its_chip_is_not_verified(mapped):
+    rollout, program = mapped
+    assert verify(rollout, program).n_violations == 0
+    assert verify(rollout, program).first_violation is None
+    assert verify(rollout, with_weight(program, 255)).verified
+
+    illegal = with_weight(program, 256)
+    result = verify(rollout, illegal)
+    # it computes what it should, on a chip that cannot be built
+    assert (result.n_mismatches, result.n_strays, result.n_violations) == (0, 0, 1)
+    assert result.verified is False
+    assert result.first_violation == check_program(illegal)[0].message
+    assert "1 rule of the chip is broken, first core 0, neuron 0" in result.message
+    assert "256" in result.message
+    with pytest.raises(VerificationError, match="256"):
+        require_verified(result)
+
+
+@pytest.mark.parametrize(("field", "value"), [("target_axon", 256), ("target_core", 7), ("delay", 0), ("delay", 16)])
+def test_a_program_whose_indices_lead_out_of_it_is_not_simulated(mapped, field, value):
+    rollout, program = mapped
+    array = getattr(program, field).copy()
+    core, neuron = np.argwhere(program.target_core >= 0)[0]
+    array[core, neuron] = value
+    with pytest.raises(ProgramError, match=str(value)):
+        verify(rollout, replace(program, **{field: array}))
+
+
 def test_a_silent_comparison_says_so(mapped):
     rollout, program = mapped
     result = verify(rollout, program, {"I": np.zeros((4, 3), dtype=bool)})
@@ -99,6 +137,7 @@ def test_random_frames_follow_seed_density_and_number(mapped):
     rollout, program = mapped
     assert verify(rollout, program, density=0.0).n_spikes == 0
     assert verify(rollout, program, density=1.0, n_frames=6).n_spikes == 5 * 3
+    assert verify(rollout, program).n_frames == DEFAULT_FRAMES
     assert verify(rollout, program, seed=1).n_spikes != verify(rollout, program, seed=2).n_spikes
 
 

@@ -38,7 +38,7 @@ def make_program():
     """A program of C cores from what differs from: no synapses, weights +1 +2 +3 ..., thresholds 1 and 0, reset to 0.
 
     ``synapses`` is Boolean (C, A, N). ``targets`` is a list of (core, neuron, target core, axon, delay). ``nodes`` is a
-    list of (name, size, kind, sample tick). ``host`` is a list of (node, index, core, axon, arrival, first frame).
+    list of (name, size, kind, sample tick). The chip's cores get as many axons and neurons as ``synapses`` has. ``host`` is a list of (node, index, core, axon, arrival, first frame).
     ``outputs`` is a list of (node, index, core, neuron). All others are neuron parameters that broadcast to (C, N).
     """
 
@@ -47,6 +47,7 @@ def make_program():
     ):
         synapses = np.asarray(synapses, dtype=bool)
         n_cores, n_axons, n_neurons = synapses.shape
+        chip = replace(chip, axons=n_axons, neurons=n_neurons)
         if weights is None:
             weights = np.arange(1, chip.axon_types + 1)
 

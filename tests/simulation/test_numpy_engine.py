@@ -251,10 +251,10 @@ def test_events_outside_the_run_are_refused(make_chip, random_program, events, f
 @pytest.mark.parametrize(
     ("target", "found"),
     [
-        ((2, 0, 1), "target core 2 does not exist; allowed is 0 to 1"),
-        ((0, 10, 1), "target axon 10 does not exist; allowed is 0 to 9"),
-        ((0, -1, 1), "target axon -1"),
-        ((0, 0, 0), "neuron 7 of core 1 has a target and delay 0"),
+        ((2, 0, 1), "core 1, neuron 7: target core is 2; needs a core 0 to 1"),
+        ((0, 10, 1), "target axon is 10; needs an axon 0 to 9"),
+        ((0, -1, 1), "target axon is -1"),
+        ((0, 0, 0), "core 1, neuron 7: delay is 0; needs 1 to 15 ticks"),
     ],
 )
 def test_targets_outside_the_program_are_refused(make_chip, make_program, target, found):

@@ -140,14 +140,15 @@ def test_wrong_requests_are_refused(wire):
     ("tables", "found"),
     [
         ({"nodes": [("I", 1, "input", 0)]}, "no output node"),
-        ({"host": [(1, 0, 0, 0, 0, 1)]}, "host row names node 1, which is not an input node"),
-        ({"host": [(7, 0, 0, 0, 0, 1)]}, "host row names node 7"),
-        ({"host": [(0, 1, 0, 0, 0, 1)]}, "input node I of 1 neurons"),
-        ({"host": [(0, 0, 0, 4, 0, 1)]}, "axon of a host row 4 does not exist; allowed is 0 to 3"),
-        ({"outputs": [(0, 0, 0, 0)]}, "output row names node 0, which is not an output node"),
-        ({"outputs": [(1, 2, 0, 0)]}, "neuron 2 of node O, which has 2 neurons"),
-        ({"outputs": [(1, 0, 0, 4)]}, "neuron of an output row 4 does not exist"),
-        ({"outputs": [(1, 0, 0, 0), (1, 1, 0, 0)]}, "two rows of the output table read one neuron"),
+        ({"host": [(1, 0, 0, 0, 0, 1)]}, "host row 0: node is 1; needs a node of kind input"),
+        ({"host": [(7, 0, 0, 0, 0, 1)]}, "host row 0: node is 7; needs a position in nodes"),
+        ({"host": [(0, 1, 0, 0, 0, 1)]}, "host row 0: index is 1; needs a neuron of its node"),
+        ({"host": [(0, 0, 0, 0, -2, 1)]}, "arrival of the first delivered frame is -1; needs tick 0 or later"),
+        ({"host": [(0, 0, 0, 4, 0, 1)]}, "host row 0: axon is 4; needs an axon 0 to 3"),
+        ({"outputs": [(0, 0, 0, 0)]}, "output row 0: node is 0; needs a node of kind output"),
+        ({"outputs": [(1, 2, 0, 0)]}, "output row 0: index is 2; needs a neuron of its node"),
+        ({"outputs": [(1, 0, 0, 4)]}, "output row 0: neuron is 4; needs a neuron 0 to 3"),
+        ({"outputs": [(1, 0, 0, 0), (1, 1, 0, 0)]}, "output row 0: number of rows that read its neuron is 2; needs 1"),
     ],
 )
 def test_tables_that_point_nowhere_are_refused(wire, tables, found):

@@ -1,0 +1,107 @@
+"""The order in which a pattern computes nodes, the cycle that forbids one, and the tableau that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from neuromap.errors import PatternError
+from neuromap.network.network import EdgeKey
+
+__all__ = ["check_window", "order_or_cycle", "tableau_frames"]
+
+
+def order_or_cycle(
+    nodes: Collection[str], sequential_edges: Sequence[EdgeKey]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Order the nodes so that every sequential edge leads from earlier to later, or find a cycle.
+
+    Parameters
+    ----------
+    nodes : collection of str
+        In file order.
+    sequential_edges : sequence of (str, str)
+        The edges with R = 0.
+
+    Returns
+    -------
+    order, cycle : tuple of str
+        One of the two is empty. The cycle starts at its first node in file order, which is not repeated.
+    """
+    after: dict[str, list[str]] = {n: [] for n in nodes}
+    waits = dict.fromkeys(nodes, 0)
+    for u, v in sequential_edges:
+        after[u].append(v)
+        waits[v] += 1
+    order = [n for n, k in waits.items() if k == 0]
+    for u in order:  # grows while it is read: Kahn's algorithm without recursion
+        for v in after[u]:
+            waits[v] -= 1
+            if waits[v] == 0:
+                order.append(v)
+    if len(order) == len(waits):
+        return tuple(order), ()
+    return (), _find_cycle([n for n, k in waits.items() if k], sequential_edges)
+
+
+def _find_cycle(waiting: Sequence[str], sequential_edges: Sequence[EdgeKey]) -> tuple[str, ...]:
+    # Every node that waits, waits for another that does: walking backwards must repeat a node.
+    left = set(waiting)
+    before = {v: u for u, v in reversed(sequential_edges) if u in left and v in left}
+    node = waiting[0]
+    place: dict[str, int] = {}
+    walk: list[str] = []
+    while node not in place:
+        place[node] = len(walk)
+        walk.append(node)
+        node = before[node]
+    cycle = walk[place[node] :][::-1]
+    rank = {n: i for i, n in enumerate(waiting)}
+    first = min(range(len(cycle)), key=lambda i: rank[cycle[i]])
+    return tuple(cycle[first:] + cycle[:first])
+
+
+def tableau_frames(
+    nodes: Collection[str], order: Iterable[str], values: Iterable[tuple[EdgeKey, int]], window: int
+) -> list[dict[str, int]]:
+    """Update step T((i, v)) at which each node of the window is known, frame by frame.
+
+    T is 0 in frame 0 and on inputs, elsewhere 1 + the maximum over the sources (the tableau of
+    Fischer, Köhler, Pfeil 2018).
+
+    Parameters
+    ----------
+    nodes : collection of str
+        In file order.
+    order : iterable of str
+        The nodes, every sequential edge from earlier to later.
+    values : iterable of ((str, str), int)
+        Pairs of edge and R.
+    window : int
+        Size W of the window.
+    """
+    into: dict[str, list[tuple[str, int]]] = {n: [] for n in nodes}
+    for (u, v), r in values:
+        into[v].append((u, r))
+    order = tuple(order)
+    last = dict.fromkeys(nodes, 0)
+    frames = [last]
+    for _ in range(window):
+        now = dict.fromkeys(nodes, 0)
+        for v in order:
+            if into[v]:
+                now[v] = 1 + max((last if r else now)[u] for u, r in into[v])
+        frames.append(now)
+        last = now
+    return frames
+
+
+def check_window(window: int) -> None:
+    """Refuse a window size below 1.
+
+    Raises
+    ------
+    PatternError
+        If ``window`` is no integer of at least 1.
+    """
+    if isinstance(window, bool) or not hasattr(window, "__index__") or window < 1:
+        raise PatternError(f"rollout window: size {window!r}; a window has size 1 or more")

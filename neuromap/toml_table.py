@@ -1,0 +1,305 @@
+"""Tables of TOML (or JSON) under inspection: values are taken with their key path, unknown keys are refused.
+
+A refusal is one line that names the key path, what was found and what is allowed. The file that it is about is
+put before it by the caller.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from neuromap.errors import InputError
+
+__all__ = ["TomlTable", "did_you_mean", "parse_toml", "read_toml", "show", "show_name"]
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def read_toml(path: Path, kind: str, largest: int, error: type[InputError]) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kind : str
+        What it should be, for messages, such as ``network file``.
+    largest : int
+        Bytes that it may have.
+    error : type of InputError
+        What is raised.
+
+    Returns
+    -------
+    dict
+        Its tables.
+
+    Raises
+    ------
+    InputError
+        If it is missing, a folder, too large, not UTF-8, or not TOML (then with the line).
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(largest + 1)
+    except FileNotFoundError:
+        raise error("does not exist") from None
+    except IsADirectoryError:
+        raise error(f"is a folder; expected a {kind} (TOML)") from None
+    except OSError as reason:
+        raise error(f"cannot be read ({reason.strerror or reason})") from None
+    except ValueError:  # a path with a null byte
+        raise error("is no path") from None
+    if len(data) > largest:
+        raise error(f"is larger than {largest // 2**20} MiB; expected a {kind} (TOML)")
+    return parse_toml(data, error)
+
+
+def parse_toml(data: bytes, error: type[InputError]) -> dict[str, Any]:
+    """Read the bytes of a TOML file.
+
+    Parameters
+    ----------
+    data : bytes
+        All of it.
+    error : type of InputError
+        What is raised.
+
+    Returns
+    -------
+    dict
+        Its tables.
+
+    Raises
+    ------
+    InputError
+        If they are not UTF-8, or not TOML (then with the line).
+    """
+    try:
+        return tomllib.loads(data.decode())
+    except UnicodeDecodeError as reason:
+        line = data.count(b"\n", 0, reason.start) + 1
+        raise error(f"line {line}: byte 0x{data[reason.start]:02x} is not UTF-8; expected a TOML file") from None
+    except tomllib.TOMLDecodeError as reason:
+        raise error(_with_line_first(str(reason))) from None
+    except (ValueError, RecursionError):
+        raise error("holds a number of too many digits, or tables nested too deep") from None
+
+
+def _with_line_first(message: str) -> str:
+    message = " ".join(message.split())
+    place = re.search(r" \(at line (\d+), column (\d+)\)$", message)
+    if place is None:
+        return f"is not TOML: {message[:200]}"
+    return f"line {place[1]}, column {place[2]}: is not TOML: {message[: place.start()][:200]}"
+
+
+def did_you_mean(found: str, allowed: Iterable[str]) -> str:
+    """Give ``; did you mean 'X'?`` for the allowed word closest to ``found``, or nothing."""
+    by_lower = {word.lower(): word for word in allowed}
+    near = get_close_matches(found[:100].lower(), by_lower, n=1, cutoff=0.5)
+    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
+
+
+def show(value: object) -> str:
+    """Write a value that was found, cut to one short line."""
+    try:
+        text = " ".join(repr(value).split())
+    except (ValueError, RecursionError):  # an integer of more digits than Python prints, or lists without end
+        return f"a huge {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def show_name(name: str) -> str:
+    """Write a name or path as it is where it is printable, so that a message stays one line."""
+    return name if name.isprintable() and len(name) <= 300 else show(name)
+
+
+class TomlTable:
+    """One table of a file, with the path of its keys for messages.
+
+    Parameters
+    ----------
+    value : Any
+        What the file holds there.
+    path : str
+        Key path, such as ``edges."I -> H1"``; empty for the file itself.
+    error : type of InputError
+        What all methods raise: one line.
+    allowed : sequence of str or None
+        Keys that the table may have; ``None`` where the user chooses the keys.
+
+    Raises
+    ------
+    InputError
+        If ``value`` is no table, or has a key that is not allowed.
+    """
+
+    def __init__(self, value: Any, path: str, error: type[InputError], allowed: Sequence[str] | None = None) -> None:
+        if not isinstance(value, Mapping):
+            raise error(f"{path + ': ' if path else ''}found {show(value)}; allowed is a table")
+        self.values: Mapping[str, Any] = value
+        self.path = path
+        self._error = error
+        if allowed is not None:
+            self.allow(allowed)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def key_path(self, key: str) -> str:
+        """Give the whole path of a key of this table."""
+        written = key if _BARE.fullmatch(key) else f'"{key}"' if key.isprintable() else repr(key)
+        written = written if len(written) <= 120 else written[:117] + "..."
+        return f"{self.path}.{written}" if self.path else written
+
+    def allow(self, allowed: Sequence[str], because: str = "") -> None:
+        """Refuse keys other than these: a misspelt optional key must not be lost in silence.
+
+        Raises
+        ------
+        InputError
+            If there are any.
+        """
+        for key in self.values:
+            if key not in allowed:
+                raise self._error(
+                    f"{self.key_path(key)}: unknown key{because}; allowed are {', '.join(allowed)}"
+                    + did_you_mean(key, allowed)
+                )
+
+    def check_format(self, version: int, kind: str) -> None:
+        """Refuse another version of the format; asked first, as its keys may differ.
+
+        Raises
+        ------
+        InputError
+            If ``format`` is missing or anything but ``version``.
+        """
+        found = self.values.get("format")
+        if isinstance(found, bool) or not isinstance(found, int) or found != version:
+            raise self.wrong("format", f"is {version}; a {kind} starts with format = {version}")
+
+    def wrong(self, key: str, allowed: str) -> InputError:
+        """Make the error for a key whose value is not allowed."""
+        found = f"found {show(self.values[key])}" if key in self.values else "missing"
+        return self._error(f"{self.key_path(key)}: {found}; allowed {allowed}")
+
+    def integer(self, key: str, low: int, high: int) -> int:
+        """Take an integer between two bounds.
+
+        Raises
+        ------
+        InputError
+            If it is missing, no integer, or outside.
+        """
+        value = self.values.get(key)
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise self.wrong(key, f"are integers from {low} to {high}")
+        return value
+
+    def integers(self, key: str, allowed: str) -> list[int]:
+        """Take a list of integers; ``allowed`` completes the message.
+
+        Raises
+        ------
+        InputError
+            If it is missing or anything else.
+        """
+        value = self.values.get(key)
+        if not isinstance(value, list) or any(isinstance(n, bool) or not isinstance(n, int) for n in value):
+            raise self.wrong(key, allowed)
+        return value
+
+    def pair(self, key: str, low: int, high: int, names: str = "[x, y]") -> tuple[int, int]:
+        """Take a list of two integers between two bounds.
+
+        Raises
+        ------
+        InputError
+            If it is missing or anything else.
+        """
+        allowed = f"are two integers {names}, each from {low} to {high}"
+        value = self.integers(key, allowed)
+        if len(value) != 2 or not all(low <= n <= high for n in value):
+            raise self.wrong(key, allowed)
+        return value[0], value[1]
+
+    def number(self, key: str, low: float, high: float) -> float:
+        """Take a number between two bounds, given as an integer or a float.
+
+        Raises
+        ------
+        InputError
+            If it is missing, no number, or outside.
+        """
+        value = self.values.get(key)
+        # a comparison with NaN is false
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            raise self.wrong(key, f"are numbers from {low:g} to {high:g}")
+        return float(value)
+
+    def boolean(self, key: str) -> bool:
+        """Take true or false.
+
+        Raises
+        ------
+        InputError
+            If it is missing or anything else.
+        """
+        value = self.values.get(key)
+        if not isinstance(value, bool):
+            raise self.wrong(key, "are true or false")
+        return value
+
+    def text(self, key: str, allowed: Sequence[str] = (), *, longest: int = 4096, lines: bool = False) -> str:
+        """Take a text that is not empty; one of ``allowed``, if any are given.
+
+        Raises
+        ------
+        InputError
+            If it is missing or anything else, longer than ``longest``, or not of one line where ``lines`` is
+            false.
+        """
+        value = self.values.get(key)
+        if allowed:
+            if not isinstance(value, str) or value not in allowed:
+                words = ", ".join(f'"{word}"' for word in allowed)
+                raise self.wrong(key, f"are {words}{did_you_mean(value, allowed) if isinstance(value, str) else ''}")
+            return value
+        plain = value.replace("\n", " ").replace("\t", " ") if isinstance(value, str) and lines else value
+        if not isinstance(plain, str) or not 1 <= len(plain) <= longest or not plain.isprintable():
+            raise self.wrong(key, f"is a text of {'' if lines else 'one line, '}1 to {longest} characters")
+        return str(value)
+
+    def texts(self, key: str) -> list[str]:
+        """Take a list of texts.
+
+        Raises
+        ------
+        InputError
+            If it is missing or anything else.
+        """
+        value = self.values.get(key)
+        if not isinstance(value, list) or any(not isinstance(text, str) for text in value):
+            raise self.wrong(key, "is a list of texts")
+        return value
+
+    def table(self, key: str, allowed: Sequence[str] | None = None) -> TomlTable:
+        """Take a table; an absent one is empty.
+
+        Raises
+        ------
+        InputError
+            If it is no table, or has a key that is not allowed.
+        """
+        return TomlTable(self.values.get(key, {}), self.key_path(key), self._error, allowed)
+
+    def tables(self) -> Iterable[tuple[str, TomlTable]]:
+        """Go through the tables in this one, in file order."""
+        return ((key, self.table(key)) for key in self.values)

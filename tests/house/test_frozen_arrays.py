@@ -1,0 +1,134 @@
+"""Frozen dataclasses own their arrays: nobody can write to them, and nobody's array changes them."""
+
+import dataclasses
+import importlib
+import inspect
+import types
+import typing
+
+import numpy as np
+import pytest
+
+import neuromap
+from neuromap.frozen import freeze_arrays, frozen
+from neuromap.hardware.program import OutputTable
+
+
+def every_class():
+    """All public frozen dataclasses of the package."""
+    root = importlib.resources.files(neuromap)
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        name = ".".join(("neuromap", *path.relative_to(root).with_suffix("").parts))
+        if path.stem.startswith("__"):
+            continue
+        for cls in vars(importlib.import_module(name)).values():
+            if inspect.isclass(cls) and cls.__module__ == name and not cls.__name__.startswith("_"):
+                if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:
+                    found[f"{name}.{cls.__qualname__}"] = cls
+    return found
+
+
+def dtype_of(hint):
+    """Dtype of a field that holds an array, or a tuple of arrays; None where it holds something else."""
+    if typing.get_origin(hint) is np.ndarray:
+        (scalar,) = typing.get_args(typing.get_args(hint)[1])
+        return np.dtype(np.float64 if isinstance(scalar, typing.TypeVar) else scalar)
+    inner = [dtype_of(part) for part in typing.get_args(hint)] if is_union_or_tuple(hint) else []
+    return next((dtype for dtype in inner if dtype is not None), None)
+
+
+def is_union_or_tuple(hint):
+    return typing.get_origin(hint) in (typing.Union, types.UnionType, tuple)
+
+
+def array_fields(cls):
+    names = {**vars(importlib.import_module(cls.__module__)), "np": np, "NDArray": np.typing.NDArray}
+    try:
+        hints = typing.get_type_hints(cls, globalns=names)
+    except NameError:  # other names that are imported for type checking only
+        hints = {}
+        for name, text in cls.__annotations__.items():
+            try:
+                hints[name] = typing.get_type_hints(types.SimpleNamespace(__annotations__={name: text}), names)[name]
+            except NameError:
+                hints[name] = object
+    return {
+        field.name: (dtype, typing.get_origin(hints[field.name]) is tuple)
+        for field in dataclasses.fields(cls)
+        if field.init and (dtype := dtype_of(hints[field.name])) is not None
+    }
+
+
+CLASSES = {name: cls for name, cls in every_class().items() if array_fields(cls)}
+
+
+def test_the_classes_are_found():
+    assert len(CLASSES) >= 10
+    assert {"neuromap.hardware.program.Program", "neuromap.network.network.Node"} <= set(CLASSES)
+    assert len(array_fields(CLASSES["neuromap.hardware.program.NeuronTable"])) == 9
+    assert array_fields(CLASSES["neuromap.frontends.ranc_case.RancCase"])["expected"] == (np.int64, True)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("as_view", [False, True])
+def test_arrays_are_owned_and_read_only(name, as_view):
+    cls = CLASSES[name]
+    fields = array_fields(cls)
+    owned = {field: np.ones(6, dtype) for field, (dtype, _) in fields.items()}
+    given = {field: array[::2] if as_view else array for field, array in owned.items()}
+    if as_view:  # a locked view of an array that can be written to is no better
+        for array in given.values():
+            array.flags.writeable = False
+    values = {field.name: other_value(field) for field in dataclasses.fields(cls) if field.init}
+    values |= {field: (given[field],) if many else given[field] for field, (_, many) in fields.items()}
+    made = cls(**values)
+    for array in owned.values():
+        assert array.flags.writeable
+        array[:] = 0
+    for field, (_, many) in fields.items():
+        value = getattr(made, field)
+        (array,) = value if many else (value,)
+        assert array.all()
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def other_value(field):
+    """A value for fields that hold no array; no class looks into them when it is made."""
+    return {} if "Mapping" in str(field.type) or "dict" in str(field.type) else ()
+
+
+def test_arrays_that_are_read_only_already_are_not_copied():
+    column = np.arange(3, dtype=np.int32)
+    column.flags.writeable = False
+    assert frozen(column) is column
+    assert frozen(column[1:]).base is column
+    assert OutputTable(column, column, column, column).node is column
+    bytes_of_a_file = np.frombuffer(b"\x00" * 8, np.int32)
+    assert frozen(bytes_of_a_file) is bytes_of_a_file
+
+
+def test_what_is_no_array_stays():
+    @dataclasses.dataclass(frozen=True)
+    class Some:
+        name: str
+        pair: tuple[int, int]
+        nothing: None = None
+
+    made = Some("a", (1, 2))
+    freeze_arrays(made)
+    assert made == Some("a", (1, 2))
+
+
+def test_mappings_of_arrays_in_ranc_files():
+    from neuromap.frontends.ranc_case import RancCores
+
+    column = np.ones((1, 2), np.int64)
+    cores = RancCores(column, column, column != 0, column, {"leak": column}, column != 0)
+    column[:] = 0
+    assert cores.parameters["leak"].all()
+    with pytest.raises(ValueError, match="read-only"):
+        cores.parameters["leak"][:] = 0
+    with pytest.raises(TypeError):
+        cores.parameters["leak"] = column
