@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.frozen import freeze_arrays
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.program import BIAS
 
@@ -55,6 +56,9 @@ class AxonPlan:
     weights: Ints
     synapses: Bools
     leak: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     @property
     def n_axons(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.frozen import freeze_arrays
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.program import BIAS, HostTable, NeuronTable, OutputTable, Program
 from neuromap.mapping.legalise import HostLink, Link
@@ -38,6 +39,9 @@ class Routes:
     target_core: Ints
     target_axon: Ints
     delay: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     @property
     def wires(self) -> tuple[Ints, Ints]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.frozen import freeze_arrays
 from neuromap.hardware.program import NodePort
 from neuromap.network import require_weights
 
@@ -57,6 +58,9 @@ class Population:
     is_relay: bool
     is_output: bool
     sample_tick: int
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False)

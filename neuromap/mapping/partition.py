@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.frozen import freeze_arrays
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.program import BIAS
 from neuromap.mapping.legalise import HostLink, Legalised, Link, Matrix
@@ -47,6 +48,9 @@ class Sources:
     matrix: Matrix
     link_of: Ints
     neuron_of: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     @property
     def fed_by_chip(self) -> NDArray[np.bool_]:
@@ -121,7 +125,6 @@ def partition(network: Legalised, chip: ChipSpec, progress: Callable[[int, int, 
     graph.add_nodes_from(range(count))
     condensed = nx.condensation(graph)
     tiles: dict[int, list[Tile]] = {}
-    order: dict[int, Ints] = {}  # searched once per population, kept while copies settle
     floor: dict[int, Ints] = {}  # copies seen so far: they only grow, so that the iteration ends
     done = 0
     for group in reversed(list(nx.topological_sort(condensed))):
@@ -131,9 +134,7 @@ def partition(network: Legalised, chip: ChipSpec, progress: Callable[[int, int, 
                 demand = _copies(network, sources, tiles, index)
                 floor[index] = np.maximum(demand, floor[index]) if index in floor else demand
                 if index not in tiles or not _holds(tiles[index], floor[index], chip):
-                    order[index], tiles[index] = _tile(
-                        network, sources[index], index, floor[index], chip, order.get(index)
-                    )
+                    tiles[index] = _tile(network, sources[index], index, floor[index], chip)
                 if sum(map(len, tiles.values())) > HOPELESS * chip.n_cores:
                     raise refuse_cores(network, {i: len(t) for i, t in tiles.items()}, chip)
             if all(_holds(tiles[i], _copies(network, sources, tiles, i), chip) for i in members):
@@ -184,13 +185,11 @@ def _fullest(tiles: list[Tile], copies: Ints) -> int:
     return max((int(copies[tile.neurons].sum()) for tile in tiles), default=0)
 
 
-def _tile(
-    network: Legalised, sources: Sources, index: int, copies: Ints, chip: ChipSpec, order: Ints | None
-) -> tuple[Ints, list[Tile]]:
+def _tile(network: Legalised, sources: Sources, index: int, copies: Ints, chip: ChipSpec) -> list[Tile]:
     population = network.populations[index]
     if copies.max(initial=0) > chip.neurons:
         raise refuse_copies(population, copies, chip)
-    tiles = tile_population(index, population, sources.matrix, sources.fed_by_chip, copies, chip, order)
+    tiles = tile_population(index, population, sources.matrix, sources.fed_by_chip, copies, chip)
     if isinstance(tiles, Stuck):
         raise refuse_neuron(network, population, sources.links, sources.matrix, tiles.neuron, chip)
     return tiles

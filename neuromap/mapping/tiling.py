@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.frozen import freeze_arrays
 from neuromap.hardware.chip import ChipSpec
 from neuromap.mapping.axon_types import AxonPlan, plan_axons
 from neuromap.mapping.legalise import Matrix, Population
@@ -48,6 +49,9 @@ class Tile:
     neurons: Ints
     columns: Ints
     plan: AxonPlan
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
 
 @dataclass(frozen=True)
@@ -193,8 +197,7 @@ def tile_population(
     fed_by_chip: NDArray[np.bool_],
     copies: Ints,
     chip: ChipSpec,
-    order: Ints | None = None,
-) -> tuple[Ints, list[Tile]] | Stuck:
+) -> list[Tile] | Stuck:
     """Tile a population along the order that costs least.
 
     Parameters
@@ -211,24 +214,20 @@ def tile_population(
         Neurons of a core that each neuron takes.
     chip : ChipSpec
         Limits.
-    order : ndarray of int64, optional
-        The order to take; by default the best is searched.
 
     Returns
     -------
-    (order, list of Tile) or Stuck
+    list of Tile or Stuck
         The neuron, where a single one does not fit.
     """
 
     def along(order: Ints, most: int | None = None) -> list[Tile] | Stuck:
         return tile_along(index, matrix, population.threshold, copies, order, chip, most=most)
 
-    candidates = [order] if order is not None else list(orders(population))
-    first = along(candidates[0], most=SAMPLE if len(candidates) > 1 else None)
-    if isinstance(first, Stuck):
+    candidates = list(orders(population))
+    first = along(candidates[0], most=SAMPLE)
+    if isinstance(first, Stuck) or len(first) < 2:
         return first
-    if len(first) < 2 or len(candidates) == 1:
-        return candidates[0], first
     columns = sum(len(tile.columns) for tile in first)
     axons_per_source = max(1.0, sum(tile.plan.n_axons for tile in first) / max(1, columns))
     guesses = [_guess(matrix, copies, order, axons_per_source, fed_by_chip, chip) for order in candidates]
@@ -245,8 +244,7 @@ def tile_population(
         if isinstance(whole, Stuck):
             return whole
         finished.append((_cost(whole, fed_by_chip, chip), number, whole))
-    _, number, whole = min(finished, key=lambda entry: entry[:2])
-    return candidates[number], whole
+    return min(finished, key=lambda entry: entry[:2])[2]
 
 
 def _guess(

@@ -9,8 +9,7 @@ from neuromap.errors import NetworkError
 from neuromap.network.complete import check_pooling
 from neuromap.network.limits import as_integers, as_shape, show_shape
 from neuromap.network.matrices import MatrixTransform
-from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node
-from neuromap.network.network_file import RESERVED_PATTERNS
+from neuromap.network.network import RESERVED_PATTERNS, Edge, EdgeKey, MatrixSource, Network, Node
 from neuromap.network.thresholds import spread_threshold
 from neuromap.network.transforms import Conv, Dense, Identity, Pool
 

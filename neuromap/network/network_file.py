@@ -14,23 +14,20 @@ from neuromap.errors import NetworkError
 from neuromap.network.complete import check_pooling
 from neuromap.network.edge_table import check_name, parse_edge, read_transform
 from neuromap.network.limits import INT_HIGH, INT_LOW, as_integers, as_shape
-from neuromap.network.network import Edge, EdgeKey, Network, Node
+from neuromap.network.network import RESERVED_PATTERNS, Edge, EdgeKey, Network, Node
 from neuromap.network.thresholds import spread_threshold, threshold_shapes
 from neuromap.network.transforms import Conv, Dense
 from neuromap.network.weights import StoredWeights
 from neuromap.network.weights_file import read_tensors
 from neuromap.toml_table import TomlTable, did_you_mean, read_toml
 
-__all__ = ["FORMAT", "MAX_FILE_BYTES", "RESERVED_PATTERNS", "load_network"]
+__all__ = ["FORMAT", "MAX_FILE_BYTES", "load_network"]
 
 FORMAT = 1
 """Version of the network file that is read."""
 
 MAX_FILE_BYTES = 2**24
 """Largest network file (16 MiB; 100,000 edges of structure take about 3)."""
-
-RESERVED_PATTERNS = ("streaming", "sequential")
-"""Patterns that every network has, whatever its file says."""
 
 _TOP_KEYS = ("format", "name", "outputs", "nodes", "edges", "weights", "rollouts")
 

@@ -249,20 +249,10 @@ def report_on_program(
 
 
 def _report(
-    network: Network,
-    chip: ChipSpec,
-    rows: Sequence[ReportRow],
-    stimulus: Mapping[str, Any],
-    summary: MostSequential | None,
+    network: Network, chip: ChipSpec, rows: list[ReportRow], stimulus: dict[str, Any], summary: MostSequential | None
 ) -> LatencyReport:
-    return LatencyReport(
-        network=network,
-        chip=chip,
-        rows=tuple(rows),
-        stimulus=stimulus,
-        most_sequential=None if summary is None else summary.count,
-        most_sequential_proven=None if summary is None else summary.proven,
-    )
+    count, proven = (None, None) if summary is None else (summary.count, summary.proven)
+    return LatencyReport(network, chip, tuple(rows), stimulus, count, proven)
 
 
 def _patterns(

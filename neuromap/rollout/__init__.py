@@ -29,6 +29,7 @@ _HOMES = {
     "count_behaviour_classes": "behaviour",
     "Rollout": "schedule",
     "maximum_cycle_ratio": "cycle_ratio",
+    "frame_time": "node_times",
 }
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "enumerate_valid",
     "equivalent",
     "first_most_sequential",
+    "frame_time",
     "lemma1_bounds",
     "maximum_cycle_ratio",
     "most_sequential",
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from neuromap.rollout.bounds import Lemma1Bounds, lemma1_bounds
     from neuromap.rollout.counting import Count, count_valid, count_valid_patterns, enumerate_valid
     from neuromap.rollout.cycle_ratio import maximum_cycle_ratio
+    from neuromap.rollout.node_times import frame_time
     from neuromap.rollout.pattern import RolloutPattern
     from neuromap.rollout.schedule import Rollout
     from neuromap.rollout.sequential import (

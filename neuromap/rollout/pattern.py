@@ -81,12 +81,11 @@ class RolloutPattern:
             If the network has no such edge.
         """
         chosen = {(u, v) for u, v in edges}
-        for u, v in chosen:
-            if (u, v) not in network.edges:
-                raise PatternError(
-                    f"pattern {name or 'given by streaming edges'}: edge {u} -> {v} does not exist in "
-                    f"network {network.name}; streaming edges are edges of the network"
-                )
+        for u, v in chosen - network.edges.keys():
+            raise PatternError(
+                f"pattern {name or 'given by streaming edges'}: edge {u} -> {v} does not exist in "
+                f"network {network.name}; streaming edges are edges of the network"
+            )
         return cls(network, tuple(int(key in chosen) for key in network.edges), name)
 
     @classmethod
@@ -285,8 +284,8 @@ class RolloutPattern:
             If the pattern is invalid.
         """
         inputs = set(self.network.inputs)
-        frames = tableau_frames(self.network.nodes, self.node_order, self.items(), 1)
-        return MappingProxyType({n: t for n, t in frames[1].items() if n not in inputs})
+        first = tableau_frames(self.network.nodes, self.node_order, self.items(), 1)[1]
+        return MappingProxyType({n: t for n, t in first.items() if n not in inputs})
 
     @property
     def inference_factor(self) -> int:

@@ -23,9 +23,9 @@ def every_class():
         if path.stem.startswith("__"):
             continue
         for cls in vars(importlib.import_module(name)).values():
-            if inspect.isclass(cls) and cls.__module__ == name and not cls.__name__.startswith("_"):
-                if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:
-                    found[f"{name}.{cls.__qualname__}"] = cls
+            made_here = inspect.isclass(cls) and cls.__module__ == name and not cls.__name__.startswith("_")
+            if made_here and dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:
+                found[f"{name}.{cls.__qualname__}"] = cls
     return found
 
 

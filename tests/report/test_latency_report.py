@@ -225,7 +225,7 @@ def test_an_illegal_program_is_a_row_that_says_so():
     assert "1 rule of the chip is broken" in found.to_text(width=400)
 
 
-@pytest.mark.parametrize("count", [2**53 - 1, 2**53, 2**20000])
+@pytest.mark.parametrize("count", [2**53 - 1, 2**53, 2**20000], ids=["53 bits", "54 bits", "6021 digits"])
 def test_counts_of_any_length_are_written(report, count):
     found = replace(report, most_sequential=count)
     written = json.loads(found.to_json())["most_sequential_patterns"]
@@ -368,8 +368,8 @@ def test_narrow_text_keeps_names_and_figures_whole(report, width):
     lines = longer.to_text(width).splitlines()
     assert max(map(len, lines)) <= width
     words = {"windowed", "pipelined", "worst-case", "frequency", "[ticks]", "333.3", "3 / 3", "verified", "✓ yes"}
-    for word in words | {f"{r.pattern}  {r.execution}" for r in longer.rows}:
-        assert any(word in " ".join(line.split("   ")) or word in line for line in lines), word
+    for word in words | {f"{r.pattern} {r.execution}" for r in longer.rows}:
+        assert any(word in " ".join(line.split()) for line in lines), word
     blocks = sum("pattern" in line and "execution" in line for line in lines)
     assert blocks == {60: 5, 80: 3, 100: 2, 130: 2, 160: 1}[width]
 

@@ -131,6 +131,15 @@ def test_every_way_of_packing_finds_the_best(net):
         check_cycles(net, b)
 
 
+def test_a_search_that_is_cut_off_never_claims_to_be_proven(monkeypatch):
+    monkeypatch.setattr(cycle_packing, "_MAX_STEPS", 0)
+    net = words("I-a a-b b-a a-c c-a")
+    with pytest.raises(AssertionError, match="fewer steps"):
+        lemma1_bounds(net)
+    monkeypatch.setattr(cycle_packing, "MAX_SUBSET_NODES", 0)
+    assert not lemma1_bounds(net).cycle_bound_proven
+
+
 def test_a_self_edge_is_a_cycle_with_factor_1():
     b = lemma1_bounds(words("I-a a-a"))
     assert (b.forward_bound, b.cycle_bound, b.upper_bound, b.cycles) == (2, 1, 2, ())

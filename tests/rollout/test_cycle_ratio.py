@@ -15,27 +15,10 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule import Rollout
 
 
-@st.composite
-def rollouts(draw, max_nodes=6, max_extra=8):
-    """A random network (cycles, self-edges, skips, several inputs) and one of its valid patterns."""
-    n = draw(st.integers(2, max_nodes))
-    n_inputs = draw(st.integers(1, min(3, n - 1)))
-    edges = {(draw(st.integers(0, v - 1)), v): None for v in range(n_inputs, n)}
-    for u in range(n_inputs):
-        edges[u, draw(st.integers(n_inputs, n - 1))] = None
-    pairs = st.tuples(st.integers(0, n - 1), st.integers(n_inputs, n - 1))
-    edges.update(dict.fromkeys(draw(st.lists(pairs, max_size=max_extra))))
-    order = draw(st.permutations(range(n)))
-    bits = draw(st.lists(st.booleans(), min_size=len(edges), max_size=len(edges)))
-    values = [int(bit or order[u] >= order[v]) for (u, v), bit in zip(edges, bits, strict=True)]
-    net = Network.from_edges((f"n{u}", f"n{v}") for u, v in edges)
-    return net, RolloutPattern(net, tuple(values))
-
-
-@given(rollouts(max_nodes=7, max_extra=14))
+@given(data=st.data())
 @settings(deadline=None, max_examples=300)
-def test_equals_the_maximum_over_all_cycles(case):
-    net, pattern = case
+def test_equals_the_maximum_over_all_cycles(rollouts, data):
+    net, pattern = data.draw(rollouts(max_nodes=7, max_extra=14))
     ratios = []
     for cycle in nx.simple_cycles(nx.DiGraph(list(net.edges))):
         keys = list(zip(cycle, cycle[1:] + cycle[:1], strict=True))
@@ -43,10 +26,10 @@ def test_equals_the_maximum_over_all_cycles(case):
     assert maximum_cycle_ratio(pattern) == (max(ratios) if ratios else None)
 
 
-@given(rollouts())
+@given(data=st.data())
 @settings(deadline=None, max_examples=100)
-def test_its_ceiling_is_the_pipelined_period(case):
-    net, pattern = case
+def test_its_ceiling_is_the_pipelined_period(rollouts, data):
+    net, pattern = data.draw(rollouts())
     r = Rollout(net, pattern, "pipelined")
     assert r.cycle_ratio == maximum_cycle_ratio(pattern)
     assert r.frame_period == (1 if r.cycle_ratio is None else ceil(r.cycle_ratio))

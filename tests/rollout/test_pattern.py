@@ -126,6 +126,14 @@ def test_equally_model_parallel_ignores_edges_of_inputs_only(pattern, data):
     assert pattern.equally_model_parallel(pattern)
 
 
+def test_algorithms_see_the_nodes_in_file_order():
+    p = RolloutPattern.from_streaming_edges(Network.from_edges(POSTER), [("w", "v"), ("v", "v")])
+    g = p.indexed
+    names = list(p.network.nodes)
+    assert [(names[u], names[v]) for u, v in zip(g.sources, g.targets, strict=True)] == POSTER
+    assert g.values == p.values
+
+
 @settings(max_examples=60, deadline=None)
 @given(patterns(), st.integers(1, 4))
 def test_tableau_starts_at_0_and_phases_are_its_first_frame(pattern, window):

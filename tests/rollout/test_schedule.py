@@ -1,4 +1,4 @@
-"""Schedules: phases, frame periods and delays of both executions (DESIGN section 3, PAPER.md's figures)."""
+"""Schedules: phases, frame periods and delays of both executions (``docs/time.md``, the paper's figures)."""
 
 import random
 import time
@@ -27,23 +27,6 @@ def structure(name):
 def only_self_edges_stream(net):
     """The most sequential pattern of a network whose cycles are self-edges."""
     return RolloutPattern.from_streaming_edges(net, net.self_edges)
-
-
-@st.composite
-def rollouts(draw, max_nodes=6, max_extra=8):
-    """A random network (cycles, self-edges, skips, several inputs) and one of its valid patterns."""
-    n = draw(st.integers(2, max_nodes))
-    n_inputs = draw(st.integers(1, min(3, n - 1)))
-    edges = {(draw(st.integers(0, v - 1)), v): None for v in range(n_inputs, n)}
-    for u in range(n_inputs):
-        edges[u, draw(st.integers(n_inputs, n - 1))] = None
-    pairs = st.tuples(st.integers(0, n - 1), st.integers(n_inputs, n - 1))
-    edges.update(dict.fromkeys(draw(st.lists(pairs, max_size=max_extra))))
-    order = draw(st.permutations(range(n)))
-    bits = draw(st.lists(st.booleans(), min_size=len(edges), max_size=len(edges)))
-    values = [int(bit or order[u] >= order[v]) for (u, v), bit in zip(edges, bits, strict=True)]
-    net = Network.from_edges((f"n{u}", f"n{v}") for u, v in edges)
-    return net, RolloutPattern(net, tuple(values))
 
 
 # Figures of the paper.
@@ -116,29 +99,29 @@ def test_pipelined_phases_may_be_negative():
 # Properties.
 
 
-@given(rollouts())
+@given(data=st.data())
 @settings(deadline=None, max_examples=200)
-def test_windowed_follows_the_tableau(case):
-    net, pattern = case
+def test_windowed_follows_the_tableau(rollouts, data):
+    net, pattern = data.draw(rollouts())
     r = Rollout(net, pattern)
     tableau = pattern.tableau(window=1)
     assert r.frame_period == max(tableau[1, v] for v in net.nodes if v not in net.inputs)
     assert all(r.phases[v] == tableau[1, v] for v in net.nodes if v not in net.inputs)
 
 
-@given(rollouts())
+@given(data=st.data())
 @settings(deadline=None, max_examples=200)
-def test_windowed_delays_are_bounded(case):
-    net, pattern = case
+def test_windowed_delays_are_bounded(rollouts, data):
+    net, pattern = data.draw(rollouts())
     r = Rollout(net, pattern)
     for (u, _), d in r.delays.items():
         assert 1 <= d <= 2 * r.frame_period - (u not in net.inputs)
 
 
-@given(rollouts())
+@given(data=st.data())
 @settings(deadline=None, max_examples=200)
-def test_frames_are_known_only_after_their_sources_and_inputs_as_late_as_possible(case):
-    net, pattern = case
+def test_frames_are_known_only_after_their_sources_and_inputs_as_late_as_possible(rollouts, data):
+    net, pattern = data.draw(rollouts())
     for execution in ("windowed", "pipelined"):
         r = Rollout(net, pattern, execution)
         for u, v in net.edges:
@@ -151,10 +134,10 @@ def test_frames_are_known_only_after_their_sources_and_inputs_as_late_as_possibl
             assert min(d for (a, _), d in r.delays.items() if a == u) == 1
 
 
-@given(rollouts())
+@given(data=st.data())
 @settings(deadline=None, max_examples=100)
-def test_streaming_has_unit_delays_and_a_frame_in_every_step(case):
-    net, _ = case
+def test_streaming_has_unit_delays_and_a_frame_in_every_step(rollouts, data):
+    net, _ = data.draw(rollouts())
     for execution in ("windowed", "pipelined"):
         r = Rollout(net, RolloutPattern.streaming(net), execution)
         assert r.frame_period == 1
@@ -169,20 +152,20 @@ def feasible(net, pattern, period):
     return not nx.negative_edge_cycle(graph)
 
 
-@given(rollouts())
+@given(data=st.data())
 @settings(deadline=None, max_examples=200)
-def test_pipelined_period_is_the_smallest_feasible(case):
-    net, pattern = case
+def test_pipelined_period_is_the_smallest_feasible(rollouts, data):
+    net, pattern = data.draw(rollouts())
     period = Rollout(net, pattern, "pipelined").frame_period
     assert period <= Rollout(net, pattern).frame_period
     assert feasible(net, pattern, period)
     assert period == 1 or not feasible(net, pattern, period - 1)
 
 
-@given(rollouts())
+@given(data=st.data())
 @settings(deadline=None, max_examples=200)
-def test_pipelined_phases_are_the_least_from_inputs_at_zero(case):
-    net, pattern = case
+def test_pipelined_phases_are_the_least_from_inputs_at_zero(rollouts, data):
+    net, pattern = data.draw(rollouts())
     r = Rollout(net, pattern, "pipelined")
     graph = nx.DiGraph()
     for u in net.inputs:
@@ -194,10 +177,10 @@ def test_pipelined_phases_are_the_least_from_inputs_at_zero(case):
     assert all(r.phases[u] >= 0 for u in net.inputs)
 
 
-@given(rollouts(max_extra=0))
+@given(data=st.data())
 @settings(deadline=None, max_examples=50)
-def test_networks_without_cycles_are_sampled_in_every_step_when_pipelined(case):
-    net, pattern = case
+def test_networks_without_cycles_are_sampled_in_every_step_when_pipelined(rollouts, data):
+    net, pattern = data.draw(rollouts(max_extra=0))
     r = Rollout(net, pattern, "pipelined")
     assert (r.frame_period, r.cycle_ratio) == (1, None)
 
@@ -214,6 +197,19 @@ def test_invalid_pattern_is_refused_with_its_cycle():
 def test_pattern_of_another_network_is_refused():
     with pytest.raises(PatternError, match="other edges"):
         Rollout(structure("s"), RolloutPattern.streaming(structure("ff")))
+
+
+def test_pattern_of_the_same_edges_numbers_its_nodes_as_the_network_does():
+    # Equal edges, nodes in another order: phases and delays must follow the network's own order.
+    edges = [("I", "A"), ("A", "B"), ("J", "B")]
+    net = Network.from_edges(edges)
+    nodes = {n: net.nodes[n] for n in ("B", "J", "A", "I")}
+    other = Network(name="other", nodes=nodes, edges=net.edges)
+    mine, theirs = RolloutPattern(net, (0, 0, 0)), RolloutPattern(other, (0, 0, 0))
+    for execution in ("windowed", "pipelined"):
+        a, b = Rollout(net, mine, execution), Rollout(net, theirs, execution)
+        assert (a.phases, a.delays, a.full_responses) == (b.phases, b.delays, b.full_responses)
+        assert b.phases == {"I": 0, "A": 1, "B": 2, "J": 1}
 
 
 def test_unknown_execution_and_output_are_refused():

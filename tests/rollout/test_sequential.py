@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from neuromap.errors import NotSupportedError
 from neuromap.network.network import Network
-from neuromap.rollout import feedback, sequential
+from neuromap.rollout import feedback, greedy_order, sequential
 from neuromap.rollout.blocks import cycle_structure
 from neuromap.rollout.counting import enumerate_valid
 from neuromap.rollout.feedback import IntegerProgram, OrderSearch
@@ -145,6 +145,19 @@ def test_the_heuristic_is_valid_and_cannot_be_improved_edge_by_edge(net):
     for e, r in enumerate(values):
         if r:
             assert not RolloutPattern(net, (*values[:e], 0, *values[e + 1 :])).is_valid
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 9), st.data())
+def test_the_heuristic_leaves_out_exactly_the_edges_that_never_fit(n, data):
+    node = st.integers(0, n - 1)
+    pairs = [p for p in data.draw(st.lists(st.tuples(node, node), max_size=25, unique=True)) if p[0] != p[1]]
+    forward = nx.DiGraph([p for p in pairs if p[0] < p[1]])
+    forward.add_nodes_from(range(n))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(greedy_order, "_CHUNK", data.draw(st.integers(1, n)))
+        found = greedy_order._closing(n, pairs)
+    assert found == {i for i, (u, v) in enumerate(pairs) if u > v and nx.has_path(forward, v, u)}
 
 
 @pytest.mark.slow

@@ -37,9 +37,10 @@ def make_chip():
 def make_program():
     """A program of C cores from what differs from: no synapses, weights +1 +2 +3 ..., thresholds 1 and 0, reset to 0.
 
-    ``synapses`` is Boolean (C, A, N). ``targets`` is a list of (core, neuron, target core, axon, delay). ``nodes`` is a
-    list of (name, size, kind, sample tick). The chip's cores get as many axons and neurons as ``synapses`` has. ``host`` is a list of (node, index, core, axon, arrival, first frame).
-    ``outputs`` is a list of (node, index, core, neuron). All others are neuron parameters that broadcast to (C, N).
+    ``synapses`` is Boolean (C, A, N); the chip's cores get A axons and N neurons. ``targets`` is a list of (core,
+    neuron, target core, axon, delay). ``nodes`` is a list of (name, size, kind, sample tick). ``host`` is a list of
+    (node, index, core, axon, arrival, first frame). ``outputs`` is a list of (node, index, core, neuron). All others
+    are neuron parameters that broadcast to (C, N).
     """
 
     def make(

@@ -145,7 +145,7 @@ def test_fitting_twice_is_fitting_once(v, bits):
 @pytest.mark.parametrize("theta", [1, 2, 254, 255])
 @pytest.mark.parametrize("comparison", ["<", "<="])
 def test_a_frame_neuron_fires_iff_the_sum_reaches_theta_and_forgets(theta, comparison):
-    # DESIGN section 4: leak -theta, thresholds 0, reset to 0
+    # docs/mapping.md: leak -theta, thresholds 0, reset to 0
     sums = np.arange(-300, 301)
     arrays = table([{"leak": -theta}] * len(sums))
     v, spikes = fire(leak(sums, arrays, Width(-(2**19), 2**19 - 1)), arrays, Width(-(2**19), 2**19 - 1), comparison)
