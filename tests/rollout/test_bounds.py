@@ -133,7 +133,7 @@ def test_every_way_of_packing_finds_the_best(net):
 
 def test_a_search_that_is_cut_off_never_claims_to_be_proven(monkeypatch):
     monkeypatch.setattr(cycle_packing, "_MAX_STEPS", 0)
-    net = words("I-a a-b b-a a-c c-a")
+    net = words("I-a a-b b-a b-c c-b c-d d-c")  # covered by two cycles
     with pytest.raises(AssertionError, match="fewer steps"):
         lemma1_bounds(net)
     monkeypatch.setattr(cycle_packing, "MAX_SUBSET_NODES", 0)
