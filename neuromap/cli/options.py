@@ -54,5 +54,10 @@ FramesOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of random frames.")]
 DensityOption = Annotated[
-    float, typer.Option("--density", metavar="P", help="Part of the input neurons that spike in a random frame.")
+    float | None,
+    typer.Option(
+        "--density",
+        metavar="P",
+        help="Part of the input neurons that spike in a random frame; by default every frame has its own.",
+    ),
 ]

@@ -74,7 +74,7 @@ def report(
     stimulus: StimulusOption = None,
     n_frames: FramesOption = None,
     seed: SeedOption = 0,
-    density: DensityOption = 0.5,
+    density: DensityOption = None,
     html: Annotated[Path | None, _file_option("--html", "one self-contained HTML page")] = None,
     csv: Annotated[Path | None, _file_option("--csv", "CSV")] = None,
     json_file: Annotated[Path | None, _file_option("--json-file", "JSON")] = None,

@@ -36,7 +36,7 @@ def simulate(
     stimulus: StimulusOption = None,
     n_frames: FramesOption = None,
     seed: SeedOption = 0,
-    density: DensityOption = 0.5,
+    density: DensityOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the trace to this file.", show_default=False),

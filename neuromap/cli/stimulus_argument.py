@@ -11,7 +11,7 @@ from neuromap.report.frames import DEFAULT_FRAMES
 __all__ = ["frame_arguments"]
 
 
-def frame_arguments(stimulus: Path | None, n_frames: int | None, seed: int, density: float) -> dict[str, Any]:
+def frame_arguments(stimulus: Path | None, n_frames: int | None, seed: int, density: float | None) -> dict[str, Any]:
     """Make the arguments ``frames``, ``n_frames``, ``seed`` and ``density`` of the library's functions.
 
     Raises

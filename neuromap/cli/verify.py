@@ -62,7 +62,7 @@ def verify(
     stimulus: StimulusOption = None,
     n_frames: FramesOption = None,
     seed: SeedOption = 0,
-    density: DensityOption = 0.5,
+    density: DensityOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare the simulated chip with the chip-free reference, frame by frame, spike for spike.

@@ -9,7 +9,7 @@ from neuromap.errors import NetworkError
 from neuromap.network.complete import check_pooling
 from neuromap.network.limits import as_integers, as_shape, show_shape
 from neuromap.network.matrices import MatrixTransform
-from neuromap.network.network import RESERVED_PATTERNS, Edge, EdgeKey, MatrixSource, Network, Node
+from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node
 from neuromap.network.thresholds import spread_threshold
 from neuromap.network.transforms import Conv, Dense, Identity, Pool
 
@@ -64,11 +64,6 @@ def build_network(
         for n in (u, v):
             if n not in nodes:
                 raise NetworkError(f"edge {u} -> {v}: node {n} does not exist; nodes are {', '.join(nodes)}")
-    for pattern in patterns or {}:
-        if pattern in RESERVED_PATTERNS:
-            raise NetworkError(
-                f"rollout {pattern}: every network has the pattern {pattern} of its own; allowed is any other name"
-            )
     targets = {v for _, v in edges}
     made = {n: _node(n, spec, has_incoming=n in targets) for n, spec in nodes.items()}
     links = {(u, v): _edge(u, v, weights, made) for (u, v), weights in edges.items()}

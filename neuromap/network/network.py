@@ -253,6 +253,15 @@ class Network:
         return ends or tuple(computed)
 
     def _check_names(self) -> None:
+        for what, names in (("network", [self.name]), ("node", self.nodes), ("rollout", self.patterns)):
+            for n in names:
+                if not n or not n.isprintable():  # names stand in one-line messages, tables and files
+                    raise NetworkError(f"{what} {n!r}: the name must have printable characters only")
+        for n in self.patterns:
+            if n in RESERVED_PATTERNS:
+                raise NetworkError(
+                    f"rollout {n}: this name is taken by the pattern that every network has; choose another"
+                )
         inputs = set(self.inputs)
         for n in self.outputs:
             if n not in self.nodes:

@@ -24,7 +24,7 @@ def choose_frames(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
-    density: float = 0.5,
+    density: float | None = None,
 ) -> tuple[dict[str, NDArray[np.bool_]], dict[str, Any]]:
     """Take the frames that are given, read those of a file, or make random ones.
 
@@ -34,8 +34,8 @@ def choose_frames(
         What the frames are for.
     frames : mapping of str to array_like of shape (n_frames, size), or path, optional
         Input frames, row 0 is frame 0, or a file of them; random ones by default.
-    n_frames, seed, density : int, int, float
-        Number, seed and density of random frames.
+    n_frames, seed, density : int, int, float or None
+        Number, seed and density of random frames; without a density every frame draws its own.
 
     Returns
     -------
@@ -67,5 +67,6 @@ def choose_frames(
 def describe_frames(stimulus: Mapping[str, Any]) -> str:
     """Say in words what :func:`choose_frames` says of its frames."""
     if stimulus["kind"] == "random":
-        return f"{stimulus['n_frames']} random frames (seed {stimulus['seed']}, density {stimulus['density']:g})"
+        density = "mixed densities" if stimulus["density"] is None else f"density {stimulus['density']:g}"
+        return f"{stimulus['n_frames']} random frames (seed {stimulus['seed']}, {density})"
     return f"{stimulus['n_frames']} given frames" + (f" ({stimulus['file']})" if "file" in stimulus else "")

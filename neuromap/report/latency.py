@@ -134,7 +134,7 @@ def latency_report(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
-    density: float = 0.5,
+    density: float | None = None,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> LatencyReport:
     """Map every pattern in every execution; predict, measure, observe and verify each.
@@ -153,8 +153,8 @@ def latency_report(
         In the order of the rows.
     frames : mapping of str to array_like of shape (n_frames, size), or path, optional
         Input frames to verify with, row 0 is frame 0, or a file of them; random ones by default.
-    n_frames, seed, density : int, int, float
-        Number, seed and density of the random frames.
+    n_frames, seed, density : int, int, float or None
+        Number, seed and density of the random frames; without one every frame draws its own.
     progress : callable, optional
         Called as ``progress(what, rows done, rows in all)``.
 
@@ -216,7 +216,7 @@ def report_on_program(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
-    density: float = 0.5,
+    density: float | None = None,
 ) -> LatencyReport:
     """Hold a program, perhaps edited since it was mapped, against the prediction of a rollout.
 

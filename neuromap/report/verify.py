@@ -178,7 +178,7 @@ def verify(
     *,
     n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
-    density: float = 0.5,
+    density: float | None = None,
 ) -> Verification:
     """Check the program, and compare the chip's output frames with the reference, value by value.
 
@@ -190,8 +190,8 @@ def verify(
         What is loaded onto the simulated chip.
     frames : mapping of str to array_like of shape (n_frames, size), or path, optional
         Input frames, row 0 is frame 0, or a file of them; random ones by default.
-    n_frames, seed, density : int, int, float
-        Number, seed and density of the random frames.
+    n_frames, seed, density : int, int, float or None
+        Number, seed and density of the random frames; without one every frame draws its own.
 
     Returns
     -------

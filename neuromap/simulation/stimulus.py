@@ -6,12 +6,16 @@ Frames are a mapping from the name of every input node to a Boolean array of sha
 
 from __future__ import annotations
 
+import io
+import math
+import stat
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
@@ -25,7 +29,9 @@ from neuromap.whole_file import write_whole
 __all__ = ["check_frames", "input_sizes", "load_frames", "random_frames", "save_frames"]
 
 _MAX_VALUES = 2**31
-"""Values that :func:`random_frames` makes at most (2 GiB)."""
+"""Values that :func:`random_frames` makes, or a file may hold, at most (2 GiB)."""
+_PORTION = 2**20
+"""Random numbers that are drawn at once."""
 
 
 def input_sizes(source: Program | Network | Mapping[str, int]) -> dict[str, int]:
@@ -114,13 +120,15 @@ def _checked_array(name: str, values: ArrayLike, size: int) -> NDArray[np.bool_]
 
 
 def random_frames(
-    source: Program | Network | Mapping[str, int], n_frames: int, density: float = 0.5, seed: int = 0
+    source: Program | Network | Mapping[str, int], n_frames: int, density: float | None = None, seed: int = 0
 ) -> dict[str, NDArray[np.bool_]]:
     """Make random input frames; the same on every machine and NumPy version.
 
     Node ``name`` draws from a PCG64 of its own, seeded with ``SeedSequence([seed, *name.encode()])``, so that
     its frames do not depend on other nodes. In the order of frames, then neurons, each 64-bit number gives
-    one value: 1 iff its upper 53 bits, divided by 2**53, are below ``density``.
+    one value: 1 iff its upper 53 bits, divided by 2**53, are below the density. Without ``density`` the first
+    number of every frame, taken likewise, is the density of that frame: neurons of low and of high threshold
+    both get to switch.
 
     Parameters
     ----------
@@ -128,8 +136,8 @@ def random_frames(
         Input nodes and their sizes; see :func:`input_sizes`.
     n_frames : int
         Frames, including frame 0.
-    density : float
-        Probability of a 1, from 0 to 1.
+    density : float, optional
+        Probability of a 1, from 0 to 1; by default every frame draws its own.
     seed : int
         Zero or more.
 
@@ -146,7 +154,7 @@ def random_frames(
     sizes = input_sizes(source)
     if n_frames < 2:
         raise StimulusError(f"frames: {n_frames} frames asked for; at least 2 are needed (frame 0 and frame 1)")
-    if not 0 <= density <= 1:
+    if density is not None and not 0 <= density <= 1:
         raise StimulusError(f"frames: density {density}; must be between 0 and 1")
     if seed < 0:
         raise StimulusError(f"frames: seed {seed}; must be 0 or more")
@@ -157,9 +165,13 @@ def random_frames(
     for name, size in sizes.items():
         bits = np.random.PCG64(np.random.SeedSequence([seed, *name.encode()]))
         rows = np.empty((n_frames, size), dtype=np.bool_)
-        for row in rows:
-            raw = np.asarray(bits.random_raw(size), dtype=np.uint64)
-            row[:] = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53 < density
+        each = size + (density is None)
+        portion = max(1, _PORTION // each)
+        for start in range(0, n_frames, portion):
+            part = rows[start : start + portion]
+            raw = np.asarray(bits.random_raw(len(part) * each), dtype=np.uint64).reshape(len(part), each)
+            unit = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
+            part[:] = unit[:, 1:] < unit[:, :1] if density is None else unit < density
         rows.flags.writeable = False
         frames[name] = rows
     return frames
@@ -213,6 +225,11 @@ def load_frames(
     path = Path(path)
     read = _read_npz if path.suffix == ".npz" else _read_safetensors
     try:
+        status = path.stat()
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # reading a folder says so itself
+            raise StimulusError("is no regular file")
+        if status.st_size > _MAX_VALUES:
+            raise StimulusError(f"holds {status.st_size} bytes; at most {_MAX_VALUES} are read")
         frames = read(path)
         return frames if source is None else dict(check_frames(frames, source))
     except OSError as error:
@@ -231,8 +248,24 @@ def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
 
 def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, ValueError, EOFError, AttributeError, TypeError):
-        # AttributeError and TypeError: a single .npy array under the name .npz
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+            if unpacked > _MAX_VALUES:
+                raise StimulusError(f"holds {unpacked} bytes; at most {_MAX_VALUES} are read")
+            return {name.removesuffix(".npy"): _read_npy(archive.read(name)) for name in archive.namelist()}
+    except (StimulusError, OSError):
+        raise
+    except Exception:  # zipfile and its decompressors raise what they like on a damaged archive
         raise StimulusError("not a readable .npz archive of plain arrays") from None
+
+
+def _read_npy(data: bytes) -> NDArray[Any]:
+    """Read one array; its header may not promise more than is there."""
+    stream = io.BytesIO(data)
+    versions: dict[Any, Any] = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    shape, _, dtype = versions[npy.read_magic(stream)](stream)  # type: ignore[no-untyped-call]
+    if math.prod(shape) * max(1, dtype.itemsize) > len(data):
+        raise StimulusError(f"promises an array of shape {shape} in {len(data)} bytes")
+    stream.seek(0)
+    array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)  # type: ignore[no-untyped-call]
+    return array

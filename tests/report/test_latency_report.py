@@ -203,7 +203,7 @@ def test_a_program_is_reported_like_a_row(report):
     found = report_on_program(rollout, program, n_frames=5, seed=3)
     assert (found.chip, found.version) == (program.chip, report.version)
     assert (found.most_sequential, found.most_sequential_proven) == (1, True)
-    assert dict(found.stimulus) == {"kind": "random", "n_frames": 5, "seed": 3, "density": 0.5}
+    assert dict(found.stimulus) == {"kind": "random", "n_frames": 5, "seed": 3, "density": None}
     (row,) = found.rows
     same = next(r for r in report.rows if (r.pattern, r.execution) == ("sequential", "pipelined"))
     assert (row.predicted, row.measured, row.verified) == (same.predicted, same.measured, True)

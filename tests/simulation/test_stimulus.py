@@ -1,5 +1,9 @@
 """Input frames: what is refused, how random ones are made, and files."""
 
+import io
+import os
+import zipfile
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -179,3 +183,70 @@ def test_floats_in_a_file_are_refused(tmp_path):
     save_file({"I": np.zeros((4, 3), dtype=np.float32)}, path)
     with pytest.raises(StimulusError, match="dtype float32"):
         load_frames(path, {"I": 3})
+
+
+def test_frames_without_a_density_have_each_their_own():
+    """The first number of a frame is its density; the frames are those of one long row of numbers."""
+    raw = np.random.PCG64(np.random.SeedSequence([4, *b"I"])).random_raw(3 * 201)
+    unit = (raw >> np.uint64(11)).astype(np.float64).reshape(3, 201) * 2.0**-53
+    rows = random_frames({"I": 200}, 3, seed=4)["I"]
+    np.testing.assert_array_equal(rows, unit[:, 1:] < unit[:, :1])
+    assert np.ptp(random_frames({"I": 200}, 40)["I"].mean(axis=1)) > 0.7
+
+
+def test_many_frames_are_drawn_in_portions_of_one_stream():
+    many = random_frames({"I": 3}, 700_000, density=0.5, seed=1)["I"]
+    few = random_frames({"I": 3}, 10, density=0.5, seed=1)["I"]
+    np.testing.assert_array_equal(many[:10], few)
+
+
+def _npz(path, **members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+
+
+def _npy(array, old=b"", new=b""):
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue().replace(old, new) if old else stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        _npy(np.zeros((4, 3), bool), b"(4, 3)", b"(10**9, 3)"),
+        _npy(np.zeros((4, 3), bool), b"(4, 3), }          ", b"(9999999999999, 3)}"),
+        _npy(np.zeros((4, 3), bool), b"{", b"\t"),
+        _npy(np.zeros((4, 3), bool), b"'|b1'", b"('|u1',)"),
+    ],
+)
+def test_damaged_arrays_in_an_archive_are_refused_in_one_line(tmp_path, data):
+    _npz(tmp_path / "s.npz", I=data)
+    with pytest.raises(StimulusError) as refusal:
+        load_frames(tmp_path / "s.npz", {"I": 3})
+    assert "\n" not in str(refusal.value)
+
+
+def test_an_archive_with_a_flipped_bit_is_read_or_refused(tmp_path):
+    path = tmp_path / "s.npz"
+    np.savez_compressed(path, **random_frames({"I": 30}, 40, seed=1))
+    whole = path.read_bytes()
+    for bit in range(0, 8 * len(whole), 5):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        try:
+            frames = load_frames(path, {"I": 30})
+        except StimulusError:
+            continue
+        assert frames["I"].shape == (40, 30)
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(StimulusError, match="no regular file"):
+            load_frames(path)
