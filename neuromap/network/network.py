@@ -260,7 +260,7 @@ class Network:
         for n in self.patterns:
             if n in RESERVED_PATTERNS:
                 raise NetworkError(
-                    f"rollout {n}: this name is taken by the pattern that every network has; choose another"
+                    f"rollout {n}: every network has the pattern {n} of its own; allowed is any other name"
                 )
         inputs = set(self.inputs)
         for n in self.outputs:
