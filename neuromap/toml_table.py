@@ -7,6 +7,7 @@ put before it by the caller.
 from __future__ import annotations
 
 import re
+import stat
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -15,7 +16,7 @@ from typing import Any
 
 from neuromap.errors import InputError
 
-__all__ = ["TomlTable", "did_you_mean", "parse_toml", "read_toml", "show", "show_name"]
+__all__ = ["TomlTable", "did_you_mean", "parse_toml", "read_bytes", "read_toml", "show", "show_name"]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -42,22 +43,50 @@ def read_toml(path: Path, kind: str, largest: int, error: type[InputError]) -> d
     Raises
     ------
     InputError
-        If it is missing, a folder, too large, not UTF-8, or not TOML (then with the line).
+        If it is missing, no regular file, too large, not UTF-8, or not TOML (then with the line).
+    """
+    return parse_toml(read_bytes(path, f"{kind} (TOML)", largest, error), error)
+
+
+def read_bytes(path: Path, kind: str, largest: int, error: type[InputError]) -> bytes:
+    """Read a regular file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kind : str
+        What it should be, for messages, such as ``program file``.
+    largest : int
+        Bytes that it may have.
+    error : type of InputError
+        What is raised.
+
+    Returns
+    -------
+    bytes
+        All of it.
+
+    Raises
+    ------
+    InputError
+        If it is missing, too large, or anything but a regular file: a pipe may never end.
     """
     try:
-        with path.open("rb") as stream:
-            data = stream.read(largest + 1)
+        found = path.stat()
+        if stat.S_ISDIR(found.st_mode):
+            raise error(f"is a folder; expected a {kind}")
+        if not stat.S_ISREG(found.st_mode):
+            raise error(f"is no regular file; expected a {kind}")
+        if found.st_size > largest:
+            raise error(f"is larger than {largest // 2**20} MiB; expected a {kind}")
+        return path.read_bytes()
     except FileNotFoundError:
         raise error("does not exist") from None
-    except IsADirectoryError:
-        raise error(f"is a folder; expected a {kind} (TOML)") from None
     except OSError as reason:
         raise error(f"cannot be read ({reason.strerror or reason})") from None
-    except ValueError:  # a path with a null byte
+    except ValueError:  # a path with a null character
         raise error("is no path") from None
-    if len(data) > largest:
-        raise error(f"is larger than {largest // 2**20} MiB; expected a {kind} (TOML)")
-    return parse_toml(data, error)
 
 
 def parse_toml(data: bytes, error: type[InputError]) -> dict[str, Any]:

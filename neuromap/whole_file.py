@@ -1,39 +1,142 @@
-"""Write a file whole or not at all."""
+"""Write files whole or not at all."""
 
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 from neuromap.errors import InputError
 
-__all__ = ["write_whole"]
+__all__ = ["check_target", "write_all", "write_whole"]
 
 
-def write_whole(path: str | Path, data: bytes | str) -> None:
-    """Write ``data`` beside ``path``, then rename it over ``path``.
+def check_target(path: str | Path) -> Path | None:
+    """Find out what a write to ``path`` would replace, and refuse what cannot be written.
 
-    An error or an interrupt leaves what was there before. Text is written as UTF-8.
+    Parameters
+    ----------
+    path : str or Path
+        Where a file is to be written.
+
+    Returns
+    -------
+    Path or None
+        The file itself, symbolic links followed; ``None`` for a device, a pipe, or what stdout and stderr are
+        already, which are written into and never replaced.
 
     Raises
     ------
     InputError
-        If the folder does not exist or cannot be written.
+        If it is a folder, a loop of links or a read-only file, or its folder is missing or read-only.
     """
-    path = Path(path)
-    payload = data.encode() if isinstance(data, str) else data
-    temporary = ""
+    text = os.fspath(path)
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(payload)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(path)
+        if not text or text.endswith(("/", os.sep)) or Path(text).is_dir():
+            raise InputError(f"{text or repr(text)}: is a folder; give the name of a file")
+        found = _stat(text)
+        if found is not None and (not stat.S_ISREG(found.st_mode) or _open_stream(found) is not None):
+            if stat.S_ISBLK(found.st_mode) or stat.S_ISSOCK(found.st_mode):
+                raise InputError(f"{text}: is a disk or a socket; give the name of a file")
+            return None
+        if found is not None and not os.access(text, os.W_OK):
+            raise InputError(f"{text}: is read-only")
+        target = Path(os.path.realpath(text))
+        if not target.parent.is_dir():
+            raise InputError(f"{text}: folder {target.parent} does not exist; create it first")
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise InputError(f"{text}: folder {target.parent} cannot be written")
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+        raise InputError(f"{text}: cannot be written ({error.strerror or error})") from None
+    except ValueError:
+        raise InputError(f"{text}: is no path (it holds a null character)") from None
+    return target
+
+
+def write_whole(path: str | Path, data: bytes | str) -> None:
+    """Write ``data`` to ``path`` as :func:`write_all` does."""
+    write_all([(path, data)])
+
+
+def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:
+    """Write every file beside its destination, then rename all of them.
+
+    An error or an interrupt while they are written leaves what was there before. Text is written as UTF-8.
+    Symbolic links are followed, and a file that exists keeps its mode; as it is replaced, its other hard links
+    keep the old content. Devices and pipes are written into.
+
+    Parameters
+    ----------
+    files : sequence of (path, bytes or str)
+        Destinations and contents.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be written; see :func:`check_target`.
+    """
+    targets = [check_target(path) for path, _ in files]
+    made: list[tuple[Path, Path]] = []
+    where: str | Path = ""
+    try:
+        for (path, data), target in zip(files, targets, strict=True):
+            where = path
+            if target is not None:
+                # a name of its own: one made from the destination's may be too long for the file system
+                temporary = target.with_name(f".neuromap-{secrets.token_hex(8)}")
+                made.append((temporary, target))
+                _write_new(temporary, _bytes(data), _stat(target))
+        for temporary, target in made:
+            where = target
+            temporary.replace(target)
+        for (path, data), target in zip(files, targets, strict=True):
+            if target is None:
+                where = path
+                _write_into(path, _bytes(data))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"{where}: cannot be written ({error.strerror or error})") from None
     finally:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
+        for temporary, _ in made:
+            temporary.unlink(missing_ok=True)
+
+
+def _bytes(data: bytes | str) -> bytes:
+    return data.encode() if isinstance(data, str) else data
+
+
+def _stat(path: str | Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)  # noqa: PTH116
+    except FileNotFoundError:
+        return None
+
+
+def _write_new(path: Path, payload: bytes, replaced: os.stat_result | None) -> None:
+    mode = 0o666 if replaced is None else replaced.st_mode & 0o777
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)  # the mask takes bits away
+    with os.fdopen(handle, "wb") as stream:
+        if replaced is not None:
+            path.chmod(mode)
+        stream.write(payload)
+
+
+def _open_stream(found: os.stat_result) -> int | None:
+    """Give the number of the standard stream that a file is already, as /dev/stdout is."""
+    for number in (1, 2):
+        try:
+            if os.path.samestat(found, os.fstat(number)):
+                return number
+        except OSError:  # closed
+            continue
+    return None
+
+
+def _write_into(path: str | Path, payload: bytes) -> None:
+    # opening stdout anew, where it is a file, would start over at its beginning
+    number = _open_stream(os.stat(path))  # noqa: PTH116
+    with Path(path).open("wb") if number is None else os.fdopen(os.dup(number), "wb") as stream:
+        stream.write(payload)

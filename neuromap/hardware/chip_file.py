@@ -16,7 +16,7 @@ from neuromap.errors import ChipError, NotSupportedError
 from neuromap.hardware.chip import ChipSpec, NeuronRules
 from neuromap.toml_table import TomlTable, did_you_mean, parse_toml, read_toml, show, show_name
 
-__all__ = ["ENERGY_KEYS", "ROUTER_KEYS", "chip_document", "chip_from_document", "list_chips", "load_chip"]
+__all__ = ["ENERGY_KEYS", "ROUTER_KEYS", "chip_document", "chip_from_document", "is_chip_path", "list_chips", "load_chip"]
 
 MAX_FILE_BYTES = 1 << 20
 """A chip file is a page of text; anything longer is another kind of file."""
@@ -105,9 +105,10 @@ def load_chip(chip: str | Path | ChipSpec) -> ChipSpec:
     if isinstance(chip, ChipSpec):
         chip_from_document(chip_document(chip), f"chip {chip.name}")
         return chip
-    if isinstance(chip, Path) or "/" in chip or "\\" in chip or chip.endswith(".toml"):
+    if is_chip_path(chip):
         return _read_chip_file(Path(chip))
     packaged = _packaged_chips()
+    chip = str(chip)
     if chip not in packaged:
         where = "; a file needs its path, as in ./" + show_name(chip) if _is_file(chip) else ""
         raise ChipError(
@@ -115,6 +116,11 @@ def load_chip(chip: str | Path | ChipSpec) -> ChipSpec:
             f"(.toml){where}{did_you_mean(chip, packaged)}"
         )
     return packaged[chip]
+
+
+def is_chip_path(chip: str | Path) -> bool:
+    """Tell the path of a chip file from the name of a packaged chip; see :func:`load_chip`."""
+    return isinstance(chip, Path) or "/" in chip or "\\" in chip or chip.endswith(".toml")
 
 
 def list_chips() -> tuple[ChipSpec, ...]:

@@ -18,13 +18,15 @@ from neuromap.errors import ChipError, NotSupportedError, ProgramError
 from neuromap.hardware.chip_file import chip_document, chip_from_document
 from neuromap.hardware.program import HostTable, NeuronTable, NodePort, OutputTable, Program
 from neuromap.hardware.structure import TENSORS, program_tensors, require_well_formed
-from neuromap.toml_table import show, show_name
+from neuromap.toml_table import read_bytes, show, show_name
 from neuromap.whole_file import write_whole
 
 __all__ = ["load_program", "program_bytes", "program_from_bytes", "save_program"]
 
 KIND = "program"
 FORMAT = "1"
+MAX_FILE_BYTES = 2**32
+"""Several times the program of a board of 65536 cores."""
 
 _SAFETENSORS_DTYPE = {
     "bool": "BOOL",
@@ -75,15 +77,13 @@ def load_program(path: str | Path, *, check: bool = True) -> Program:
     Raises
     ------
     ProgramError
-        If the file cannot be read, is no program file, is truncated or damaged, or breaks a rule.
+        If the file cannot be read (it must be a regular one), is no program file, is truncated or damaged, or breaks a rule.
     """
     origin = show_name(str(path))
     try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ProgramError(f"{origin}: cannot be read ({error.strerror or type(error).__name__})") from None
-    except ValueError:
-        raise ProgramError(f"{origin}: is not a path (it holds a null character)") from None
+        data = read_bytes(Path(path), "program file", MAX_FILE_BYTES, ProgramError)
+    except ProgramError as error:
+        raise ProgramError(f"{origin}: {error}") from None
     return program_from_bytes(data, origin, check=check)
 
 

@@ -50,12 +50,12 @@ class RolloutWindow:
 
     @cached_property
     def nodes(self) -> tuple[WindowNode, ...]:
-        """All (W + 1) |V| nodes, frame by frame."""
+        """All (W + 1) ``|V|`` nodes, frame by frame."""
         return tuple((i, n) for i in range(self.size + 1) for n in self.pattern.network.nodes)
 
     @cached_property
     def edges(self) -> tuple[tuple[WindowNode, WindowNode], ...]:
-        """All W |E| edges, by the frame in which they end."""
+        """All ``W |E|`` edges, by the frame in which they end."""
         return tuple(((i - r, u), (i, v)) for i in range(1, self.size + 1) for (u, v), r in self.pattern.items())
 
     @cached_property
