@@ -2,7 +2,7 @@
 
 import sys
 
-from neuromap.cli.main import main
+from neuromap.cli.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

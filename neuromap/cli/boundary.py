@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import suppress
 
 import typer
 
-from neuromap.cli.output import error_object, print_json
+from neuromap.cli.output import error_object, one_line, print_error, print_json
 from neuromap.errors import NeuromapError, VerificationError
 
 __all__ = ["run_guarded"]
@@ -24,10 +25,15 @@ _UsageError = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "Click
 
 def _fail(error: BaseException, message: str, exit_code: int, as_json: bool) -> int:
     """Print one line to stderr, with ``--json`` also an error object to stdout."""
-    line = " ".join(message.split())
-    typer.echo(f"neuromap: {line}", err=True)
-    if as_json and not isinstance(error, VerificationError):  # its document, which says what differs, is out
-        print_json(error_object(error, line, exit_code))
+    line = one_line(message)
+    print_error(line)
+    try:
+        sys.stdout.flush()  # where stdout is what failed, nothing more is written to it
+        if as_json and not isinstance(error, VerificationError):  # its document, which says what differs, is out
+            print_json(error_object(error, line, exit_code))
+            sys.stdout.flush()
+    except OSError:
+        _silence_stdout()
     return exit_code
 
 
@@ -43,18 +49,30 @@ def _message_of(error: BaseException) -> tuple[str, int]:
     if isinstance(error, RecursionError):
         return "the input is nested too deeply to be processed", _INTERNAL
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror or error}", _USAGE
+        where = error.filename or "input or output"
+        return f"{where}: {error.strerror or error}", _USAGE
     return (
         f"internal error, please report it: {type(error).__name__}: {error} (set NEUROMAP_DEBUG=1 to see where)",
         _INTERNAL,
     )
 
 
-def _reader_gone() -> int:
+def _silence_stdout() -> None:
     # What is still buffered has nowhere to go when the interpreter closes stdout.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    with suppress(OSError, ValueError):  # a stdout without a file of its own
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _reader_gone() -> int:
+    _silence_stdout()
     return _BROKEN_PIPE
+
+
+def _open_closed_streams() -> None:
+    """Put the null device where a stream was closed by whoever started the program (``2>&-``)."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
 
 
 def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
@@ -74,6 +92,7 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words
+    _open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a table's lines and marks are no reason to fail in ASCII
     try:
@@ -91,10 +110,7 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
         if os.environ.get("NEUROMAP_DEBUG"):
             raise
         message, exit_code = _message_of(error)
-        try:
-            return _fail(error, message, exit_code, as_json)
-        except BrokenPipeError:
-            return exit_code
+        return _fail(error, message, exit_code, as_json)
     if result == _INTERRUPTED:
         return _fail(KeyboardInterrupt(), "interrupted", _INTERRUPTED, as_json)
     return result if isinstance(result, int) else 0

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from neuromap.cli.options import ChipOption, ExecutionOption, JsonFlag, NetworkFile, PatternOption
-from neuromap.cli.output import check_destination, new_table, print_json, text_console
+from neuromap.cli.options import (
+    ChipOption,
+    ExecutionOption,
+    JsonFlag,
+    NetworkFile,
+    PatternOption,
+    chip_file_of,
+    chosen_chip,
+    file_option,
+)
+from neuromap.cli.output import check_destinations, new_table, one_line, print_json, text_console
 from neuromap.cli.pattern_argument import read_pattern
 from neuromap.cli.progress import progress_bar
 
@@ -27,18 +35,16 @@ def map_network(
     network: NetworkFile,
     pattern: PatternOption = "streaming",
     execution: ExecutionOption = "windowed",
-    chip: ChipOption = "truenorth",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the program to this file.", show_default=False),
-    ] = None,
+    chip: ChipOption = None,
+    output: Annotated[str | None, file_option("--output", "-o", holds="the program")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Map a rolled-out network onto a chip, print what it takes, and write the program."""
     import neuromap as nm
     from neuromap.cli.program_figures import UNITS, program_figures
 
-    check_destination(output, "--output")
+    chip = chosen_chip(chip)
+    check_destinations({"--output": output}, {"network file": network, "chip file": chip_file_of(chip)})
     net = nm.load_network(network)
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
     spec = nm.load_chip(chip)
@@ -48,7 +54,7 @@ def map_network(
         program.save(output)
     figures = program_figures(program)
     if as_json:
-        print_json({**figures, "file": None if output is None else str(output)})
+        print_json({**figures, "file": output})
         return
     console = text_console()
     label = f"{program.name} ({program.pattern}, {program.execution}) on {program.chip.name}"
@@ -69,4 +75,4 @@ def map_network(
     table.columns[2].justify = "left"
     console.print(table)
     if output is not None:
-        console.print(f"written to {output}", markup=False)
+        console.print(f"written to {one_line(output)}", markup=False)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from neuromap.errors import InputError
 from neuromap.report.frames import DEFAULT_FRAMES
 
 __all__ = [
+    "DEFAULT_CHIP",
     "ChipOption",
     "DensityOption",
     "ExecutionOption",
@@ -19,6 +21,9 @@ __all__ = [
     "PatternOption",
     "SeedOption",
     "StimulusOption",
+    "chip_file_of",
+    "chosen_chip",
+    "file_option",
 ]
 
 NetworkFile = Annotated[Path, typer.Argument(metavar="NET", help="Network file (TOML).", show_default=False)]
@@ -33,8 +38,15 @@ PatternOption = Annotated[
     ),
 ]
 ExecutionOption = Annotated[str, typer.Option("--execution", metavar="EXECUTION", help="windowed or pipelined.")]
+DEFAULT_CHIP = "truenorth"
 ChipOption = Annotated[
-    str, typer.Option("--chip", metavar="CHIP", help="A packaged chip (see neuromap chips) or a chip file.")
+    str | None,
+    typer.Option(
+        "--chip",
+        metavar="CHIP",
+        help=f"A packaged chip (see neuromap chips) or a chip file.  [default: {DEFAULT_CHIP}]",
+        show_default=False,
+    ),
 ]
 StimulusOption = Annotated[
     Path | None,
@@ -61,3 +73,28 @@ DensityOption = Annotated[
         help="Part of the input neurons that spike in a random frame; by default every frame has its own.",
     ),
 ]
+
+
+def file_option(*names: str, holds: str) -> Any:
+    """Make the option for a file that is written; its value is a text, as a path would lose a slash at the end."""
+    return typer.Option(*names, metavar="FILE", help=f"Write {holds} to this file.", show_default=False)
+
+
+def chosen_chip(chip: str | None, program_file: Path | None = None) -> str:
+    """Give the chip asked for, or the default one.
+
+    Raises
+    ------
+    InputError
+        If a program is given too, which has a chip of its own.
+    """
+    if chip is not None and program_file is not None:
+        raise InputError(f"--program and --chip {chip}: give one of them, a program holds its chip")
+    return DEFAULT_CHIP if chip is None else chip
+
+
+def chip_file_of(chip: str) -> str | None:
+    """Give the path, where a chip is given by one."""
+    from neuromap.hardware.chip_file import is_chip_path
+
+    return chip if is_chip_path(chip) else None

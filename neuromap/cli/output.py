@@ -7,26 +7,32 @@ import math
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuromap.errors import InputError, NeuromapError
+from neuromap.errors import InputError, NetworkError, NeuromapError
 from neuromap.report.numbers import json_count
+from neuromap.whole_file import check_target
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
 __all__ = [
-    "check_destination",
+    "check_destinations",
     "count_members",
     "error_object",
     "new_table",
+    "one_line",
+    "print_error",
     "print_json",
     "text_console",
     "text_width",
 ]
+
+_LONGEST_LINE = 1000
 
 
 def count_members(name: str, number: int | None) -> dict[str, Any]:
@@ -106,12 +112,28 @@ def error_object(error: BaseException, message: str, exit_code: int) -> dict[str
     return {"error": fields}
 
 
+def one_line(text: str) -> str:
+    """Make text of any origin fit for one line of a terminal: blanks joined, control characters escaped, middle cut."""
+    text = " ".join(text.split())
+    if len(text) > _LONGEST_LINE:
+        text = f"{text[: _LONGEST_LINE - 300]} ... {text[-295:]}"  # what would help stands at the end
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def print_error(line: str) -> None:
+    """Write a line of :func:`one_line` to stderr; a stderr that takes nothing is no further error."""
+    with suppress(OSError):
+        sys.stderr.write(f"neuromap: {line}\n")
+        sys.stderr.flush()
+
+
 def text_width() -> int:
-    """Columns for text on stdout: those of the terminal, else of ``COLUMNS``, else 160."""
+    """Columns for text on stdout: those of the terminal, else of ``COLUMNS``, else 160; from 40 to 1000 there."""
     if sys.stdout.isatty():
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80  # some terminals say 0
     columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdigit() and int(columns) >= 40 else 160
+    width = int(columns) if columns.isascii() and columns.isdecimal() and len(columns) < 10 else 0
+    return min(width, 1000) if width >= 40 else 160
 
 
 def text_console() -> Console:
@@ -132,26 +154,58 @@ def new_table(*columns: str, title: str = "", left: int = 1) -> Table:
     return table
 
 
-def check_destination(path: Path | None, option: str) -> None:
-    """Refuse a destination that cannot be written, before long work begins.
+def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, str | Path | None]) -> None:
+    """Refuse files that cannot be written, or must not be, before long work begins.
 
     Parameters
     ----------
-    path : Path or None
-        The file to be; ``None`` where none was asked for.
-    option : str
-        The option it came from, for the message.
+    outputs : mapping of str to str or None
+        Option and the file to be; ``None`` where none was asked for.
+    inputs : mapping of str to str, Path or None
+        What the command reads: a name for messages and the file. The weights file of the ``network file`` is
+        found here.
 
     Raises
     ------
     InputError
-        If the folder does not exist or is not writable, or the path is a folder.
+        If a file cannot be written, is one that the command reads, or is named twice.
     """
-    if path is None:
-        return
-    if path.is_dir():
-        raise InputError(f"{option} {path}: is a folder; give the name of a file")
-    if not path.parent.is_dir():
-        raise InputError(f"{option} {path}: folder {path.parent} does not exist; create it first")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{option} {path}: folder {path.parent} cannot be written")
+    wanted = {option: path for option, path in outputs.items() if path is not None}
+    taken: dict[Path, str] = {}
+    for option, path in wanted.items():
+        if path == "-":
+            raise InputError(f"{option} -: is no file; give a name (./- for this one), or /dev/stdout")
+        try:
+            target = check_target(path)
+        except InputError as error:
+            raise InputError(f"{option} {error}") from None
+        if target is None:
+            continue  # a device or pipe, which is not replaced
+        if target in taken:
+            raise InputError(f"{option} {path}: is named twice, by {taken[target]} too; give each a file of its own")
+        taken[target] = option
+        if target.exists():
+            read = {**inputs, "weights file": _weights_file(inputs.get("network file"))}
+            for name, source in read.items():
+                if source is not None and _is_same(target, source):
+                    raise InputError(f"{option} {path}: is the {name} itself; give another file")
+
+
+def _is_same(target: Path, source: str | Path) -> bool:
+    try:
+        return target.samefile(source)
+    except (OSError, ValueError):  # no such file; whoever reads it says so
+        return False
+
+
+def _weights_file(network: str | Path | None) -> Path | None:
+    from neuromap.network.network_file import MAX_FILE_BYTES
+    from neuromap.toml_table import read_toml
+
+    if network is None:
+        return None
+    try:
+        named = read_toml(Path(network), "network file", MAX_FILE_BYTES, NetworkError)["weights"]["file"]
+        return Path(network).parent / named
+    except (NetworkError, KeyError, TypeError):  # whoever loads it says so
+        return None

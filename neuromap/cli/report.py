@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,11 +16,14 @@ from neuromap.cli.options import (
     NetworkFile,
     SeedOption,
     StimulusOption,
+    chip_file_of,
+    chosen_chip,
+    file_option,
 )
-from neuromap.cli.output import check_destination, text_console
+from neuromap.cli.output import check_destinations, one_line, print_error, text_console
 from neuromap.cli.pattern_argument import read_pattern, read_rollout, split_names, split_patterns
 from neuromap.cli.progress import progress_bar
-from neuromap.cli.stimulus_argument import frame_arguments
+from neuromap.cli.stimulus_argument import check_run_length, frame_arguments
 from neuromap.errors import InputError
 
 __all__ = ["EXAMPLES", "report"]
@@ -33,10 +36,6 @@ Examples:
   neuromap report examples/digits/sr.toml --patterns "H1 -> H1, H1 -> O" --executions pipelined --json
   neuromap report examples/digits/sr.toml --program sr.nmp --csv sr.csv
 """
-
-
-def _file_option(name: str, form: str) -> Any:
-    return typer.Option(name, metavar="FILE", help=f"Write the report as {form} to this file.", show_default=False)
 
 
 def report(
@@ -60,7 +59,7 @@ def report(
             show_default=False,
         ),
     ] = None,
-    chip: ChipOption = "truenorth",
+    chip: ChipOption = None,
     program_file: Annotated[
         Path | None,
         typer.Option(
@@ -75,9 +74,9 @@ def report(
     n_frames: FramesOption = None,
     seed: SeedOption = 0,
     density: DensityOption = None,
-    html: Annotated[Path | None, _file_option("--html", "one self-contained HTML page")] = None,
-    csv: Annotated[Path | None, _file_option("--csv", "CSV")] = None,
-    json_file: Annotated[Path | None, _file_option("--json-file", "JSON")] = None,
+    html: Annotated[str | None, file_option("--html", holds="the report as one self-contained HTML page")] = None,
+    csv: Annotated[str | None, file_option("--csv", holds="the report as CSV")] = None,
+    json_file: Annotated[str | None, file_option("--json-file", holds="the report as JSON")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Report response times, sampling frequency and costs for every pattern and execution.
@@ -89,10 +88,19 @@ def report(
     from neuromap.report.latency import report_on_program
     from neuromap.report.text import print_report
     from neuromap.rollout.schedule import EXECUTIONS
-    from neuromap.whole_file import write_whole
+    from neuromap.whole_file import write_all
 
-    for path, option in ((html, "--html"), (csv, "--csv"), (json_file, "--json-file")):
-        check_destination(path, option)
+    chip = chosen_chip(chip, program_file)
+    check_destinations(
+        {"--html": html, "--csv": csv, "--json-file": json_file},
+        {
+            "network file": network,
+            "program file": program_file,
+            "stimulus file": stimulus,
+            "chip file": chip_file_of(chip),
+        },
+    )
+    check_run_length(n_frames)
     net = nm.load_network(network)
     wanted = split_names(executions or [], "--executions", EXECUTIONS) if executions else []
     named = split_patterns(patterns or []) or list(patterns or [])
@@ -112,22 +120,18 @@ def report(
             made = nm.latency_report(net, chip, chosen, wanted or EXECUTIONS, progress=progress, **arguments)
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
-    for path, text in contents:
-        write_whole(path, text)
+    write_all(contents)
     if as_json:
         sys.stdout.write(made.to_json().rstrip("\n") + "\n")
     else:
         console = text_console()
         print_report(made, console)
         for path, _ in contents:
-            console.print(f"written to {path}", markup=False, soft_wrap=True)
+            console.print(f"written to {one_line(path)}", markup=False, soft_wrap=True)
     if made.exit_code:
         failed = [row for row in made.rows if row.exit_code]
         first = failed[0]
         why = first.message or (first.verification.message if first.verification else "")
-        typer.echo(
-            f"neuromap: {len(failed)} of {len(made.rows)} rows failed, first {first.pattern}, {first.execution}: "
-            f"{' '.join(why.split())}",
-            err=True,
-        )
+        head = f"{len(failed)} of {len(made.rows)} rows failed, first {first.pattern}, {first.execution}"
+        print_error(one_line(f"{head}: {why}"))
         raise typer.Exit(made.exit_code)

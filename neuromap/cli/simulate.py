@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neuromap.cli.options import DensityOption, FramesOption, JsonFlag, SeedOption, StimulusOption
-from neuromap.cli.output import check_destination, new_table, print_json, text_console
+from neuromap.cli.options import DensityOption, FramesOption, JsonFlag, SeedOption, StimulusOption, file_option
+from neuromap.cli.output import check_destinations, new_table, one_line, print_json, text_console
 from neuromap.cli.progress import progress_bar
-from neuromap.cli.stimulus_argument import frame_arguments
+from neuromap.cli.stimulus_argument import check_run_length, frame_arguments
 
 if TYPE_CHECKING:
     from neuromap.hardware.program import Program
@@ -22,8 +22,9 @@ EXAMPLES = """\
 \b
 Examples:
   neuromap simulate sr.nmp
-  neuromap simulate sr.nmp --stimulus build/digits.safetensors -o sr.trace
   neuromap simulate sr.nmp --frames 100 --seed 7 --density 0.2 --json
+  python examples/digits/stimulus.py digits.safetensors    (needs scikit-learn)
+  neuromap simulate sr.nmp --stimulus digits.safetensors -o sr.trace
 """
 
 _FRAMES_SHOWN = 20
@@ -37,19 +38,18 @@ def simulate(
     n_frames: FramesOption = None,
     seed: SeedOption = 0,
     density: DensityOption = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the trace to this file.", show_default=False),
-    ] = None,
+    output: Annotated[str | None, file_option("--output", "-o", holds="the trace")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Run a program on input frames and count the spikes of its outputs, frame by frame."""
     import neuromap as nm
     from neuromap.report.frames import choose_frames
 
-    check_destination(output, "--output")
+    check_destinations({"--output": output}, {"program file": program_file, "stimulus file": stimulus})
     program = nm.load_program(program_file)
-    frames, _ = choose_frames(program, **frame_arguments(stimulus, n_frames, seed, density))
+    check_run_length(n_frames, program.period)
+    frames, made = choose_frames(program, **frame_arguments(stimulus, n_frames, seed, density))
+    check_run_length(made["n_frames"], program.period)
     with progress_bar("simulating (ticks)") as progress:
         trace = nm.simulate(program, frames, progress=progress)
     if output is not None:
@@ -60,7 +60,7 @@ def simulate(
         _print_trace(program, trace, output)
 
 
-def _trace_object(program: Program, trace: Trace, output: Path | None) -> dict[str, Any]:
+def _trace_object(program: Program, trace: Trace, output: str | None) -> dict[str, Any]:
     outputs = {}
     for port in trace.nodes:
         frames = trace.frames(port.name)
@@ -82,11 +82,11 @@ def _trace_object(program: Program, trace: Trace, output: Path | None) -> dict[s
         "frames": trace.n_frames,
         "ticks": trace.n_ticks,
         "outputs": outputs,
-        "file": None if output is None else str(output),
+        "file": output,
     }
 
 
-def _print_trace(program: Program, trace: Trace, output: Path | None) -> None:
+def _print_trace(program: Program, trace: Trace, output: str | None) -> None:
     console = text_console()
     label = f"{trace.pattern}, {trace.execution}" if trace.pattern else "by hand"
     console.print(
@@ -110,4 +110,4 @@ def _print_trace(program: Program, trace: Trace, output: Path | None) -> None:
             markup=False,
         )
     if output is not None:
-        console.print(f"written to {output}", markup=False)
+        console.print(f"written to {one_line(output)}", markup=False)

@@ -16,11 +16,12 @@ from neuromap.cli.options import (
     NetworkFile,
     SeedOption,
     StimulusOption,
+    chosen_chip,
 )
 from neuromap.cli.output import print_json, text_console
 from neuromap.cli.pattern_argument import read_pattern, read_rollout
 from neuromap.cli.progress import progress_bar
-from neuromap.cli.stimulus_argument import frame_arguments
+from neuromap.cli.stimulus_argument import check_run_length, frame_arguments
 
 __all__ = ["EXAMPLES", "verify"]
 
@@ -29,7 +30,8 @@ EXAMPLES = """\
 Examples:
   neuromap verify examples/digits/sr.toml
   neuromap verify examples/digits/sr.toml --pattern hybrid --execution pipelined --frames 100
-  neuromap verify examples/digits/sr.toml --program sr.nmp --stimulus build/digits.safetensors
+  python examples/digits/stimulus.py digits.safetensors    (needs scikit-learn)
+  neuromap verify examples/digits/sr.toml --program sr.nmp --stimulus digits.safetensors
 """
 
 
@@ -54,7 +56,7 @@ def verify(
             show_default=False,
         ),
     ] = None,
-    chip: ChipOption = "truenorth",
+    chip: ChipOption = None,
     program_file: Annotated[
         Path | None,
         typer.Option("--program", metavar="FILE", help="Verify this program instead of mapping.", show_default=False),
@@ -74,6 +76,8 @@ def verify(
     from neuromap.report.frames import choose_frames
     from neuromap.report.verify import require_verified
 
+    chip = chosen_chip(chip, program_file)
+    check_run_length(n_frames)
     net = nm.load_network(network)
     program = None if program_file is None else nm.load_program(program_file)
     if program is not None and program_file is not None:
@@ -82,10 +86,11 @@ def verify(
         named = read_pattern(net, "streaming" if pattern is None else pattern)
         rollout = nm.Rollout(net, named, "windowed" if execution is None else execution)
         spec = nm.load_chip(chip)
-    frames, _ = choose_frames(net, **frame_arguments(stimulus, n_frames, seed, density))
+    frames, made = choose_frames(net, **frame_arguments(stimulus, n_frames, seed, density))
     if program is None:
         with progress_bar("mapping") as progress:
             program = nm.map_rollout(rollout, chip=spec, progress=progress)
+    check_run_length(made["n_frames"], program.period)
     with progress_bar("comparing chip and reference"):
         found = nm.verify(rollout, program, frames)
 

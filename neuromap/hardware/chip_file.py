@@ -16,7 +16,15 @@ from neuromap.errors import ChipError, NotSupportedError
 from neuromap.hardware.chip import ChipSpec, NeuronRules
 from neuromap.toml_table import TomlTable, did_you_mean, parse_toml, read_toml, show, show_name
 
-__all__ = ["ENERGY_KEYS", "ROUTER_KEYS", "chip_document", "chip_from_document", "is_chip_path", "list_chips", "load_chip"]
+__all__ = [
+    "ENERGY_KEYS",
+    "ROUTER_KEYS",
+    "chip_document",
+    "chip_from_document",
+    "is_chip_path",
+    "list_chips",
+    "load_chip",
+]
 
 MAX_FILE_BYTES = 1 << 20
 """A chip file is a page of text; anything longer is another kind of file."""

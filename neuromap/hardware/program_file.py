@@ -77,7 +77,8 @@ def load_program(path: str | Path, *, check: bool = True) -> Program:
     Raises
     ------
     ProgramError
-        If the file cannot be read (it must be a regular one), is no program file, is truncated or damaged, or breaks a rule.
+        If the file cannot be read, is no regular file or no program file, is truncated or damaged, or breaks a
+        rule.
     """
     origin = show_name(str(path))
     try:
