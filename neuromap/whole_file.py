@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,12 +41,12 @@ def check_target(path: str | Path) -> Path | None:
                 raise InputError(f"{text}: is a disk or a socket; give the name of a file")
             return None
         if found is not None and not os.access(text, os.W_OK):
-            raise InputError(f"{text}: is read-only")
+            raise InputError(f"{text}: cannot be written, it is read-only")
         target = Path(os.path.realpath(text))
         if not target.parent.is_dir():
-            raise InputError(f"{text}: folder {target.parent} does not exist; create it first")
+            raise InputError(f"{text}: cannot be written, folder {target.parent} does not exist; create it first")
         if not os.access(target.parent, os.W_OK | os.X_OK):
-            raise InputError(f"{text}: folder {target.parent} cannot be written")
+            raise InputError(f"{text}: cannot be written, folder {target.parent} is read-only")
     except OSError as error:
         raise InputError(f"{text}: cannot be written ({error.strerror or error})") from None
     except ValueError:
@@ -85,7 +84,7 @@ def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:
             where = path
             if target is not None:
                 # a name of its own: one made from the destination's may be too long for the file system
-                temporary = target.with_name(f".neuromap-{secrets.token_hex(8)}")
+                temporary = target.with_name(f".neuromap-{os.urandom(8).hex()}")
                 made.append((temporary, target))
                 _write_new(temporary, _bytes(data), _stat(target))
         for temporary, target in made:

@@ -1,7 +1,7 @@
 """Handwritten digits as frames: the split, the encoding and the votes that all scripts here share.
 
 The images come from :func:`sklearn.datasets.load_digits` (8 x 8 pixels, intensities 0..16). They are never stored in
-the repository. The axis that is called *frame* is the frame of the rollout (DESIGN section 2).
+the repository. The axis that is called *frame* is the frame of the rollout.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def encode(intensities: NDArray[np.float64], frames: int, seed: int) -> NDArray[
 def stream(intensities: NDArray[np.float64], frames: int, seed: int) -> NDArray[np.bool_]:
     """Show images one after the other, without pauses.
 
-    Frame 0 is blank (sequential edges do not pass it on, DESIGN section 4), image d fills frames
+    Frame 0 is blank (sequential edges do not pass it on, see docs/time.md), image d fills frames
     1 + d * frames up to (d + 1) * frames, and :data:`TAIL` blank frames follow.
 
     Returns

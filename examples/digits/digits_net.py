@@ -173,7 +173,7 @@ class DigitsNet(nn.Module):
         recurrent = {(u, v) for u, v in self.edges if u == v}
         lag = 2 if ("H1", "O") in self.edges else 3
         chosen = [(set(self.edges), lag), (recurrent, 0)]
-        # FF: all patterns compute the same function up to a shift by whole frames (DESIGN section 3).
+        # FF: all patterns compute the same function up to a shift by whole frames.
         return chosen[1:] if lag == 3 else chosen
 
     def tensors(self) -> dict[str, np.ndarray]:

@@ -57,6 +57,13 @@ def _message_of(error: BaseException) -> tuple[str, int]:
     )
 
 
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Tell an error that an interrupt was turned into, as happens inside imports."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def _silence_stdout() -> None:
     # What is still buffered has nowhere to go when the interpreter closes stdout.
     with suppress(OSError, ValueError):  # a stdout without a file of its own
@@ -73,6 +80,14 @@ def _open_closed_streams() -> None:
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
+
+
+def _drop_false_sizes() -> None:
+    """Forget a ``COLUMNS`` or ``LINES`` that is no number: rich takes any Unicode digit for one and fails."""
+    for name in ("COLUMNS", "LINES"):
+        value = os.environ.get(name, "")
+        if not (value.isascii() and value.isdecimal() and len(value) < 10):
+            os.environ.pop(name, None)
 
 
 def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
@@ -93,6 +108,7 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words
     _open_closed_streams()
+    _drop_false_sizes()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a table's lines and marks are no reason to fail in ASCII
     try:
@@ -107,6 +123,8 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
             return _reader_gone()
         return error.code if isinstance(error.code, int) else _INTERNAL
     except Exception as error:
+        if _was_interrupted(error):
+            return _fail(KeyboardInterrupt(), "interrupted", _INTERRUPTED, as_json)
         if os.environ.get("NEUROMAP_DEBUG"):
             raise
         message, exit_code = _message_of(error)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from neuromap.cli.options import (
     ChipOption,
     ExecutionOption,
@@ -75,4 +73,4 @@ def map_network(
     table.columns[2].justify = "left"
     console.print(table)
     if output is not None:
-        console.print(f"written to {one_line(output)}", markup=False)
+        console.print(f"written to {one_line(output)}", markup=False, soft_wrap=True)

@@ -131,8 +131,7 @@ def text_width() -> int:
     """Columns for text on stdout: those of the terminal, else of ``COLUMNS``, else 160; from 40 to 1000 there."""
     if sys.stdout.isatty():
         return os.get_terminal_size(sys.stdout.fileno()).columns or 80  # some terminals say 0
-    columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isascii() and columns.isdecimal() and len(columns) < 10 else 0
+    width = int(os.environ.get("COLUMNS", 0))  # a number: see boundary.py
     return min(width, 1000) if width >= 40 else 160
 
 
@@ -173,27 +172,26 @@ def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, s
     wanted = {option: path for option, path in outputs.items() if path is not None}
     taken: dict[Path, str] = {}
     for option, path in wanted.items():
-        if path == "-":
-            raise InputError(f"{option} -: is no file; give a name (./- for this one), or /dev/stdout")
+        if path.startswith("-"):  # stdout, or another option, is meant
+            raise InputError(f"{option} {path}: is no file; give a name (./{path} for this one), or /dev/stdout")
         try:
             target = check_target(path)
         except InputError as error:
             raise InputError(f"{option} {error}") from None
+        read = {**inputs, "weights file": _weights_file(inputs.get("network file"))} if Path(path).exists() else {}
+        for name, source in read.items():
+            if source is not None and _is_same(path, source):
+                raise InputError(f"{option} {path}: is the {name} itself; give another file")
         if target is None:
             continue  # a device or pipe, which is not replaced
         if target in taken:
             raise InputError(f"{option} {path}: is named twice, by {taken[target]} too; give each a file of its own")
         taken[target] = option
-        if target.exists():
-            read = {**inputs, "weights file": _weights_file(inputs.get("network file"))}
-            for name, source in read.items():
-                if source is not None and _is_same(target, source):
-                    raise InputError(f"{option} {path}: is the {name} itself; give another file")
 
 
-def _is_same(target: Path, source: str | Path) -> bool:
+def _is_same(path: str, source: str | Path) -> bool:
     try:
-        return target.samefile(source)
+        return Path(path).samefile(source)
     except (OSError, ValueError):  # no such file; whoever reads it says so
         return False
 
@@ -206,6 +204,6 @@ def _weights_file(network: str | Path | None) -> Path | None:
         return None
     try:
         named = read_toml(Path(network), "network file", MAX_FILE_BYTES, NetworkError)["weights"]["file"]
-        return Path(network).parent / named
+        return Path(network).parent.joinpath(named)
     except (NetworkError, KeyError, TypeError):  # whoever loads it says so
         return None

@@ -109,6 +109,7 @@ def report(
         if len(named) > 1 or len(wanted) > 1:
             raise InputError(f"{program_file}: one program has one pattern and one execution; give one of each")
         program = nm.load_program(program_file)
+        check_run_length(n_frames, program)
         rollout = read_rollout(net, program, program_file, next(iter(named), None), next(iter(wanted), None))
         with progress_bar("report"):
             made = report_on_program(rollout, program, **arguments)

@@ -28,6 +28,8 @@ Examples:
   neuromap rollouts examples/structures/dsr3.toml --all --limit 20
 """
 
+_MOST_LISTED = 100_000
+
 
 def rollouts(
     network: NetworkFile,
@@ -42,7 +44,9 @@ def rollouts(
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="List every valid pattern, up to --limit.")] = False,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Most patterns that --all lists.")] = 100,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", help="Most patterns that --all lists, at most 100000.")
+    ] = 100,
     as_json: JsonFlag = False,
 ) -> None:
     """List rollout patterns with their times in update steps; count all valid ones.
@@ -56,8 +60,8 @@ def rollouts(
     from neuromap.rollout.blocks import cycle_structure
     from neuromap.rollout.sequential import most_sequential_summary
 
-    if limit < 1:
-        raise InputError(f"--limit {limit}: must be 1 or more")
+    if not 1 <= limit <= _MOST_LISTED:
+        raise InputError(f"--limit {limit}: must be 1 to {_MOST_LISTED}")
     if every and pattern:
         raise InputError("--all and --pattern: give one of them")
     net = nm.load_network(network)

@@ -47,9 +47,9 @@ def simulate(
 
     check_destinations({"--output": output}, {"program file": program_file, "stimulus file": stimulus})
     program = nm.load_program(program_file)
-    check_run_length(n_frames, program.period)
+    check_run_length(n_frames, program)
     frames, made = choose_frames(program, **frame_arguments(stimulus, n_frames, seed, density))
-    check_run_length(made["n_frames"], program.period)
+    check_run_length(made["n_frames"], program)
     with progress_bar("simulating (ticks)") as progress:
         trace = nm.simulate(program, frames, progress=progress)
     if output is not None:
@@ -110,4 +110,4 @@ def _print_trace(program: Program, trace: Trace, output: str | None) -> None:
             markup=False,
         )
     if output is not None:
-        console.print(f"written to {one_line(output)}", markup=False)
+        console.print(f"written to {one_line(output)}", markup=False, soft_wrap=True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuromap.errors import InputError
 from neuromap.report.frames import DEFAULT_FRAMES
+
+if TYPE_CHECKING:
+    from neuromap.hardware.program import Program
 
 __all__ = ["MAX_TICKS", "check_run_length", "frame_arguments"]
 
@@ -14,25 +17,29 @@ MAX_TICKS = 10_000_000
 """Ticks that one run of the command line may have; hours of work, and more output than anyone reads."""
 
 
-def check_run_length(n_frames: int | None, period: int = 1) -> None:
+def check_run_length(n_frames: int | None, program: Program | None = None) -> None:
     """Refuse runs that would take too long.
 
     Parameters
     ----------
     n_frames : int or None
-        Frames; ``None`` where nothing is asked for.
-    period : int
-        Ticks from one frame to the next; 1, the least, where it is not known yet.
+        Frames; ``None`` for the default number.
+    program : Program, optional
+        What runs; as long as it is not known, a frame is counted as one tick.
 
     Raises
     ------
     InputError
         If there are more than ``MAX_TICKS`` ticks.
     """
-    if n_frames is not None and n_frames * period > MAX_TICKS:
+    frames = DEFAULT_FRAMES if n_frames is None else n_frames
+    period = 1 if program is None else program.period
+    first = 0 if program is None else max((port.sample_tick for port in program.nodes), default=0)
+    if first + frames * period > MAX_TICKS:
+        late = f" from tick {first} on" if first > 0 else ""
         raise InputError(
-            f"{n_frames} frames of {'at least ' if period == 1 else ''}{period} ticks each: a run may have at most "
-            f"{MAX_TICKS} ticks; give fewer frames"
+            f"{frames} frames take {period} ticks each or more{late}; a run may have at most {MAX_TICKS} ticks, "
+            "give fewer frames"
         )
 
 

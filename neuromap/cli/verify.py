@@ -90,7 +90,7 @@ def verify(
     if program is None:
         with progress_bar("mapping") as progress:
             program = nm.map_rollout(rollout, chip=spec, progress=progress)
-    check_run_length(made["n_frames"], program.period)
+    check_run_length(made["n_frames"], program)
     with progress_bar("comparing chip and reference"):
         found = nm.verify(rollout, program, frames)
 

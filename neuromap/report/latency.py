@@ -1,4 +1,4 @@
-"""The latency report: every pattern in every execution, predicted and measured side by side (DESIGN section 7)."""
+"""The latency report: every pattern in every execution, predicted and measured side by side."""
 
 from __future__ import annotations
 

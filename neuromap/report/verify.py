@@ -1,4 +1,4 @@
-"""Verify that a simulated chip computes what the rollout defines (DESIGN section 4)."""
+"""Verify that a simulated chip computes what the rollout defines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Responses measured on a program: the dependency wave (DESIGN section 7).
+"""Responses measured on a program: the dependency wave (docs/report.md).
 
 The wave walks what is loaded onto the chip (host table, crossbars, weights, targets, delays) and its labels
 and clocks (node labels, sample ticks, frame period). It knows nothing of networks, patterns and schedules, so

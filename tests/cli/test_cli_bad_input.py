@@ -1,8 +1,12 @@
 """Bad input: one clear line on stderr, the right exit code, no traceback, no partial output file."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+
+import neuromap as nm
 
 
 def assert_refused(done, code, *words):
@@ -238,6 +242,19 @@ def test_random_frames(words, sr, program, neuromap):
     assert_refused(neuromap("verify", sr, *words), 2, "frames")
 
 
+def test_runs_have_an_end(folder, sr, program, neuromap):
+    for words in (("simulate", program), ("verify", sr), ("report", sr)):
+        assert_refused(neuromap(*words, "--frames", "10000001"), 2, "10000001 frames", "at most 10000000 ticks")
+    windowed = folder / "windowed.nmp"
+    assert neuromap("map", sr, "--pattern", "hybrid", "-o", windowed).code == 0
+    assert_refused(neuromap("simulate", windowed, "--frames", "5000001"), 2, "5000001 frames take 2 ticks")
+    late = nm.load_program(windowed)
+    late = replace(late, nodes=tuple(replace(port, sample_tick=port.sample_tick + 2**24) for port in late.nodes))
+    late.save(windowed)
+    for words in (("simulate", windowed), ("verify", sr, "--program", windowed), ("report", sr, "--program", windowed)):
+        assert_refused(neuromap(*words), 2, "from tick 16777", "at most 10000000 ticks")
+
+
 def test_frames_from_two_places(folder, program, neuromap):
     words = ("--stimulus", folder / "frames.safetensors", "--frames", "4")
     assert_refused(neuromap("simulate", program, *words), 2, "--stimulus", "--frames")
@@ -291,7 +308,8 @@ def test_usage(words, neuromap):
 
 
 def test_limits_of_listing(sr, neuromap):
-    assert_refused(neuromap("rollouts", sr, "--all", "--limit", "0"), 2, "--limit")
+    for limit in ("0", "-1", "100001", "9" * 30):
+        assert_refused(neuromap("rollouts", sr, "--all", "--limit", limit), 2, f"--limit {limit}", "1 to 100000")
     assert_refused(neuromap("rollouts", sr, "--all", "--pattern", "streaming"), 2, "--all")
 
 

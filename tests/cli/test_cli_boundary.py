@@ -106,7 +106,7 @@ def test_interrupt_while_simulating(folder, program):
     assert (process.returncode, stdout) == (130, "")
     assert stderr == "neuromap: interrupted\n"
     assert not out.exists()
-    assert not list(folder.glob(".out*"))
+    assert not list(folder.glob(".neuromap-*"))
 
 
 def test_program_and_module_are_one(folder):
@@ -118,3 +118,105 @@ def test_program_and_module_are_one(folder):
     assert done.stdout == ""
     assert done.stderr.startswith("neuromap: ")
     assert done.stderr.count("\n") == 1
+
+
+def run(words, **options):
+    """Run the program in a shell, whose redirections follow the words."""
+    return subprocess.run(f"{sys.executable} -m neuromap {words}", shell=True, text=True, check=False, **options)
+
+
+@pytest.mark.parametrize("words", ["rollouts SR", "rollouts SR --json", "rollouts nowhere.toml --json"])
+def test_stdout_that_is_full(words, sr):
+    done = run(f"{words.replace('SR', str(sr))} >/dev/full", stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr.startswith("neuromap: ")
+    assert done.stderr.count("\n") == 1
+    assert run(f"{words} >/dev/full 2>/dev/full").returncode == 2
+
+
+def test_streams_that_are_closed(folder, program):
+    whole = run(f"simulate {program}", capture_output=True)
+    assert whole.returncode == 0
+    silent = run(f"simulate {program} 2>&-", stdout=subprocess.PIPE)
+    assert (silent.returncode, silent.stdout) == (0, whole.stdout)
+    assert run(f"simulate {program} -o {folder}/t >&- 2>&- <&-").returncode == 0
+    assert (folder / "t").exists()
+    refused = run("rollouts nowhere.toml --json >&-", stderr=subprocess.PIPE)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert run("rollouts nowhere.toml 2>&-").returncode == 2
+
+
+def test_an_error_line_has_no_control_characters_and_an_end(capsys):
+    text = "\x1b[31m é \udcff \x07" + "x" * 5000 + " give another"
+    assert run_guarded(app_that(raising(errors.InputError(text))), []) == 2
+    line = capsys.readouterr().err
+    assert line.startswith("neuromap: \\x1b[31m é \\udcff \\x07xxx")
+    assert line.endswith("x give another\n")
+    assert line[:-1].isprintable()
+    assert len(line) < 1100
+
+
+def test_control_characters_in_what_was_typed(sr, neuromap):
+    for words in (("--pattern", "\x1b[31m -> \x07"), ("--execution", "\x1b[31m"), ("-o", "\x1b[31m/x"), ("\x1b[31m",)):
+        err = neuromap("map", sr, *words).err
+        assert "\\x1b[31m" in err
+        assert err[:-1].isprintable()
+
+
+@pytest.mark.parametrize("columns", ["²", "٣", "9" * 5000, "-80", "x", ""])
+def test_columns_that_are_no_number(columns, neuromap, monkeypatch):
+    plain = neuromap("chips")
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("LINES", columns)
+    assert neuromap("chips") == plain
+
+
+def test_a_terminal_of_no_width():
+    import pty
+
+    parent, child = pty.openpty()  # of 0 columns as long as nobody says otherwise
+    done = subprocess.run([sys.executable, "-m", "neuromap", "chips"], stdout=child, check=False)
+    os.close(child)
+    shown = b""
+    try:
+        while part := os.read(parent, 100_000):
+            shown += part
+    except OSError:  # all was read
+        pass
+    os.close(parent)
+    assert done.returncode == 0
+    for line in ("ranc            256    256 x 256", "truenorth      4096    256 x 256"):
+        assert line in shown.decode()
+
+
+def test_interrupt_while_the_program_is_imported():
+    """The interrupt comes with the first import of the commands, wherever that is."""
+    code = (
+        "import os, signal, sys\n"
+        "from neuromap.cli.entry import main\n"
+        "class Interrupter:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'neuromap.cli.map': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupter())\n"
+        "sys.exit(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "neuromap: interrupted\n")
+
+
+def test_an_interrupt_that_an_import_turned_into_an_error(capsys):
+    def action():
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise RuntimeError("Error calling __set_name__") from error
+
+    assert run_guarded(app_that(action), []) == 130
+    assert capsys.readouterr().err == "neuromap: interrupted\n"
+
+
+def test_the_program_starts_at_its_small_entry():
+    import tomllib
+
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"neuromap": "neuromap.cli.entry:main"}

@@ -263,7 +263,7 @@ def test_report_on_a_program_counts_most_sequential_patterns(folder, sr, neuroma
 def test_stimulus_is_described_alike(folder, sr, program, neuromap):
     words = ("--patterns", "hybrid", "--executions", "pipelined")
     for chosen, said in (
-        ((), {"kind": "random", "seed": 0, "density": 0.5, "n_frames": DEFAULT_FRAMES}),
+        ((), {"kind": "random", "seed": 0, "density": None, "n_frames": DEFAULT_FRAMES}),
         (
             ("--frames", "7", "--seed", "2", "--density", "0.25"),
             {"kind": "random", "seed": 2, "density": 0.25, "n_frames": 7},

@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 
@@ -42,15 +44,18 @@ def test_help_of_a_command_has_examples_and_json(command, neuromap):
 def test_examples_of_the_help_run(command, neuromap, root_of_examples, monkeypatch, folder, tiny_text, sr):
     """The files that examples read and write lie in a folder of their own."""
     (folder / "examples").symlink_to(root_of_examples / "examples")
-    (folder / "build").mkdir()
     (folder / "my_chip.toml").write_text(tiny_text.replace("= 8", "= 256").replace("[2, 2]", "[16, 16]"))
     monkeypatch.chdir(folder)
     assert neuromap("map", "examples/digits/sr.toml", "--pattern", "hybrid", "-o", "sr.nmp").code == 0
     help_text = neuromap(command, "--help").out
-    for example in re.findall(r"^ +(neuromap .*)$", help_text.split("Examples:")[1], re.MULTILINE):
-        words = shlex.split(example)[1:]
-        if "build/digits.safetensors" in words:
-            continue  # made by make demo
+    for example in re.findall(
+        r"^ +((?:neuromap|python) .*?)(?:  +.*)?$", help_text.split("Examples:")[1], re.MULTILINE
+    ):
+        program, *words = shlex.split(example)
+        if program == "python":
+            pytest.importorskip("sklearn")
+            subprocess.run([sys.executable, *words], check=True, capture_output=True)
+            continue
         done = neuromap(*words)
         assert done.code == 0, (example, done)
         assert done.err == ""

@@ -50,7 +50,7 @@ def _program(nodes, neurons, axons, synapses, host, period=1, ticks_per_step=1, 
     for core, axon, neuron, weight in synapses:
         bits[core, axon, neuron] = 1
         weights[core, neuron, 0] = weight
-    # the frame neuron of DESIGN section 4 with threshold 1
+    # the frame neuron of docs/mapping.md with threshold 1
     table_of_neurons = NeuronTable(
         weights=weights, leak=table(np.int16, -1), leak_reversal=table(np.bool_), threshold=table(np.int32),
         negative_threshold=table(np.int32), reset=table(np.int32), reset_mode=table(np.uint8),

@@ -1,0 +1,118 @@
+"""Files at the command line: no input is overwritten, nothing but regular files is read."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from safetensors.numpy import save_file
+
+WORDS = {
+    "network file": ("map", "sr.toml", "-o", "sr.toml"),
+    "network file by another name": ("map", "sr.toml", "-o", "link.toml"),
+    "network file of a report": ("report", "sr.toml", "--csv", "sr.toml"),
+    "chip file": ("map", "sr.toml", "--chip", "./tiny.toml", "-o", "tiny.toml"),
+    "chip file of a report": ("report", "sr.toml", "--chip", "tiny.toml", "--json-file", "tiny.toml"),
+    "program file": ("simulate", "sr.nmp", "-o", "./sr.nmp"),
+    "program file of a report": ("report", "sr.toml", "--program", "sr.nmp", "--html", "sr.nmp"),
+    "stimulus file": ("simulate", "sr.nmp", "--stimulus", "frames.safetensors", "-o", "frames.safetensors"),
+    "stimulus file of a report": (
+        "report", "sr.toml", "--stimulus", "frames.safetensors", "--csv", "frames.safetensors"
+    ),
+    "weights file": ("map", "stored.toml", "-o", "w.safetensors"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def place(folder, program, monkeypatch):
+    """The folder, as the current one, with a second name for the network and a network with stored weights."""
+    import numpy as np
+
+    (folder / "link.toml").symlink_to("sr.toml")
+    (folder / "stored.toml").write_text(
+        "format = 1\n[nodes.I]\nshape = [1, 1, 2]\n[nodes.O]\nshape = [1, 1, 2]\nthreshold = 1\n"
+        '[edges."I -> O"]\ntransform = "dense"\n[weights]\nfile = "w.safetensors"\n'
+    )
+    save_file({"I -> O": np.ones((2, 2), dtype=np.int8)}, folder / "w.safetensors")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("what", WORDS)
+def test_an_input_is_not_overwritten(what, place, neuromap):
+    before = contents(place)
+    done = neuromap(*WORDS[what])
+    assert (done.code, done.out) == (2, "")
+    assert f"is the {' '.join(what.split()[:2])} itself" in done.err
+    assert contents(place) == before
+
+
+def test_a_packaged_chip_is_no_file(place, neuromap):
+    (place / "truenorth").write_text("old")
+    assert neuromap("map", "sr.toml", "--chip", "truenorth", "-o", "truenorth").code == 0
+
+
+def test_a_file_is_named_once(place, neuromap):
+    before = contents(place)
+    for other in ("a.csv", "./a.csv", str(place / "a.csv")):
+        done = neuromap("report", "sr.toml", "--csv", "a.csv", "--html", other)
+        assert (done.code, done.out) == (2, "")
+        assert "is named twice" in done.err
+    assert contents(place) == before
+
+
+def test_all_outputs_or_none(place, neuromap):
+    (place / "a.html").write_text("old")
+    done = neuromap("report", "sr.toml", "--html", "a.html", "--csv", "nowhere/a.csv")
+    assert (done.code, done.out) == (2, "")
+    assert (place / "a.html").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("-", "/dev/stdout"), ("-x", "./-x"), ("new/", "is a folder"), ("", "is a folder"), ("loop", "links")],
+)
+def test_names_that_are_no_file(name, words, place, neuromap):
+    (place / "loop").symlink_to("loop")
+    before = contents(place)
+    done = neuromap("map", "sr.toml", "-o", name)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+    assert contents(place) == before
+
+
+def test_a_report_into_stdout(place):
+    words = [sys.executable, "-m", "neuromap", "report", "sr.toml", "--patterns", "hybrid", "--csv", "/dev/stdout"]
+    piped = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    with (place / "both").open("wb") as stream:
+        subprocess.run(words, stdout=stream, check=True)
+    for text in (piped, (place / "both").read_text()):
+        assert text.startswith("network,chip,")
+        assert text.endswith("written to /dev/stdout\n")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_regular_file_is_not_read(kind, place, neuromap):
+    (place / "odd.toml").symlink_to("/dev/zero") if kind == "device" else os.mkfifo(place / "odd.toml")
+    for words in (
+        ("rollouts", "odd.toml"),
+        ("map", "odd.toml", "-o", "sr.nmp"),
+        ("map", "sr.toml", "--chip", "odd.toml"),
+        ("chips", "odd.toml"),
+        ("simulate", "odd.toml"),
+        ("verify", "sr.toml", "--program", "odd.toml"),
+    ):
+        done = neuromap(*words)
+        assert (done.code, done.out) == (2, "")
+        assert "odd.toml: is no regular file" in done.err
+
+
+@pytest.mark.parametrize("command", ["verify", "report"])
+def test_a_program_has_its_chip(command, place, neuromap):
+    done = neuromap(command, "sr.toml", "--program", "sr.nmp", "--chip", "truenorth")
+    assert (done.code, done.out) == (2, "")
+    assert "--program and --chip truenorth" in done.err
