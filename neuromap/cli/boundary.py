@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from contextlib import suppress
+from typing import TextIO
 
 import typer
 
@@ -33,7 +34,11 @@ def _fail(error: BaseException, message: str, exit_code: int, as_json: bool) -> 
             print_json(error_object(error, line, exit_code))
             sys.stdout.flush()
     except OSError:
-        _silence_stdout()
+        _silence(sys.stdout)
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _silence(sys.stderr)
     return exit_code
 
 
@@ -64,14 +69,14 @@ def _was_interrupted(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _silence_stdout() -> None:
-    # What is still buffered has nowhere to go when the interpreter closes stdout.
-    with suppress(OSError, ValueError):  # a stdout without a file of its own
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _silence(stream: TextIO) -> None:
+    # What is still buffered has nowhere to go when the interpreter closes the stream.
+    with suppress(OSError, ValueError):  # a stream without a file of its own
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _reader_gone() -> int:
-    _silence_stdout()
+    _silence(sys.stdout)
     return _BROKEN_PIPE
 
 
