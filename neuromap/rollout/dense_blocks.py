@@ -146,7 +146,7 @@ def lightest_count_block(weights: dict[Pair, tuple[tuple[int, int], tuple[int, i
     Parameters
     ----------
     weights : dict of (int, int) to pair of (int, int)
-        ((0, 1), (weight, number)) of every edge.
+        ((0, ways), (weight, number)) of every edge; a reduced edge may have several ways to be sequential.
 
     Returns
     -------
@@ -154,10 +154,10 @@ def lightest_count_block(weights: dict[Pair, tuple[tuple[int, int], tuple[int, i
         ``None`` where the numbers grow too long to be handled in seconds.
     """
     k = lightest_block({p: (0, b[0]) for p, (_, b) in weights.items()})
-    width = math.prod(1 + c for _, (_, c) in weights.values()).bit_length() + 1
+    width = math.prod(ways + c for (_, ways), (_, c) in weights.values()).bit_length() + 1
     bits = width * (k + 1)
     nodes = len({n for p in weights for n in p})
     if 3**nodes * bits > _MAX_BIT_STEPS:
         return None
-    powers = {p: (1, c << (width * d) if d <= k else 0) for p, (_, (d, c)) in weights.items()}
+    powers = {p: (ways, c << (width * d) if d <= k else 0) for p, ((_, ways), (d, c)) in weights.items()}
     return k, count_block(powers, bits) >> (width * k)

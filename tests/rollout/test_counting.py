@@ -116,6 +116,18 @@ def test_weighted_acyclic_sums_are_their_definition(pairs, data):
     assert count_block(weights) == expected
 
 
+def test_reduced_edges_of_weight_zero_count_all_their_ways():
+    """Found by the test below: edges of no weight are joined into one that is sequential in several ways."""
+    pairs = [(0, 1), (0, 2), (0, 3), (1, 0), (1, 2), (2, 0), (3, 1)]
+    reduced = reduce_graph([(p, ((0, 1), (0, 1))) for p in pairs], LIGHTEST_COUNT)
+    parts = [lightest_count_block(b) for b in reduced.blocks]
+    acyclic = sum(
+        nx.is_directed_acyclic_graph(nx.DiGraph([p for p, r in zip(pairs, values, strict=True) if not r]))
+        for values in itertools.product((0, 1), repeat=len(pairs))
+    )
+    assert LIGHTEST_COUNT.product([reduced.factor, *parts]) == (0, acyclic)
+
+
 @settings(max_examples=60, deadline=None)
 @given(graphs(largest=6, most=16, loops=False), st.data())
 def test_lightest_sets_by_three_ways_agree(pairs, data):
