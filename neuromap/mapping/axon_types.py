@@ -105,7 +105,7 @@ def plan_axons(weights: Ints, threshold: Ints, chip: ChipSpec) -> AxonPlan | Non
                 return best
             proposal = propose(weights, types, room, chip)
             plan = None if proposal is None else _with_bias(proposal, threshold, room, chip)
-            if plan is not None and plan.n_axons <= room:
+            if plan is not None:  # then it has fewer axons than the best so far
                 best = plan
         if best is not None and not (best.source == BIAS).any():
             return best

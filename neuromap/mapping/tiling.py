@@ -90,10 +90,8 @@ def orders(population: Population) -> Iterator[Ints]:
     for chunk in reversed(_divisors(features)):
         for height in _sizes(rows):
             for width in _sizes(columns):
-                if not height / 2 <= width <= 2 * height and (height, width) not in (
-                    (height, columns),
-                    (rows, width),
-                ):
+                spans = height == rows or width == columns
+                if not (spans or height / 2 <= width <= 2 * height):
                     continue  # long thin blocks read more sources than square ones, unless they span the node
                 order = np.lexsort((f, c, r, c // width, r // height, f // chunk))
                 key = order.tobytes()

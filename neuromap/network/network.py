@@ -215,13 +215,6 @@ class Network:
         """Edges from a node to itself, in file order."""
         return tuple(k for k in self.edges if k[0] == k[1])
 
-    @property
-    def has_shapes(self) -> bool:
-        """Whether every node has a shape and every edge a transform, so that the network can be mapped."""
-        return all(n.shape is not None for n in self.nodes.values()) and all(
-            e.transform is not None for e in self.edges.values()
-        )
-
     def _check_graph(self) -> None:
         if not self.edges:
             raise NetworkError(f"network {self.name}: has no edges; a network needs at least one")

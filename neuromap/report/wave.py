@@ -27,7 +27,7 @@ from scipy.sparse.csgraph import connected_components
 
 from neuromap.hardware.program import Program
 
-__all__ = ["MeasuredResponse", "cycles_are_self_edges", "measure"]
+__all__ = ["MeasuredResponse", "measure"]
 
 _ROWS = 4096
 """Crossbar rows that are unpacked at once (8 MiB of ticks at 256 neurons)."""
@@ -155,12 +155,8 @@ def measure(program: Program) -> dict[str, MeasuredResponse]:
     }
 
 
-def cycles_are_self_edges(program: Program) -> bool:
-    """Whether all cycles between the program's nodes, as its labels and synapses show them, are self-edges."""
-    return _self_edges_only(_Wiring.of(program))
-
-
 def _self_edges_only(wiring: _Wiring) -> bool:
+    """Whether all cycles between the program's nodes, as its labels and synapses show them, are self-edges."""
     n_nodes = len(wiring.program.nodes)
     n_cores, n_neurons = wiring.program.neuron_node.shape
     label = wiring.label.reshape(n_cores, n_neurons)

@@ -29,7 +29,7 @@ def test_a_full_file(write, full_file):
     for (u, v), edge in net.edges.items():
         assert edge.matrix().shape == (net.nodes[v].size, net.nodes[u].size)
         assert edge.matrix() is edge.matrix()
-    assert net.has_shapes
+    assert all(node.shape for node in net.nodes.values())
     require_weights(net)
 
 
@@ -51,7 +51,7 @@ def test_structure_alone_needs_no_nodes(write):
     net = load_network(write('format = 1\n[edges]\n"I -> A" = {}\n"A->B" = {}\n"B -> A" = {}\n'))
     assert list(net.nodes) == ["I", "A", "B"]
     assert net.outputs == ("A", "B")
-    assert not net.has_shapes
+    assert not any(node.shape for node in net.nodes.values())
     with pytest.raises(NetworkError, match="node I has no shape"):
         require_weights(net)
     with pytest.raises(NetworkError, match="edge I -> A: has no transform"):

@@ -54,7 +54,7 @@ def test_there_is_a_test_for_every_structure_file():
 @pytest.mark.parametrize("name", PAPER)
 def test_shapes_load_without_weights(name):
     net = load(name)
-    assert net.has_shapes
+    assert all(node.shape for node in net.nodes.values())
     assert all(isinstance(edge.transform, Conv | Dense) for edge in net.edges.values())
     with pytest.raises(NetworkError, match=r"edge I -> H1 has no weights; add"):
         require_weights(net)
@@ -96,4 +96,4 @@ def test_poster_network_is_structure_only():
     assert list(net.edges) == [("u", "v"), ("v", "w"), ("v", "v"), ("u", "w"), ("w", "v")]
     assert net.inputs == ("u",)
     assert net.outputs == ("v", "w")
-    assert not net.has_shapes
+    assert not any(node.shape for node in net.nodes.values())
