@@ -1,0 +1,93 @@
+"""The compiled entry points, cached on disk under a stamp of everything that they are made of."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import llvmlite.binding
+import numba
+import numpy as np
+from numba import njit, uint64
+
+from neuromap import __version__
+from neuromap.simulation.kernel.lanes import count_ones, trailing_zeros
+from neuromap.simulation.kernel.team import run_ticks
+
+__all__ = ["Compiled", "compiled", "kernel_stamp"]
+
+
+class Compiled(NamedTuple):
+    """Numba dispatchers; they compile on first use for the types that they meet."""
+
+    run: Any
+    """:func:`neuromap.simulation.kernel.team.run_ticks`, without the interpreter's lock."""
+    list_spikes: Any
+    """``list_spikes(fired, n_rows, n_groups)``: ticks, rows and neurons of the set bits."""
+
+
+def kernel_stamp() -> str:
+    """Digest of the kernel files and of the versions that compile them.
+
+    Numba's own cache looks at the file of the entry point only, so it would not see an edit of another one.
+    """
+    digest = hashlib.sha256(f"{__version__} {numba.__version__} {np.__version__} {sys.version}".encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def compiled() -> Compiled:
+    """Entry points for this machine."""
+    _offer_yield()
+    return _entry_points(kernel_stamp())
+
+
+def _entry_points(stamp: str) -> Compiled:
+    # The stamp is a free variable of both functions, and Numba keys its cache by the values of those.
+    def run(image, state, scratch, team, me, first_tick, n_ticks, events, event_tick, record, seed, width):  # type: ignore[no-untyped-def]
+        if len(stamp) > 0:
+            run_ticks(image, state, scratch, team, me, first_tick, n_ticks, events, event_tick, record, seed, width)
+
+    def list_spikes(fired, n_rows, n_groups):  # type: ignore[no-untyped-def]
+        n = 0 * len(stamp)
+        for k in range(len(fired)):
+            n += count_ones(fired[k])
+        ticks, rows, neurons = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+        n = 0
+        for k in range(len(fired)):
+            word = uint64(fired[k])
+            while word != uint64(0):
+                ticks[n] = k // (n_rows * n_groups)
+                rows[n] = k // n_groups % n_rows
+                neurons[n] = k % n_groups * 32 + trailing_zeros(word)
+                n += 1
+                word &= word - uint64(1)
+        return ticks, rows, neurons
+
+    return Compiled(_cached(run, _nrt=False), _cached(list_spikes))
+
+
+def _cached(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile with a cache on disk, or without one where no folder can be written."""
+    try:
+        return njit(function, cache=True, nogil=True, error_model="numpy", **options)
+    except RuntimeError:  # "no locator available"
+        return njit(function, nogil=True, error_model="numpy", **options)
+
+
+def _offer_yield() -> None:
+    """Give the kernels a function of the operating system that lets other threads run."""
+    if sys.platform == "win32":
+        function = ctypes.windll.kernel32.SwitchToThread
+    else:
+        function = ctypes.CDLL(None).sched_yield
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    llvmlite.binding.add_symbol("neuromap_yield", address)

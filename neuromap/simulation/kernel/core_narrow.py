@@ -1,0 +1,142 @@
+"""One tick of a core whose potentials fit 16 bits, proven by a bound: the common case.
+
+All neurons of a block are lanes of one vector. Since no potential can reach a rail, the order of the events does
+not matter and nothing has to be fitted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import int16, njit
+
+from neuromap.simulation.kernel.lanes import (
+    add_where,
+    any_lane,
+    broadcast,
+    load,
+    load_mask,
+    store,
+    store_mask,
+    where,
+    widen,
+)
+from neuromap.simulation.kernel.layout import (
+    FLAGS,
+    HEADER,
+    LEAK,
+    LOW,
+    ON_BELOW,
+    ON_SPIKE,
+    THRESHOLD,
+    WEIGHTS,
+    Flag,
+    Image,
+    State,
+)
+
+__all__ = ["axon_type", "tick_narrow"]
+
+inlined = njit(forceinline=True, error_model="numpy", _nrt=False)
+
+_UNIFORM, _BYTES, _CAN_FALL, _STEP_UP, _STEP_DOWN = (
+    Flag.UNIFORM,
+    Flag.BYTES,
+    Flag.CAN_FALL,
+    Flag.STEP_UP,
+    Flag.STEP_DOWN,
+)
+
+
+@inlined
+def tick_narrow(image: Image, state: State, core: int, axons: Any, first: int, last: int, spikes_out: Any, out: int, width: Any) -> bool:
+    """Steps 1 to 5 of all neurons of a core.
+
+    ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out[out:]``. Returns whether any
+    potential is another than before.
+    """
+    flags = image.header[core * HEADER + FLAGS]
+    lanes = 32 * len(width)
+    changed = False
+    for block in range(image.shape.n_groups // len(width)):
+        here = (core * image.shape.n_groups + block * len(width)) * 32
+        before = load(width, state.narrow, here)
+        # 1 integrate
+        if flags & _UNIFORM:
+            potential = _integrate_uniform(image, core, axons, first, last, block, width, before)
+        elif flags & _BYTES:
+            potential = _integrate(image, image.weights8, core, axons, first, last, block, width, before)
+        else:
+            potential = _integrate(image, image.weights16, core, axons, first, last, block, width, before)
+        # 2 leak
+        potential = potential + _parameter(image, core, LEAK, block, width)
+        # 4 fire
+        spikes = potential >= _parameter(image, core, THRESHOLD, block, width)
+        # 5 fall below the negative threshold
+        if flags & _CAN_FALL:
+            below = (potential < _parameter(image, core, LOW, block, width)) & ~spikes
+            if any_lane(below):
+                fallen = _parameter(image, core, ON_BELOW, block, width)
+                if flags & _STEP_DOWN:
+                    fallen = potential + fallen
+                potential = where(below, fallen, potential)
+        if any_lane(spikes):
+            fired = _parameter(image, core, ON_SPIKE, block, width)
+            if flags & _STEP_UP:
+                fired = potential + fired
+            potential = where(spikes, fired, potential)
+        store(state.narrow, here, potential)
+        store_mask(spikes_out, out + block * len(width), spikes)
+        changed |= any_lane(potential != before)
+    return changed
+
+
+@inlined
+def axon_type(image: Image, core: int, axon: int) -> int:
+    """Type of an axon."""
+    bits = image.shape.type_bits
+    per_byte_log = 3 - (bits >> 1) + (bits >> 3)  # 2, 4, 8 bits: 4, 2, 1 types in a byte
+    row = (image.shape.n_axons + (1 << per_byte_log) - 1) >> per_byte_log
+    byte = np.intp(image.axon_types[core * row + (axon >> per_byte_log)])
+    return (byte >> ((axon & ((1 << per_byte_log) - 1)) * bits)) & ((1 << bits) - 1)
+
+
+@inlined
+def _integrate(
+    image: Image, weights: Any, core: int, axons: Any, first: int, last: int, block: int, width: Any, potential: Any
+) -> Any:
+    """Add the weights of every due axon to the neurons that have a synapse on it."""
+    groups, types = image.shape.n_groups, image.shape.n_types
+    rows = core * image.shape.n_axons * groups + block * len(width)
+    planes = (np.intp(image.header[core * HEADER + WEIGHTS]) * types * groups + block * len(width)) * 32
+    for event in range(first, last):
+        axon = np.intp(axons[event])
+        synapses = load_mask(width, image.crossbar, rows + axon * groups)
+        weight = load(width, weights, planes + axon_type(image, core, axon) * groups * 32)
+        potential = add_where(synapses, potential, widen(int16, weight))
+    return potential
+
+
+@inlined
+def _integrate_uniform(
+    image: Image, core: int, axons: Any, first: int, last: int, block: int, width: Any, potential: Any
+) -> Any:
+    """The same where all neurons of the core have the same weight for a type."""
+    groups, types = image.shape.n_groups, image.shape.n_types
+    rows = core * image.shape.n_axons * groups + block * len(width)
+    for event in range(first, last):
+        axon = np.intp(axons[event])
+        synapses = load_mask(width, image.crossbar, rows + axon * groups)
+        weight = image.uniform_weights[core * types + axon_type(image, core, axon)]
+        potential = add_where(synapses, potential, broadcast(width, weight))
+    return potential
+
+
+@inlined
+def _parameter(image: Image, core: int, which: int, block: int, width: Any) -> Any:
+    """A parameter of all neurons of a block: one value for all, or a plane."""
+    plane = np.intp(image.header[core * HEADER + which + 1])
+    if plane < 0:
+        return broadcast(width, int16(image.header[core * HEADER + which]))
+    return load(width, image.planes, (plane * image.shape.n_groups + block * len(width)) * 32)

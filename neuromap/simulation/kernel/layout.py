@@ -1,0 +1,143 @@
+"""How a program lies in memory for the kernels: shapes, the header of a core, the arrays.
+
+Everything that the kernels read is an :class:`Image`, everything that they change a :class:`State`; both are
+flat arrays, core after core. C cores have A axons (padded to ``2 ** axon_bits``), G axon types and N neurons
+(padded to whole groups of 32 lanes, ``n_groups`` of them).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "FLAGS",
+    "FLOOR",
+    "GROWTH",
+    "HEADER",
+    "LEAK",
+    "LOW",
+    "ON_BELOW",
+    "ON_SPIKE",
+    "PEAK_WEIGHT",
+    "THRESHOLD",
+    "WEIGHTS",
+    "Flag",
+    "Image",
+    "Shape",
+    "State",
+    "aligned_empty",
+]
+
+HEADER = 16
+"""int32 values in the header of a core: one cache line."""
+
+# Positions in the header. A parameter has two: its value, and where its plane starts (-1: all neurons share the value).
+FLAGS, PEAK_WEIGHT, GROWTH, FLOOR, WEIGHTS = range(5)
+LEAK, THRESHOLD, ON_SPIKE, LOW, ON_BELOW = 6, 8, 10, 12, 14
+
+
+class Flag:
+    """Bits of ``header[FLAGS]``.
+
+    ``UNIFORM`` and ``BYTES`` tell how the weights are kept: one value per axon type for all neurons, int8 planes, or
+    (neither) int16 planes. ``WIDE_ONLY`` cores never take the narrow path. ``CAN_FALL``: some neuron can get
+    below its negative threshold while the core is narrow. ``STEP_UP``, ``STEP_DOWN``: resets add a value instead
+    of setting one, after a spike and below the negative threshold. ``RESTLESS`` cores draw noise in every tick.
+    ``NOISE`` cores have any stochastic mode.
+    """
+
+    UNIFORM = 1
+    BYTES = 2
+    WIDE_ONLY = 4
+    CAN_FALL = 8
+    STEP_UP = 16
+    STEP_DOWN = 32
+    RESTLESS = 64
+    NOISE = 128
+    NOISY_WEIGHTS = 256
+
+
+class Shape(NamedTuple):
+    """Sizes, equal for all cores; passed to the kernels as integers."""
+
+    n_cores: int
+    n_axons: int
+    axon_bits: int
+    n_types: int
+    type_bits: int
+    n_groups: int
+    slot_bits: int
+    low: int
+    high: int
+    limit: int
+    """Largest magnitude of a potential on the narrow path."""
+    wrap: int
+    at_most: int
+    """1 where the negative comparison is <=."""
+
+
+class Image(NamedTuple):
+    """What is only read; shared by all threads and forks. Flat arrays."""
+
+    shape: Shape
+    crossbar: NDArray[np.uint32]
+    """(C, A, n_groups) rows of synapse bits."""
+    axon_types: NDArray[np.uint8]
+    """(C, A * type_bits / 8), packed."""
+    header: NDArray[np.int32]
+    """(C, HEADER)."""
+    uniform_weights: NDArray[np.int16]
+    """(C, G)."""
+    weights8: NDArray[np.int8]
+    """(rows, G, N), row ``header[WEIGHTS]``."""
+    weights16: NDArray[np.int16]
+    """(rows, G, N), row ``header[WEIGHTS]``."""
+    planes: NDArray[np.int16]
+    """(planes, N): parameters that differ between the neurons of a core."""
+    target: NDArray[Any]
+    """(C, N) of uint32 or uint64: (core and axon) << slot_bits | delay; 0 without a target."""
+    leak: NDArray[np.int16]
+    threshold: NDArray[np.int32]
+    negative_threshold: NDArray[np.int32]
+    reset: NDArray[np.int32]
+    """(C, N): parameters as the program has them, for the wide path."""
+    masks: NDArray[np.uint32]
+    """(C, 4, n_groups): leak reversal, gamma 0, gamma 1, kappa."""
+    noisy_weight: NDArray[np.uint32]
+    """(C, G, n_groups), or empty."""
+    noisy_leak: NDArray[np.uint32]
+    """(C, n_groups), or empty."""
+    noise_mask: NDArray[np.uint8]
+    """(C, N): M of the threshold noise, or empty."""
+    place: NDArray[np.uint64]
+    """(C,): number of the core on the board, for the noise."""
+
+
+class State(NamedTuple):
+    """What the ticks change. Flat arrays."""
+
+    narrow: NDArray[np.int16]
+    """(C, N): potentials of narrow cores."""
+    wide: NDArray[Any]
+    """(C, N) of int32 or int64: potentials of wide cores."""
+    is_wide: NDArray[np.uint8]
+    """(C,)."""
+    bound: NDArray[np.int32]
+    """(C,): no potential of the core is larger in magnitude (narrow cores)."""
+    ring: NDArray[np.uint64]
+    """(slots, C, words): axons that are due, one bit each."""
+    busy: NDArray[np.uint64]
+    """(slots, ceil(C / 64)): cores with a due axon."""
+    awake: NDArray[np.uint64]
+    """(ceil(C / 64),): cores that may change without events."""
+
+
+def aligned_empty(size: int, dtype: Any, to: int = 64) -> NDArray[Any]:
+    """Uninitialised flat array that starts on a cache line."""
+    dtype = np.dtype(dtype)
+    raw = np.empty(size * dtype.itemsize + to, np.uint8)
+    start = -raw.ctypes.data % to
+    return raw[start : start + size * dtype.itemsize].view(dtype)

@@ -1,0 +1,185 @@
+"""Threads: who runs which cores, and one barrier per tick.
+
+Every thread runs its own range of cores. A spike for another range goes into an outbox, which its owner empties
+at the start of the next tick; outboxes are double by the parity of the tick, so one barrier per tick is enough.
+The result is the same for every number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types, uint64
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from neuromap.simulation.kernel.layout import Image, State
+from neuromap.simulation.kernel.tick import Events, Record, Scratch, Team, deliver, tick_cores
+
+__all__ = ["ABORT", "BARRIER_WORDS", "make_team", "run_ticks"]
+
+inlined = njit(forceinline=True, error_model="numpy", _nrt=False)
+
+_ARRIVED, _SENSE, ABORT, BARRIER_WORDS = 0, 16, 32, 48
+"""Words of the barrier, each on a cache line of its own."""
+_PAUSES = 4000
+"""Looks at the barrier before the processor is offered to others."""
+_WORD = ir.IntType(64)
+
+
+def make_team(image: Image, threads: int) -> Team:
+    """Divide the cores among at most ``threads`` threads, in whole blocks of 64."""
+    n_cores = image.shape.n_cores
+    blocks = -(-n_cores // 64)
+    n = max(1, min(threads, blocks))
+    first_block = [blocks * k // n for k in range(n + 1)]
+    first = np.minimum(np.array(first_block) * 64, n_cores)
+    most = int(np.diff(first).max()) * 32 * image.shape.n_groups if n > 1 else 0
+    return Team(
+        n_threads=n,
+        first=first,
+        owner=np.repeat(np.arange(n), np.diff(first_block)).astype(np.uint8),
+        outbox=np.empty(2 * n * n * most, image.target.dtype),
+        n_out=np.zeros(2 * n * n * 8, np.int64),
+        capacity=most,
+        barrier=np.zeros(BARRIER_WORDS, np.uint64),
+    )
+
+
+@njit(error_model="numpy", _nrt=False)  # type: ignore[misc]
+def run_ticks(
+    image: Image,
+    state: State,
+    scratch: Scratch,
+    team: Team,
+    me: int,
+    first_tick: int,
+    n_ticks: int,
+    events: Events,
+    event_tick: int,
+    record: Record,
+    seed: int,
+    width: Any,
+) -> None:
+    """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team.
+
+    ``events.start[event_tick]`` belongs to the first tick.
+    """
+    sense = uint64(0)
+    for time in range(n_ticks):
+        tick = first_tick + time
+        if team.n_threads > 1:
+            if time > 0:
+                _empty_inboxes(image, state, team, me, tick - 1)
+            for to in range(team.n_threads):
+                team.n_out[(((tick & 1) * team.n_threads + me) * team.n_threads + to) * 8] = 0
+        _feed(image, state, team.first[me], team.first[me + 1], tick, events, event_tick + time)
+        tick_cores(image, state, scratch, team, me, tick, time, record, seed, width)
+        if team.n_threads > 1:
+            sense ^= uint64(1)
+            if not _wait(team, sense):
+                return
+    if team.n_threads > 1 and n_ticks > 0:
+        _empty_inboxes(image, state, team, me, first_tick + n_ticks - 1)
+
+
+@inlined
+def _feed(image: Image, state: State, first: int, last: int, tick: int, events: Events, row: int) -> None:
+    """Set the axons that the host feeds in this tick, of the cores ``first`` to ``last - 1``."""
+    for k in range(events.start[row], events.start[row + 1]):
+        core = np.intp(events.cores[k])
+        if first <= core < last:
+            axon = (core << image.shape.axon_bits) + np.intp(events.axons[k])
+            deliver(image, state, axon << image.shape.slot_bits, tick)
+
+
+@inlined
+def _empty_inboxes(image: Image, state: State, team: Team, me: int, tick: int) -> None:
+    """Deliver what the other threads sent in ``tick``."""
+    for sender in range(team.n_threads):
+        box = ((tick & 1) * team.n_threads + sender) * team.n_threads + me
+        for k in range(box * team.capacity, box * team.capacity + team.n_out[box * 8]):
+            deliver(image, state, np.intp(team.outbox[k]), tick)
+
+
+@inlined
+def _wait(team: Team, sense: int) -> bool:
+    """Wait for all threads; False if the run was called off.
+
+    It looks a while, then lets others run: a waiting thread does not keep a shared machine busy.
+    """
+    if atomic_add(team.barrier, _ARRIVED) == uint64(team.n_threads - 1):
+        atomic_store(team.barrier, _ARRIVED, uint64(0))
+        atomic_store(team.barrier, _SENSE, sense)
+        return True
+    looks = 0
+    while atomic_load(team.barrier, _SENSE) != sense:
+        if atomic_load(team.barrier, ABORT) != uint64(0):
+            return False
+        looks += 1
+        if looks < _PAUSES:
+            pause()
+        else:
+            yield_processor()
+    return True
+
+
+@intrinsic
+def atomic_add(typing_context: Any, array: Any, index: Any) -> Any:
+    """Add 1 to a word; the value before."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        return builder.atomic_rmw("add", builder.gep(data, [arguments[1]]), _WORD(1), "seq_cst")
+
+    return types.uint64(array, types.intp), generate
+
+
+@intrinsic
+def atomic_load(typing_context: Any, array: Any, index: Any) -> Any:
+    """Read a word before anything that follows."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        return builder.load_atomic(builder.gep(data, [arguments[1]]), "acquire", 8)
+
+    return types.uint64(array, types.intp), generate
+
+
+@intrinsic
+def atomic_store(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
+    """Write a word after everything that came before."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        builder.store_atomic(arguments[2], builder.gep(data, [arguments[1]]), "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.uint64), generate
+
+
+@intrinsic
+def pause(typing_context: Any) -> Any:
+    """Tell the processor that this is a waiting loop; nothing where it has no such instruction."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if builder.module.triple.startswith(("x86_64", "i686")):
+            function_type = ir.FunctionType(ir.VoidType(), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse2.pause"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def yield_processor(typing_context: Any) -> Any:
+    """Let another thread run (``neuromap_yield``, see :mod:`neuromap.simulation.kernel.compiled`)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        function_type = ir.FunctionType(ir.IntType(32), [])
+        builder.call(cgutils.get_or_insert_function(builder.module, function_type, "neuromap_yield"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
