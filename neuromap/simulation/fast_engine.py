@@ -128,7 +128,7 @@ class FastEngine:
 
     def potentials_of(self, cores: NDArray[np.int64]) -> NDArray[np.int64]:
         """Potentials V of some cores, in this order, a copy, shape (n, N)."""
-        n, lanes = self.program.chip.neurons, 32 * self._image.shape.n_groups
+        n, lanes = self.program.chip.neurons, 32 * len(self._image.shape.groups)
         narrow, wide = (a.reshape(-1, lanes)[cores, :n] for a in (self._state.narrow, self._state.wide))
         return np.where(self._state.is_wide[cores, None] != 0, wide, narrow).astype(np.int64)
 
@@ -163,17 +163,17 @@ class FastEngine:
         """Memory that the program takes here."""
         image, shape = self._image, self._image.shape
         header = image.header.reshape(-1, layout.HEADER)
-        lanes = 32 * shape.n_groups
+        lanes = 32 * len(shape.groups)
         hot = (image.crossbar, image.axon_types, image.header, image.uniform_weights, image.weights8, image.weights16)
         wide = int(self._state.is_wide.sum()) * lanes * (self._state.wide.itemsize + 14)
         state = self._state.narrow.nbytes + self._state.ring.nbytes + self._state.busy.nbytes
-        planes = 2 * lanes * (header[:, [layout.LEAK + 1, layout.THRESHOLD + 1]] >= 0).sum()
+        planes = image.planes8.nbytes + image.planes16.nbytes
         weights = image.weights8.nbytes + image.weights16.nbytes
         uniform = ((header[:, layout.FLAGS] & Flag.UNIFORM) != 0).sum() * 64
         parameters = int(planes + weights + uniform) // max(shape.n_cores, 1)
-        row = 4 * shape.n_groups
+        row = 4 * len(shape.groups)
         return Footprint(
-            hot_bytes=sum(array.nbytes for array in hot) + image.planes.nbytes + image.target.nbytes + state + wide,
+            hot_bytes=sum(array.nbytes for array in hot) + planes + image.target.nbytes + state + wide,
             visit_bytes=2 * 2 * lanes + 4 * layout.HEADER + 64 + parameters + 8 * ((1 << shape.axon_bits) // 64),
             event_bytes=max(64, row),
             spike_bytes=64 + 2 * 64,
@@ -205,7 +205,7 @@ class FastEngine:
         """
         record, cores = self._record(watched)
         fed = Events(events.start, events.cores, events.axons)
-        row_words = record.n_rows * self._image.shape.n_groups
+        row_words = record.n_rows * len(self._image.shape.groups)
         at_once = max(1, _RECORD_BYTES // max(4 * row_words, 1))
         found = []
         done = 0
@@ -217,7 +217,7 @@ class FastEngine:
             self._call(n, fed, done, record._replace(fired=fired))
             done += n
             if row_words:
-                ticks, rows, neurons = compiled().list_spikes(fired, record.n_rows, self._image.shape.n_groups)
+                ticks, rows, neurons = compiled().list_spikes(fired, record.n_rows, len(self._image.shape.groups))
                 found.append((ticks + first, cores[rows], neurons))
         if not found:
             nothing = np.zeros(0, np.int64)
@@ -236,7 +236,7 @@ class FastEngine:
         cores = np.flatnonzero(mask.any(axis=1))
         row = np.full(shape.n_cores if len(cores) else 0, -1, np.int32)
         row[cores] = np.arange(len(cores))
-        words = np.zeros((len(cores), 4 * shape.n_groups), np.uint8)
+        words = np.zeros((len(cores), 4 * len(shape.groups)), np.uint8)
         bits = np.packbits(mask[cores], axis=1, bitorder="little")
         words[:, : bits.shape[1]] = bits
         record = Record(row, words.reshape(-1).view(np.uint32), np.zeros(0, np.uint32), len(cores))

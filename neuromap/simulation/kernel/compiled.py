@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
 import sys
 from collections.abc import Callable
 from functools import cache

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import int16, njit
 
 from neuromap.simulation.kernel.lanes import (
+    INLINED,
     add_where,
     any_lane,
     broadcast,
+    get,
     load,
     load_mask,
     store,
@@ -38,7 +39,7 @@ from neuromap.simulation.kernel.layout import (
 
 __all__ = ["axon_type", "tick_narrow"]
 
-inlined = njit(forceinline=True, error_model="numpy", _nrt=False)
+inlined = njit(**INLINED)
 
 _UNIFORM, _BYTES, _CAN_FALL, _STEP_UP, _STEP_DOWN = (
     Flag.UNIFORM,
@@ -50,17 +51,19 @@ _UNIFORM, _BYTES, _CAN_FALL, _STEP_UP, _STEP_DOWN = (
 
 
 @inlined
-def tick_narrow(image: Image, state: State, core: int, axons: Any, first: int, last: int, spikes_out: Any, out: int, width: Any) -> bool:
+def tick_narrow(
+    image: Image, state: State, core: int, axons: Any, first: int, last: int, spikes_out: Any, out: int, width: Any
+) -> bool:
     """Steps 1 to 5 of all neurons of a core.
 
-    ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out[out:]``. Returns whether any
-    potential is another than before.
+    ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out[out:]``. Returns whether, in a tick
+    without due axons, any potential became another.
     """
-    flags = image.header[core * HEADER + FLAGS]
+    flags = get(image.header, core * HEADER + FLAGS)
     lanes = 32 * len(width)
     changed = False
-    for block in range(image.shape.n_groups // len(width)):
-        here = (core * image.shape.n_groups + block * len(width)) * 32
+    for block in range(len(image.shape.groups) // len(width)):
+        here = (core * len(image.shape.groups) + block * len(width)) * 32
         before = load(width, state.narrow, here)
         # 1 integrate
         if flags & _UNIFORM:
@@ -88,7 +91,8 @@ def tick_narrow(image: Image, state: State, core: int, axons: Any, first: int, l
             potential = where(spikes, fired, potential)
         store(state.narrow, here, potential)
         store_mask(spikes_out, out + block * len(width), spikes)
-        changed |= any_lane(potential != before)
+        if first == last:  # only a tick without events tells whether the core is at rest
+            changed |= any_lane(potential != before)
     return changed
 
 
@@ -98,7 +102,7 @@ def axon_type(image: Image, core: int, axon: int) -> int:
     bits = image.shape.type_bits
     per_byte_log = 3 - (bits >> 1) + (bits >> 3)  # 2, 4, 8 bits: 4, 2, 1 types in a byte
     row = (image.shape.n_axons + (1 << per_byte_log) - 1) >> per_byte_log
-    byte = np.intp(image.axon_types[core * row + (axon >> per_byte_log)])
+    byte = get(image.axon_types, core * row + (axon >> per_byte_log))
     return (byte >> ((axon & ((1 << per_byte_log) - 1)) * bits)) & ((1 << bits) - 1)
 
 
@@ -107,11 +111,11 @@ def _integrate(
     image: Image, weights: Any, core: int, axons: Any, first: int, last: int, block: int, width: Any, potential: Any
 ) -> Any:
     """Add the weights of every due axon to the neurons that have a synapse on it."""
-    groups, types = image.shape.n_groups, image.shape.n_types
+    groups, types = len(image.shape.groups), image.shape.n_types
     rows = core * image.shape.n_axons * groups + block * len(width)
-    planes = (np.intp(image.header[core * HEADER + WEIGHTS]) * types * groups + block * len(width)) * 32
+    planes = (get(image.header, core * HEADER + WEIGHTS) * types * groups + block * len(width)) * 32
     for event in range(first, last):
-        axon = np.intp(axons[event])
+        axon = get(axons, event)
         synapses = load_mask(width, image.crossbar, rows + axon * groups)
         weight = load(width, weights, planes + axon_type(image, core, axon) * groups * 32)
         potential = add_where(synapses, potential, widen(int16, weight))
@@ -123,12 +127,12 @@ def _integrate_uniform(
     image: Image, core: int, axons: Any, first: int, last: int, block: int, width: Any, potential: Any
 ) -> Any:
     """The same where all neurons of the core have the same weight for a type."""
-    groups, types = image.shape.n_groups, image.shape.n_types
+    groups, types = len(image.shape.groups), image.shape.n_types
     rows = core * image.shape.n_axons * groups + block * len(width)
     for event in range(first, last):
-        axon = np.intp(axons[event])
+        axon = get(axons, event)
         synapses = load_mask(width, image.crossbar, rows + axon * groups)
-        weight = image.uniform_weights[core * types + axon_type(image, core, axon)]
+        weight = int16(get(image.uniform_weights, core * types + axon_type(image, core, axon)))
         potential = add_where(synapses, potential, broadcast(width, weight))
     return potential
 
@@ -136,7 +140,10 @@ def _integrate_uniform(
 @inlined
 def _parameter(image: Image, core: int, which: int, block: int, width: Any) -> Any:
     """A parameter of all neurons of a block: one value for all, or a plane."""
-    plane = np.intp(image.header[core * HEADER + which + 1])
+    plane = get(image.header, core * HEADER + which + 1)
     if plane < 0:
-        return broadcast(width, int16(image.header[core * HEADER + which]))
-    return load(width, image.planes, (plane * image.shape.n_groups + block * len(width)) * 32)
+        return broadcast(width, int16(get(image.header, core * HEADER + which)))
+    at = ((plane >> 1) * len(image.shape.groups) + block * len(width)) * 32
+    if plane & 1:
+        return load(width, image.planes16, at)
+    return widen(int16, load(width, image.planes8, at))

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import int32, njit, uint32, uint64
 
 from neuromap.simulation.kernel.core_narrow import axon_type
 from neuromap.simulation.kernel.lanes import (
+    CALLED,
+    INLINED,
     add_where,
     any_lane,
     broadcast,
+    get,
     greatest,
     least,
     load,
@@ -38,23 +40,34 @@ _LEAK_DRAW, _THRESHOLD_DRAW = 2**32, 2**32 + 1
 """Purposes of draws, as in :mod:`neuromap.simulation.noise`; those of events are the axons."""
 
 # Constants of the generator as signed numbers: lanes have no sign of their own, but Python's integers do.
-_GOLDEN, _FIRST, _SECOND = (constant - 2**32 if constant >= 2**31 else constant for constant in (0x9E3779B9, 0x7FEB352D, 0x846CA68B))
+_GOLDEN, _FIRST, _SECOND = (
+    constant - 2**32 if constant >= 2**31 else constant for constant in (0x9E3779B9, 0x7FEB352D, 0x846CA68B)
+)
 
-inlined = njit(forceinline=True, error_model="numpy", _nrt=False)
+inlined = njit(**INLINED)
 
 
-@njit(error_model="numpy", _nrt=False)  # type: ignore[misc]
+@njit(**CALLED)  # type: ignore[misc]
 def tick_wide(
-    image: Image, state: State, core: int, axons: Any, first: int, last: int, spikes_out: Any, out: int, tick: int, seed: int
+    image: Image,
+    state: State,
+    core: int,
+    axons: Any,
+    first: int,
+    last: int,
+    spikes_out: Any,
+    out: int,
+    tick: int,
+    seed: int,
 ) -> bool:
     """Steps 1 to 5 of all neurons of a core.
 
     ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out[out:]``. Returns whether any
     potential is another than before.
     """
-    groups = image.shape.n_groups
-    noisy = image.header[core * HEADER + FLAGS] & _NOISE != 0
-    stream = _stream(seed, tick, image.place[core]) if noisy else uint64(0)
+    groups = len(image.shape.groups)
+    noisy = get(image.header, core * HEADER + FLAGS) & _NOISE != 0
+    stream = _stream(seed, tick, get(image.place, core)) if noisy else uint64(0)
     changed = False
     for group in range(groups):
         here = (core * groups + group) * 32
@@ -63,7 +76,7 @@ def tick_wide(
         wide = state.wide.dtype.type
         # 1 integrate
         for event in range(first, last):
-            v = _integrate(image, v, core, np.intp(axons[event]), group, stream, wide)
+            v = _integrate(image, v, core, get(axons, event), group, stream, wide)
         # 2 leak
         v = _fit(image, v + _leak(image, v, core, group, stream, noisy, wide), wide)
         # 3 threshold noise; a mask of 255 becomes -1 when it is widened, which masks 8 bits just as well
@@ -93,10 +106,10 @@ def tick_wide(
 @inlined
 def _integrate(image: Image, v: Any, core: int, axon: int, group: int, stream: int, wide: Any) -> Any:
     """Step 1 for one event: add the weight of the axon's type where there is a synapse."""
-    groups, kind = image.shape.n_groups, axon_type(image, core, axon)
+    groups, kind = len(image.shape.groups), axon_type(image, core, axon)
     synapses = load_mask(_ONE, image.crossbar, (core * image.shape.n_axons + axon) * groups + group)
     weight = _weight(image, core, kind, group, wide)
-    if image.header[core * HEADER + FLAGS] & _NOISY_WEIGHTS:
+    if get(image.header, core * HEADER + FLAGS) & _NOISY_WEIGHTS:
         noisy = load_mask(_ONE, image.noisy_weight, (core * image.shape.n_types + kind) * groups + group)
         weight = where(noisy, _chance(weight, widen(wide, _rho(stream, axon, group)), wide), weight)
     return _fit(image, add_where(synapses, v, weight), wide)
@@ -105,11 +118,11 @@ def _integrate(image: Image, v: Any, core: int, axon: int, group: int, stream: i
 @inlined
 def _weight(image: Image, core: int, kind: int, group: int, wide: Any) -> Any:
     """Weights of an axon type, from whichever form the core keeps them in."""
-    groups, types = image.shape.n_groups, image.shape.n_types
-    flags = image.header[core * HEADER + FLAGS]
+    groups, types = len(image.shape.groups), image.shape.n_types
+    flags = get(image.header, core * HEADER + FLAGS)
     if flags & _UNIFORM:
-        return broadcast(_ONE, wide(image.uniform_weights[core * types + kind]))
-    row = ((np.intp(image.header[core * HEADER + WEIGHTS]) * types + kind) * groups + group) * 32
+        return broadcast(_ONE, wide(get(image.uniform_weights, core * types + kind)))
+    row = ((get(image.header, core * HEADER + WEIGHTS) * types + kind) * groups + group) * 32
     if flags & _BYTES:
         return widen(wide, load(_ONE, image.weights8, row))
     return widen(wide, load(_ONE, image.weights16, row))
@@ -118,7 +131,7 @@ def _weight(image: Image, core: int, kind: int, group: int, wide: Any) -> Any:
 @inlined
 def _leak(image: Image, v: Any, core: int, group: int, stream: int, noisy: bool, wide: Any) -> Any:
     """Omega times the leak, or times its random sign where the leak is stochastic (step 2)."""
-    groups = image.shape.n_groups
+    groups = len(image.shape.groups)
     leak = widen(wide, load(_ONE, image.leak, (core * groups + group) * 32))
     if noisy and len(image.noisy_leak) > 0:
         random = load_mask(_ONE, image.noisy_leak, core * groups + group)

@@ -33,7 +33,7 @@ def vector_groups(n_neurons: int) -> int:
 def make_image(program: Program) -> Image:
     """Lay out everything that is only read; arrays of the program are used in place where they fit."""
     shape = _shape(program)
-    neurons, chip, lanes = program.neurons, program.chip, 32 * shape.n_groups
+    neurons, chip, lanes = program.neurons, program.chip, 32 * len(shape.groups)
     never = 2**31 - 1  # padding lanes never spike and never fall
     header = np.zeros((shape.n_cores, at.HEADER), np.int32)
     packed = _Packed(shape)
@@ -48,17 +48,22 @@ def make_image(program: Program) -> Image:
         uniform_weights=np.concatenate(packed.uniform).reshape(-1),
         weights8=_join(packed.bytes_, np.int8),
         weights16=_join(packed.words, np.int16),
-        planes=_join(packed.planes, np.int16),
+        planes8=_join(packed.planes[0], np.int8),
+        planes16=_join(packed.planes[1], np.int16),
         target=_targets(program, shape),
         leak=_lanes(neurons.leak, lanes, 0),
         threshold=_lanes(neurons.threshold, lanes, never),
         negative_threshold=_lanes(neurons.negative_threshold, lanes, never),
         reset=_lanes(neurons.reset, lanes, 0),
         masks=_bits(
-            np.stack([neurons.leak_reversal, neurons.reset_mode == 0, neurons.reset_mode == 1, neurons.saturate_negative], 1),
+            np.stack(
+                [neurons.leak_reversal, neurons.reset_mode == 0, neurons.reset_mode == 1, neurons.saturate_negative], 1
+            ),
             lanes,
         ),
-        noisy_weight=_optional_bits(None if neurons.stochastic_weight is None else neurons.stochastic_weight.transpose(0, 2, 1), lanes),
+        noisy_weight=_optional_bits(
+            None if neurons.stochastic_weight is None else neurons.stochastic_weight.transpose(0, 2, 1), lanes
+        ),
         noisy_leak=_optional_bits(neurons.stochastic_leak, lanes),
         noise_mask=_noise_mask(neurons, lanes),
         place=columns[:, 1] * np.uint64(chip.columns) + columns[:, 0],
@@ -68,8 +73,8 @@ def make_image(program: Program) -> Image:
 def make_state(program: Program, image: Image) -> State:
     """State before tick 0."""
     shape = image.shape
-    lanes = 32 * shape.n_groups
-    words = (1 << shape.axon_bits) // 64
+    lanes = 32 * len(shape.groups)
+    words = len(shape.words)
     blocks = -(-shape.n_cores // 64)
     potential = _lanes(program.neurons.potential, lanes, 0).reshape(shape.n_cores, lanes)
     peak = np.maximum(potential.max(axis=1, initial=0), -potential.min(axis=1, initial=0).astype(np.int64))
@@ -104,7 +109,8 @@ def _shape(program: Program) -> Shape:
         axon_bits=max(6, (chip.axons - 1).bit_length()),
         n_types=chip.axon_types,
         type_bits=next(bits for bits in (2, 4, 8) if chip.axon_types <= 2**bits),
-        n_groups=groups * -(-chip.neurons // (32 * groups)),
+        groups=(0,) * (groups * -(-chip.neurons // (32 * groups))),
+        words=(0,) * (1 << max(0, (chip.axons - 1).bit_length() - 6)),
         slot_bits=int(program.delay.max(initial=0)).bit_length(),
         low=low,
         high=high,
@@ -122,8 +128,9 @@ class _Packed:
         self.uniform: list[NDArray[np.int16]] = [np.zeros((0, shape.n_types), np.int16)]
         self.bytes_: list[NDArray[Any]] = []
         self.words: list[NDArray[Any]] = []
-        self.planes: list[NDArray[Any]] = []
-        self._rows8 = self._rows16 = self._n_planes = 0
+        self.planes: tuple[list[NDArray[Any]], list[NDArray[Any]]] = ([], [])
+        self._rows8 = self._rows16 = 0
+        self._n_planes = [0, 0]
 
     def add(self, program: Program, cores: slice, header: NDArray[np.int32]) -> None:
         """Fill the headers of some cores and append what they need."""
@@ -150,10 +157,13 @@ class _Packed:
         small = ((weights >= -128) & (weights <= 127)).all(axis=(1, 2))
         self.uniform.append(first)
         header[:, at.PEAK_WEIGHT] = peak
-        for chosen, rows, dtype in ((~uniform & small, self.bytes_, np.int8), (~uniform & ~small, self.words, np.int16)):
+        for chosen, rows, dtype in (
+            (~uniform & small, self.bytes_, np.int8),
+            (~uniform & ~small, self.words, np.int16),
+        ):
             count = int(chosen.sum())
             if count:
-                planes = np.zeros((count, weights.shape[2], 32 * self.shape.n_groups), dtype)
+                planes = np.zeros((count, weights.shape[2], 32 * len(self.shape.groups)), dtype)
                 planes[:, :, : weights.shape[1]] = weights[chosen].transpose(0, 2, 1)
                 rows.append(planes)
             start = self._rows8 if dtype is np.int8 else self._rows16
@@ -196,16 +206,18 @@ class _Packed:
 
     def _add_plane(self, header: NDArray[np.int32], position: int, values: NDArray[np.int64], padding: int) -> None:
         """One parameter of some cores: a value where all neurons share it, else a plane."""
-        lanes = 32 * self.shape.n_groups
-        shared = (values == values[:, :1]).all(axis=1) & (values.shape[1] == lanes)
-        own = np.flatnonzero(~shared)
+        lanes = 32 * len(self.shape.groups)
+        padded = np.full((len(values), lanes), padding, np.int64)
+        padded[:, : values.shape[1]] = values
+        shared = (padded == padded[:, :1]).all(axis=1)
+        small = (padded >= -128).all(axis=1) & (padded <= 127).all(axis=1)
         header[:, position] = values[:, 0]
         header[:, position + 1] = -1
-        header[own, position + 1] = self._n_planes + np.arange(len(own))
-        self._n_planes += len(own)
-        planes = np.full((len(own), lanes), padding, np.int16)
-        planes[:, : values.shape[1]] = values[own]
-        self.planes.append(planes)
+        for kind, (chosen, dtype) in enumerate(((~shared & small, np.int8), (~shared & ~small, np.int16))):
+            own = np.flatnonzero(chosen)
+            header[own, position + 1] = 2 * (self._n_planes[kind] + np.arange(len(own))) + kind
+            self._n_planes[kind] += len(own)
+            self.planes[kind].append(padded[own].astype(dtype))
 
 
 def _wide_type(program: Program) -> type[np.signedinteger[Any]]:
@@ -264,7 +276,7 @@ def _noise_mask(neurons: NeuronTable, lanes: int) -> NDArray[np.uint8]:
 
 def _crossbar(program: Program, shape: Shape) -> NDArray[np.uint32]:
     """Rows of whole words, none of them across two cache lines; the program's own memory if it lies so."""
-    bits, row = program.crossbar, 4 * shape.n_groups
+    bits, row = program.crossbar, 4 * len(shape.groups)
     if bits.shape[2] == row and bits.flags.c_contiguous and bits.ctypes.data % min(row & -row, 64) == 0:
         return bits.reshape(-1).view(np.uint32)
     rows = aligned_empty(shape.n_cores * shape.n_axons * row, np.uint8)
@@ -285,11 +297,13 @@ def _axon_types(program: Program, shape: Shape) -> NDArray[np.uint8]:
 def _targets(program: Program, shape: Shape) -> NDArray[Any]:
     bits = max(shape.n_cores - 1, 1).bit_length() + shape.axon_bits + shape.slot_bits
     dtype: Any = np.uint32 if bits <= 32 else np.uint64
-    lanes = 32 * shape.n_groups
+    lanes = 32 * len(shape.groups)
     packed = aligned_empty(shape.n_cores * lanes, dtype)
     packed[:] = 0
     for cores in _blocks(shape.n_cores):
-        core, axon, delay = (a[cores].astype(np.uint64) for a in (program.target_core, program.target_axon, program.delay))
+        core, axon, delay = (
+            a[cores].astype(np.uint64) for a in (program.target_core, program.target_axon, program.delay)
+        )
         record = (((core << np.uint64(shape.axon_bits)) + axon) << np.uint64(shape.slot_bits)) + delay
         record[program.target_core[cores] < 0] = 0
         packed.reshape(shape.n_cores, lanes)[cores, : record.shape[1]] = record

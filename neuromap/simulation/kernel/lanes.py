@@ -8,15 +8,17 @@ Types
     ``Lanes(bits, groups)`` holds ``32 * groups`` integers, ``Mask(groups)`` as many truth values. ``groups`` is
     part of the type; where a function needs it, it is given as a tuple of that length (``width``).
 Memory
-    ``load(width, array, index)``, ``store(array, index, lanes)``, ``load_mask``, ``store_mask``, ``prefetch``:
+    ``load(width, array, index)``, ``store(array, index, lanes)``, ``load_mask``, ``store_mask``, ``prefetch``, ``prefetch_far``:
     ``array`` is flat and contiguous, ``index`` counts its elements; masks are arrays of uint32, one per group.
+    ``get(array, index)`` and ``put(array, index, value)`` are ``array[index]`` for single elements, without the
+    step that lets a negative index count from the end.
 Arithmetic
     ``a + b``, ``a - b``, ``a * b``, ``a & b``, ``a ^ b``, ``shift_right``, ``least``, ``greatest``, ``widen``,
     ``broadcast``, ``ramp``
 Masks
     ``a >= b``, ``a < b``, ``a != b``, ``where(mask, a, b)``, ``add_where(mask, a, b)``, ``m & n``, ``m | n``, ``~m``, ``any_lane``
 Words
-    ``trailing_zeros``, ``count_ones`` on uint64
+    ``trailing_zeros``, ``count_ones``, ``list_ones`` on uint64; ``count_row`` on rows of synapse bits
 
 Only :mod:`neuromap.simulation.kernel` imports this, and only when a fast engine is made: Numba is slow to import.
 """
@@ -27,23 +29,31 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import llvmlite.binding
 from llvmlite import ir
-from numba import types
+from numba import config, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
 __all__ = [
+    "CALLED",
+    "INLINED",
     "LanesType",
     "MaskType",
     "add_where",
     "any_lane",
     "broadcast",
     "count_ones",
+    "count_row",
+    "get",
     "greatest",
     "least",
+    "list_ones",
     "load",
     "load_mask",
     "prefetch",
+    "prefetch_far",
+    "put",
     "ramp",
     "shift_right",
     "store",
@@ -53,10 +63,16 @@ __all__ = [
     "widen",
 ]
 
+CALLED = {"error_model": "numpy", "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of functions that only compiled code calls: without reference counts, which would be kept for every array
+at every call, and without entries for Python and C, which cost more to compile than the functions."""
+
+INLINED = {**CALLED, "forceinline": True}
+
 GROUP = 32
 """Lanes of one group: a row of synapse bits is read as one uint32 per group."""
 
-_BIT, _BYTE, _INT32 = ir.IntType(1), ir.IntType(8), ir.IntType(32)
+_BIT, _BYTE, _INT32, _WORD = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
 class LanesType(types.Type):  # type: ignore[misc]
@@ -109,10 +125,16 @@ def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any
     return builder.gep(data, [index], inbounds=True)
 
 
-def _splat(builder: Any, scalar: Any, vector: ir.VectorType) -> Any:
+def _splat(builder: Any, scalar: Any, vector: ir.VectorType, lanes: int = GROUP) -> Any:
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, scalar, _INT32(0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT32, GROUP), None))
+    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT32, lanes), None))
+
+
+def _call(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
+    """Call an intrinsic function of LLVM."""
+    function_type = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), arguments)
 
 
 def _is_flat(array: Any) -> bool:
@@ -187,29 +209,77 @@ def store_mask(typing_context: Any, array: Any, index: Any, mask: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _address(context, builder, array, arguments[0], arguments[1])
-        for group in range(mask.groups):
-            word = builder.bitcast(builder.extract_value(arguments[2], group), _INT32)
-            builder.store(word, builder.gep(pointer, [_INT32(group)], inbounds=True), align=4)
+        groups = [builder.extract_value(arguments[2], group) for group in range(mask.groups)]
+        together = 2 if mask.groups % 2 == 0 else 1  # they are read again as words of 64 bits: store them as such
+        for group in range(0, mask.groups, together):
+            bits = groups[group]
+            if together == 2:
+                order = ir.Constant(ir.VectorType(_INT32, 2 * GROUP), list(range(2 * GROUP)))
+                bits = builder.shuffle_vector(bits, groups[group + 1], order)
+            word_type = ir.IntType(GROUP * together)
+            here = builder.gep(pointer, [_INT32(group)], inbounds=True)
+            builder.store(builder.bitcast(bits, word_type), builder.bitcast(here, word_type.as_pointer()), align=4)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, mask), generate
 
 
 @intrinsic
-def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line of ``array[index]``; reads nothing, so any index is safe."""
-    if not _is_flat(array):
+def get(typing_context: Any, array: Any, index: Any) -> Any:
+    """``array[index]`` as an index-sized integer (words of 64 bits as they are)."""
+    if not (_is_flat(array) and isinstance(array.dtype, types.Integer)):
         return None
+    element = array.dtype
+    result = element if element.bitwidth == 64 else types.intp
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(array)(context, builder, arguments[0]).data
-        here = builder.bitcast(builder.gep(data, [arguments[1]]), _BYTE.as_pointer())
-        signature_ = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT32, _INT32, _INT32])
-        function = cgutils.get_or_insert_function(builder.module, signature_, "llvm.prefetch.p0")
-        builder.call(function, [here, _INT32(0), _INT32(3), _INT32(1)])  # read, keep in all caches, data
+        here = _address(context, builder, array, *arguments)
+        value = builder.load(here, align=element.bitwidth // 8)
+        if element.bitwidth == 64:
+            return value
+        return builder.sext(value, _WORD) if element.signed else builder.zext(value, _WORD)
+
+    return result(array, types.intp), generate
+
+
+@intrinsic
+def put(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
+    """``array[index] = value``, cut to the width of the elements."""
+    if not (_is_flat(array) and isinstance(array.dtype, types.Integer) and isinstance(value, types.Integer)):
+        return None
+    element = array.dtype
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        here = _address(context, builder, array, *arguments[:2])
+        word = context.cast(builder, arguments[2], value, element)
+        builder.store(word, here, align=element.bitwidth // 8)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp), generate
+    return types.void(array, types.intp, value), generate
+
+
+def _prefetch(locality: int) -> Any:
+    @intrinsic
+    def operation(typing_context: Any, array: Any, index: Any) -> Any:
+        if not _is_flat(array):
+            return None
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(array)(context, builder, arguments[0]).data
+            here = builder.bitcast(builder.gep(data, [arguments[1]]), _BYTE.as_pointer())
+            to_read, data_cache = _INT32(0), _INT32(1)
+            _call(builder, "llvm.prefetch.p0", ir.VoidType(), [here, to_read, _INT32(locality), data_cache])
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp), generate
+
+    return operation
+
+
+# Ask for the cache line of array[index]; nothing is read, so any index is safe. The first-level cache has few
+# misses under way at a time, so whole runs of lines are better asked for one level farther.
+prefetch = _prefetch(3)
+prefetch_far = _prefetch(2)
 
 
 # --- arithmetic --------------------------------------------------------------------------------------------
@@ -285,7 +355,9 @@ def shift_right(typing_context: Any, lanes: Any, by: Any) -> Any:
     return lanes(lanes, types.intp), generate
 
 
-def _binary(emit: Callable[[Any, Any, Any], Any], of: type, result_of: Callable[[Any], Any] = lambda type_: type_) -> Any:
+def _binary(
+    emit: Callable[[Any, Any, Any], Any], of: type, result_of: Callable[[Any], Any] = lambda type_: type_
+) -> Any:
     """An intrinsic of two equal lane (or mask) types; ``emit(builder, a, b)`` makes the code of one group."""
 
     @intrinsic
@@ -390,7 +462,7 @@ def _define(symbol: Any, of: type, operation: Any) -> None:
     """Let ``symbol`` stand for ``operation`` between two values of the lane (or mask) type ``of``."""
 
     # Numba compares the signatures of both functions, annotations too, and a lambda has none.
-    @overload(symbol)
+    @overload(symbol, jit_options=INLINED)
     def between(a, b):  # type: ignore[no-untyped-def]
         if isinstance(a, of) and a == b:
             return lambda a, b: operation(a, b)
@@ -415,12 +487,78 @@ _define(operator.and_, MaskType, _binary(lambda builder, a, b: builder.and_(a, b
 _define(operator.or_, MaskType, _binary(lambda builder, a, b: builder.or_(a, b), MaskType))
 
 
-@overload(operator.invert)
+@overload(operator.invert, jit_options=INLINED)
 def _not(mask):  # type: ignore[no-untyped-def]
     return (lambda mask: _invert(mask)) if isinstance(mask, MaskType) else None
 
 
 # --- words -------------------------------------------------------------------------------------------------
+
+
+@intrinsic
+def count_row(typing_context: Any, width: Any, array: Any, index: Any) -> Any:
+    """Number of set bits of ``array[index : index + len(width)]`` of uint32."""
+    if not (_is_flat(array) and array.dtype == types.uint32):
+        return None
+    groups = len(width)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = ir.VectorType(_INT32, groups)
+        here = builder.bitcast(_address(context, builder, array, arguments[1], arguments[2]), vector.as_pointer())
+        ones = _call(builder, f"llvm.ctpop.v{groups}i32", vector, [builder.load(here, align=4)])
+        return builder.zext(_call(builder, f"llvm.vector.reduce.add.v{groups}i32", _INT32, [ones]), _WORD)
+
+    return types.intp(width, array, types.intp), generate
+
+
+def list_ones(array: Any, position: int, base: int, word: int) -> int:
+    """Write ``base`` + the positions of the set bits of a uint64 to ``array[position:]`` of uint16; how many there are.
+
+    Up to 64 elements may be overwritten, however few bits are set.
+    """
+    raise NotImplementedError("for compiled code only")
+
+
+@overload(list_ones, jit_options=INLINED)
+def _list_ones(array, position, base, word):  # type: ignore[no-untyped-def]
+    if target_has("avx512vbmi2"):
+        return lambda array, position, base, word: _compress(array, position, base, word)
+
+    def one_by_one(array, position, base, word):  # type: ignore[no-untyped-def]
+        n = position
+        while word != uint64(0):
+            put(array, n, base + trailing_zeros(word))
+            n += 1
+            word &= word - uint64(1)
+        return n - position
+
+    return one_by_one
+
+
+@intrinsic
+def _compress(typing_context: Any, array: Any, position: Any, base: Any, word: Any) -> Any:
+    """All positions at once, without a branch that the processor would have to guess."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        half, whole = ir.IntType(16), 2 * GROUP
+        bytes_, mask = ir.VectorType(_BYTE, whole), builder.bitcast(arguments[3], ir.VectorType(_BIT, whole))
+        numbers = ir.Constant(bytes_, [_BYTE(k) for k in range(whole)])
+        unused = ir.Constant(bytes_, None)
+        positions = _call(builder, "llvm.experimental.vector.compress.v64i8", bytes_, [numbers, mask, unused])
+        offset = _splat(builder, builder.trunc(arguments[2], half), ir.VectorType(half, whole), whole)
+        words = builder.add(builder.zext(positions, offset.type), offset)
+        here = _address(context, builder, array, *arguments[:2])
+        builder.store(words, builder.bitcast(here, offset.type.as_pointer()), align=2)
+        return builder.ctpop(arguments[3])
+
+    return types.intp(array, types.intp, types.intp, types.uint64), generate
+
+
+def target_has(feature: str) -> bool:
+    """Whether Numba compiles for a processor with this feature (this one, or ``NUMBA_CPU_FEATURES``)."""
+    if config.CPU_FEATURES is not None:
+        return f"+{feature}" in config.CPU_FEATURES.split(",")
+    return bool(llvmlite.binding.get_host_cpu_features().get(feature, False))
 
 
 @intrinsic

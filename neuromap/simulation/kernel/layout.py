@@ -7,6 +7,8 @@ flat arrays, core after core. C cores have A axons (padded to ``2 ** axon_bits``
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,10 +33,15 @@ __all__ = [
     "aligned_empty",
 ]
 
+_CACHE_LINE, _HUGE_PAGE = 64, 1 << 21
+_LARGE = 1 << 19
+"""Bytes from which huge pages are asked for."""
+
 HEADER = 16
 """int32 values in the header of a core: one cache line."""
 
-# Positions in the header. A parameter has two: its value, and where its plane starts (-1: all neurons share the value).
+# Positions in the header. A parameter has two: its value, and where its plane lies if the neurons differ in it: -1 if they
+# share the value, 2 k for plane k of ``Image.planes8``, 2 k + 1 for plane k of ``Image.planes16``.
 FLAGS, PEAK_WEIGHT, GROWTH, FLOOR, WEIGHTS = range(5)
 LEAK, THRESHOLD, ON_SPIKE, LOW, ON_BELOW = 6, 8, 10, 12, 14
 
@@ -61,14 +68,21 @@ class Flag:
 
 
 class Shape(NamedTuple):
-    """Sizes, equal for all cores; passed to the kernels as integers."""
+    """Sizes, equal for all cores.
+
+    ``groups`` and ``words`` are tuples whose lengths count: the length of a tuple is part of its type, so the kernels are
+    compiled for it.
+    """
 
     n_cores: int
     n_axons: int
     axon_bits: int
     n_types: int
     type_bits: int
-    n_groups: int
+    groups: tuple[int, ...]
+    """One per 32 neurons."""
+    words: tuple[int, ...]
+    """One per 64 axons, a power of two."""
     slot_bits: int
     low: int
     high: int
@@ -95,7 +109,8 @@ class Image(NamedTuple):
     """(rows, G, N), row ``header[WEIGHTS]``."""
     weights16: NDArray[np.int16]
     """(rows, G, N), row ``header[WEIGHTS]``."""
-    planes: NDArray[np.int16]
+    planes8: NDArray[np.int8]
+    planes16: NDArray[np.int16]
     """(planes, N): parameters that differ between the neurons of a core."""
     target: NDArray[Any]
     """(C, N) of uint32 or uint64: (core and axon) << slot_bits | delay; 0 without a target."""
@@ -135,9 +150,21 @@ class State(NamedTuple):
     """(ceil(C / 64),): cores that may change without events."""
 
 
-def aligned_empty(size: int, dtype: Any, to: int = 64) -> NDArray[Any]:
-    """Uninitialised flat array that starts on a cache line."""
+def aligned_empty(size: int, dtype: Any) -> NDArray[Any]:
+    """Uninitialised flat array that starts on a cache line, in huge pages where it is large and they are to be had.
+
+    A tick jumps through all of it; with pages of 4 KiB half of its time would go into looking up addresses.
+    """
     dtype = np.dtype(dtype)
-    raw = np.empty(size * dtype.itemsize + to, np.uint8)
+    n_bytes, to = size * dtype.itemsize, _CACHE_LINE
+    raw: NDArray[np.uint8]
+    if n_bytes >= _LARGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        to = _HUGE_PAGE
+        memory = mmap.mmap(-1, n_bytes + to, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # shared ones get small pages
+        with contextlib.suppress(OSError):  # a kernel without huge pages
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        raw = np.frombuffer(memory, np.uint8)
+    else:
+        raw = np.empty(n_bytes + to, np.uint8)
     start = -raw.ctypes.data % to
-    return raw[start : start + size * dtype.itemsize].view(dtype)
+    return raw[start : start + n_bytes].view(dtype)

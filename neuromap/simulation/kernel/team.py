@@ -15,12 +15,13 @@ from numba import njit, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from neuromap.simulation.kernel.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.kernel.layout import Image, State
 from neuromap.simulation.kernel.tick import Events, Record, Scratch, Team, deliver, tick_cores
 
 __all__ = ["ABORT", "BARRIER_WORDS", "make_team", "run_ticks"]
 
-inlined = njit(forceinline=True, error_model="numpy", _nrt=False)
+inlined = njit(**INLINED)
 
 _ARRIVED, _SENSE, ABORT, BARRIER_WORDS = 0, 16, 32, 48
 """Words of the barrier, each on a cache line of its own."""
@@ -36,7 +37,7 @@ def make_team(image: Image, threads: int) -> Team:
     n = max(1, min(threads, blocks))
     first_block = [blocks * k // n for k in range(n + 1)]
     first = np.minimum(np.array(first_block) * 64, n_cores)
-    most = int(np.diff(first).max()) * 32 * image.shape.n_groups if n > 1 else 0
+    most = int(np.diff(first).max()) * 32 * len(image.shape.groups) if n > 1 else 0
     return Team(
         n_threads=n,
         first=first,
@@ -48,7 +49,7 @@ def make_team(image: Image, threads: int) -> Team:
     )
 
 
-@njit(error_model="numpy", _nrt=False)  # type: ignore[misc]
+@njit(**CALLED)  # type: ignore[misc]
 def run_ticks(
     image: Image,
     state: State,
@@ -74,8 +75,8 @@ def run_ticks(
             if time > 0:
                 _empty_inboxes(image, state, team, me, tick - 1)
             for to in range(team.n_threads):
-                team.n_out[(((tick & 1) * team.n_threads + me) * team.n_threads + to) * 8] = 0
-        _feed(image, state, team.first[me], team.first[me + 1], tick, events, event_tick + time)
+                put(team.n_out, (((tick & 1) * team.n_threads + me) * team.n_threads + to) * 8, 0)
+        _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
         tick_cores(image, state, scratch, team, me, tick, time, record, seed, width)
         if team.n_threads > 1:
             sense ^= uint64(1)
@@ -88,10 +89,10 @@ def run_ticks(
 @inlined
 def _feed(image: Image, state: State, first: int, last: int, tick: int, events: Events, row: int) -> None:
     """Set the axons that the host feeds in this tick, of the cores ``first`` to ``last - 1``."""
-    for k in range(events.start[row], events.start[row + 1]):
-        core = np.intp(events.cores[k])
+    for k in range(get(events.start, row), get(events.start, row + 1)):
+        core = get(events.cores, k)
         if first <= core < last:
-            axon = (core << image.shape.axon_bits) + np.intp(events.axons[k])
+            axon = (core << image.shape.axon_bits) + get(events.axons, k)
             deliver(image, state, axon << image.shape.slot_bits, tick)
 
 
@@ -100,8 +101,8 @@ def _empty_inboxes(image: Image, state: State, team: Team, me: int, tick: int) -
     """Deliver what the other threads sent in ``tick``."""
     for sender in range(team.n_threads):
         box = ((tick & 1) * team.n_threads + sender) * team.n_threads + me
-        for k in range(box * team.capacity, box * team.capacity + team.n_out[box * 8]):
-            deliver(image, state, np.intp(team.outbox[k]), tick)
+        for k in range(box * team.capacity, box * team.capacity + get(team.n_out, box * 8)):
+            deliver(image, state, np.intp(get(team.outbox, k)), tick)
 
 
 @inlined

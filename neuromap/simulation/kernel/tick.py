@@ -23,36 +23,59 @@ from numpy.typing import NDArray
 
 from neuromap.simulation.kernel.core_narrow import tick_narrow
 from neuromap.simulation.kernel.core_wide import tick_wide
-from neuromap.simulation.kernel.lanes import count_ones, prefetch, trailing_zeros
+from neuromap.simulation.kernel.lanes import (
+    CALLED,
+    INLINED,
+    count_row,
+    get,
+    list_ones,
+    prefetch,
+    prefetch_far,
+    put,
+    trailing_zeros,
+)
 from neuromap.simulation.kernel.layout import (
     FLAGS,
     FLOOR,
     GROWTH,
     HEADER,
     LEAK,
+    LOW,
     PEAK_WEIGHT,
-    THRESHOLD,
     WEIGHTS,
     Flag,
     Image,
     State,
 )
 
-__all__ = ["AXON_EVENTS", "SPIKES", "SYNAPTIC_EVENTS", "VISITS", "Events", "Record", "Scratch", "Team", "deliver", "make_scratch", "tick_cores"]
+__all__ = [
+    "AXON_EVENTS",
+    "SPIKES",
+    "SYNAPTIC_EVENTS",
+    "VISITS",
+    "Events",
+    "Record",
+    "Scratch",
+    "Team",
+    "deliver",
+    "make_scratch",
+    "tick_cores",
+]
 
-inlined = njit(forceinline=True, error_model="numpy", _nrt=False)
+inlined = njit(**INLINED)
 
 SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS, VISITS = range(4)
 """Positions in ``Scratch.totals``."""
 
-_FLIGHT = 8
+_FLIGHT = 16
 """Visits whose lists are kept at once; more than any two stages that share a list are apart."""
-_COLLECT, _FETCH, _AIM, _SEND = 6, 3, 3, 6
+_COLLECT, _FETCH, _AIM, _SEND = 9, 5, 3, 6
 """Visits before and after ``compute``; found by measurement, the result does not depend on them."""
 _NARROW_AGAIN = 64
 """Every so many ticks a wide core is asked whether it could be narrow."""
 
-_UNIFORM, _BYTES, _WIDE_ONLY, _RESTLESS = Flag.UNIFORM, Flag.BYTES, Flag.WIDE_ONLY, Flag.RESTLESS
+_UNIFORM, _BYTES, _CAN_FALL = Flag.UNIFORM, Flag.BYTES, Flag.CAN_FALL
+_WIDE_ONLY, _RESTLESS = Flag.WIDE_ONLY, Flag.RESTLESS
 
 
 class Scratch(NamedTuple):
@@ -111,18 +134,18 @@ class Record(NamedTuple):
 
 def make_scratch(image: Image, n_cores: int) -> Scratch:
     """Working memory for a range of ``n_cores``."""
-    words = image.shape.n_groups + image.shape.n_groups % 2
-    spikes = np.zeros(_FLIGHT * words // 2, np.uint64)
-    lanes = 32 * image.shape.n_groups
+    pairs = (len(image.shape.groups) + 1) // 2
+    spikes = np.zeros(_FLIGHT * pairs, np.uint64)
+    room = _FLIGHT * (pairs + 1) * 64  # list_ones may write 64 too many
     return Scratch(
         visits=np.zeros(max(n_cores, 1), np.int32),
-        axons=np.zeros(_FLIGHT << image.shape.axon_bits, np.uint16),
+        axons=np.zeros(_FLIGHT * (len(image.shape.words) + 1) * 64, np.uint16),
         n_axons=np.zeros(_FLIGHT, np.int64),
         words=spikes.view(np.uint32),
         spikes=spikes,
-        fired=np.zeros(_FLIGHT * lanes, np.uint16),
+        fired=np.zeros(room, np.uint16),
         n_fired=np.zeros(_FLIGHT, np.int64),
-        aimed=np.zeros(_FLIGHT * lanes, image.target.dtype),
+        aimed=np.zeros(room, image.target.dtype),
         totals=np.zeros(16, np.int64),
     )
 
@@ -141,32 +164,38 @@ def tick_cores(
     width: Any,
 ) -> None:
     """Run the cores of thread ``me`` for one tick; ``time`` counts from the start of the run."""
-    n = _list_visits(image, state, team.first[me], team.first[me + 1], tick, scratch.visits)
+    n = _list_visits(image, state, get(team.first, me), get(team.first, me + 1), tick, scratch.visits)
     for i in range(-_COLLECT, n + _SEND):
         if i + _COLLECT < n:
             _collect(image, state, scratch, tick, i + _COLLECT)
         if 0 <= i + _FETCH < n:
-            _fetch(image, state, np.intp(scratch.visits[i + _FETCH]))
+            _fetch(image, state, get(scratch.visits, i + _FETCH))
         if 0 <= i < n:
             _compute(image, state, scratch, tick, i, record, time, seed, width)
         if 0 <= i - _AIM < n:
             _aim(image, state, scratch, tick, i - _AIM)
-        if 0 <= i - _SEND:
+        if i - _SEND >= 0:
             _send(image, state, scratch, team, me, tick, i - _SEND)
     scratch.totals[VISITS] += n
+
+
+@inlined
+def _slot(image: Image, tick: int) -> int:
+    """Slot of the ring for what is due at a tick."""
+    return tick & ((1 << image.shape.slot_bits) - 1)
 
 
 @inlined
 def _list_visits(image: Image, state: State, first: int, last: int, tick: int, visits: Any) -> int:
     """Cores that have a due axon or are awake, in order."""
     blocks = (image.shape.n_cores + 63) >> 6
-    slot = (tick & ((1 << image.shape.slot_bits) - 1)) * blocks
+    slot = _slot(image, tick) * blocks
     n = 0
     for block in range(first >> 6, (last + 63) >> 6):
-        word = state.busy[slot + block] | state.awake[block]
-        state.busy[slot + block] = uint64(0)
+        word = get(state.busy, slot + block) | get(state.awake, block)
+        put(state.busy, slot + block, uint64(0))
         while word != uint64(0):
-            visits[n] = (block << 6) + trailing_zeros(word)
+            put(visits, n, (block << 6) + trailing_zeros(word))
             n += 1
             word &= word - uint64(1)
     return n
@@ -174,101 +203,104 @@ def _list_visits(image: Image, state: State, first: int, last: int, tick: int, v
 
 @inlined
 def _collect(image: Image, state: State, scratch: Scratch, tick: int, visit: int) -> None:
-    core, flight = np.intp(scratch.visits[visit]), visit & (_FLIGHT - 1)
-    words = (1 << image.shape.axon_bits) >> 6
-    slot = tick & ((1 << image.shape.slot_bits) - 1)
-    due = (slot * image.shape.n_cores + core) * words
-    start = flight << image.shape.axon_bits
-    rows = core * image.shape.n_axons
+    core, flight = get(scratch.visits, visit), visit & (_FLIGHT - 1)
+    words, groups = len(image.shape.words), len(image.shape.groups)
+    due = (_slot(image, tick) * image.shape.n_cores + core) * words
+    start = flight * (words + 1) * 64
     n = start
     for k in range(words):
-        word = state.ring[due + k]
-        state.ring[due + k] = uint64(0)
-        while word != uint64(0):
-            axon = (k << 6) + trailing_zeros(word)
-            prefetch(image.crossbar, (rows + axon) * image.shape.n_groups)
-            scratch.axons[n] = axon
-            n += 1
-            word &= word - uint64(1)
-    scratch.n_axons[flight] = n - start
+        n += list_ones(scratch.axons, n, k << 6, get(state.ring, due + k))
+        put(state.ring, due + k, uint64(0))
+    put(scratch.n_axons, flight, n - start)
+    rows = core * image.shape.n_axons * groups
+    for event in range(start, n):
+        prefetch_far(image.crossbar, rows + get(scratch.axons, event) * groups)
 
 
 @inlined
 def _fetch(image: Image, state: State, core: int) -> None:
     """Ask for what ``compute`` reads beside the crossbar rows; wide cores are left to the hardware's prefetching."""
-    groups = image.shape.n_groups
+    groups, types = len(image.shape.groups), image.shape.n_types
     header = core * HEADER
-    for line in range(groups):
-        prefetch(state.narrow, (core * groups + line) * 32)
-    prefetch(image.axon_types, (core * image.shape.n_axons * image.shape.type_bits) >> 3)
-    flags = image.header[header + FLAGS]
-    if flags & _UNIFORM == 0:
-        row = np.intp(image.header[header + WEIGHTS]) * image.shape.n_types * groups * 32
-        if flags & _BYTES:
-            for line in range(0, image.shape.n_types * groups, 2):
-                prefetch(image.weights8, row + line * 32)
-        else:
-            for line in range(image.shape.n_types * groups):
-                prefetch(image.weights16, row + line * 32)
-    for which in range(LEAK, THRESHOLD + 1, 2):
-        plane = np.intp(image.header[header + which + 1])
+    for group in range(groups):
+        prefetch_far(state.narrow, (core * groups + group) * 32)
+    prefetch_far(image.axon_types, (core * image.shape.n_axons * image.shape.type_bits) >> 3)
+    flags = get(image.header, header + FLAGS)
+    row = get(image.header, header + WEIGHTS) * types * groups * 32
+    if flags & _BYTES:
+        for group in range(0, types * groups, 2):
+            prefetch_far(image.weights8, row + group * 32)
+    elif flags & _UNIFORM == 0:
+        for group in range(types * groups):
+            prefetch_far(image.weights16, row + group * 32)
+    for which in range(LEAK, HEADER if flags & _CAN_FALL else LOW, 2):
+        plane = get(image.header, header + which + 1)
         if plane >= 0:
-            for line in range(groups):
-                prefetch(image.planes, (plane * groups + line) * 32)
+            at = (plane >> 1) * groups * 32
+            if plane & 1:
+                for group in range(groups):
+                    prefetch_far(image.planes16, at + group * 32)
+            else:
+                for group in range(0, groups, 2):
+                    prefetch_far(image.planes8, at + group * 32)
 
 
 @inlined
 def _compute(
-    image: Image, state: State, scratch: Scratch, tick: int, visit: int, record: Record, time: int, seed: int, width: Any
+    image: Image,
+    state: State,
+    scratch: Scratch,
+    tick: int,
+    visit: int,
+    record: Record,
+    time: int,
+    seed: int,
+    width: Any,
 ) -> None:
-    core, flight = np.intp(scratch.visits[visit]), visit & (_FLIGHT - 1)
-    groups = image.shape.n_groups
+    core, flight = get(scratch.visits, visit), visit & (_FLIGHT - 1)
+    groups = len(image.shape.groups)
     pairs = (groups + 1) >> 1
-    first = flight << image.shape.axon_bits
-    n_axons = scratch.n_axons[flight]
-    out = flight * 2 * pairs
+    first = flight * (len(image.shape.words) + 1) * 64
+    n_axons = get(scratch.n_axons, flight)
+    last, out = first + n_axons, flight * 2 * pairs
     if _is_narrow(image, state, core, tick, n_axons):
-        changed = tick_narrow(image, state, core, scratch.axons, first, first + n_axons, scratch.words, out, width)
+        changed = tick_narrow(image, state, core, scratch.axons, first, last, scratch.words, out, width)
     else:
-        changed = tick_wide(image, state, core, scratch.axons, first, first + n_axons, scratch.words, out, tick, seed)
+        changed = tick_wide(image, state, core, scratch.axons, first, last, scratch.words, out, tick, seed)
 
-    n, start = 0, flight * groups * 32
+    targets, start = core * groups * 32, flight * (pairs + 1) * 64
+    n = start
     for k in range(pairs):
-        word = scratch.spikes[flight * pairs + k]
-        while word != uint64(0):
-            neuron = (k << 6) + trailing_zeros(word)
-            prefetch(image.target, core * groups * 32 + neuron)
-            scratch.fired[start + n] = neuron
-            n += 1
-            word &= word - uint64(1)
-    scratch.n_fired[flight] = n
+        n += list_ones(scratch.fired, n, k << 6, get(scratch.spikes, flight * pairs + k))
+    for k in range(start, n):
+        prefetch(image.target, targets + get(scratch.fired, k))
+    n -= start
+    put(scratch.n_fired, flight, n)
     scratch.totals[SPIKES] += n
     scratch.totals[AXON_EVENTS] += n_axons
-    scratch.totals[SYNAPTIC_EVENTS] += _synapses(image, core, scratch.axons, first, first + n_axons)
+    scratch.totals[SYNAPTIC_EVENTS] += _synapses(image, core, scratch.axons, first, last)
     if n > 0 and len(record.row) > 0:
-        row = np.intp(record.row[core])
+        row = get(record.row, core)
         if row >= 0:
             for group in range(groups):
-                bits = scratch.words[out + group] & record.watched[row * groups + group]
-                record.fired[(time * record.n_rows + row) * groups + group] = bits
+                bits = get(scratch.words, out + group) & get(record.watched, row * groups + group)
+                put(record.fired, (time * record.n_rows + row) * groups + group, bits)
     # Without events a tick is a function of the potentials alone: what left them unchanged and silent once does
     # so until the next event; unless noise is drawn.
-    bit = uint64(1) << uint64(core & 63)
-    if n_axons > 0 or changed or n > 0 or image.header[core * HEADER + FLAGS] & _RESTLESS:
-        state.awake[core >> 6] |= bit
+    if n_axons == 0 and n == 0 and not changed and get(image.header, core * HEADER + FLAGS) & _RESTLESS == 0:
+        put(state.awake, core >> 6, get(state.awake, core >> 6) & ~(uint64(1) << uint64(core & 63)))
     else:
-        state.awake[core >> 6] &= ~bit
+        put(state.awake, core >> 6, get(state.awake, core >> 6) | uint64(1) << uint64(core & 63))
 
 
 @inlined
 def _synapses(image: Image, core: int, axons: Any, first: int, last: int) -> int:
     """Synapses on the due axons."""
-    groups = image.shape.n_groups
+    groups = len(image.shape.groups)
     n = 0
     for event in range(first, last):
-        row = (core * image.shape.n_axons + np.intp(axons[event])) * groups
-        for group in range(groups):
-            n += count_ones(image.crossbar[row + group])
+        row = (core * image.shape.n_axons + get(axons, event)) * groups
+        n += count_row(image.shape.groups, image.crossbar, row)
     return n
 
 
@@ -276,73 +308,71 @@ def _synapses(image: Image, core: int, axons: Any, first: int, last: int) -> int
 def _is_narrow(image: Image, state: State, core: int, tick: int, n_axons: int) -> bool:
     """Whether this tick is exact in 16 bits; moves the potentials between the paths where that changes."""
     header = core * HEADER
-    most = np.intp(image.header[header + GROWTH]) + n_axons * np.intp(image.header[header + PEAK_WEIGHT])
-    if state.is_wide[core] == 0:
-        bound = np.intp(state.bound[core]) + most
+    most = get(image.header, header + GROWTH) + n_axons * get(image.header, header + PEAK_WEIGHT)
+    if get(state.is_wide, core) == 0:
+        bound = get(state.bound, core) + most
         if bound <= image.shape.limit:
-            state.bound[core] = bound
+            put(state.bound, core, bound)
             return True
     return _reconsider(image, state, core, tick, most)
 
 
-@njit(error_model="numpy", _nrt=False)  # type: ignore[misc]
+@njit(**CALLED)  # type: ignore[misc]
 def _reconsider(image: Image, state: State, core: int, tick: int, most: int) -> bool:
     """The rare part of :func:`_is_narrow`: look at the potentials themselves."""
-    header, lanes = core * HEADER, image.shape.n_groups * 32
+    header, lanes = core * HEADER, len(image.shape.groups) * 32
     start = core * lanes
-    floor = np.intp(image.header[header + FLOOR])
-    if state.is_wide[core]:
-        if image.header[header + FLAGS] & _WIDE_ONLY or (tick ^ core) & (_NARROW_AGAIN - 1):
+    peak = get(image.header, header + FLOOR)
+    if get(state.is_wide, core):
+        if get(image.header, header + FLAGS) & _WIDE_ONLY or (tick ^ core) & (_NARROW_AGAIN - 1):
             return False
-        peak = floor
         for k in range(start, start + lanes):
-            peak = max(peak, abs(np.int64(state.wide[k])))
+            peak = max(peak, abs(get(state.wide, k)))
         if 2 * peak + most > image.shape.limit:  # with room to spare, or it would be back soon
             return False
         for k in range(start, start + lanes):
-            state.narrow[k] = state.wide[k]
-        state.is_wide[core] = 0
+            put(state.narrow, k, get(state.wide, k))
+        put(state.is_wide, core, 0)
     else:
-        peak = floor
         for k in range(start, start + lanes):
-            peak = max(peak, abs(np.int64(state.narrow[k])))
+            peak = max(peak, abs(get(state.narrow, k)))
         if peak + most > image.shape.limit:
             for k in range(start, start + lanes):
-                state.wide[k] = state.narrow[k]
-            state.is_wide[core] = 1
+                put(state.wide, k, get(state.narrow, k))
+            put(state.is_wide, core, 1)
             return False
-    state.bound[core] = peak + most
+    put(state.bound, core, peak + most)
     return True
 
 
 @inlined
 def _aim(image: Image, state: State, scratch: Scratch, tick: int, visit: int) -> None:
-    core, flight = np.intp(scratch.visits[visit]), visit & (_FLIGHT - 1)
-    lanes, slots = image.shape.n_groups * 32, (1 << image.shape.slot_bits) - 1
-    words = (1 << image.shape.axon_bits) >> 6
-    start = flight * lanes
-    for k in range(start, start + scratch.n_fired[flight]):
-        target = image.target[core * lanes + np.intp(scratch.fired[k])]
-        scratch.aimed[k] = target
-        slot = (tick + np.intp(target)) & slots
-        prefetch(state.ring, slot * image.shape.n_cores * words + (np.intp(target) >> (image.shape.slot_bits + 6)))
+    core, flight = get(scratch.visits, visit), visit & (_FLIGHT - 1)
+    lanes, words = len(image.shape.groups) * 32, len(image.shape.words)
+    start = flight * (((len(image.shape.groups) + 1) >> 1) + 1) * 64
+    for k in range(start, start + get(scratch.n_fired, flight)):
+        target = np.intp(get(image.target, core * lanes + get(scratch.fired, k)))
+        put(scratch.aimed, k, target)
+        slot = _slot(image, tick + target)  # the low bits of a record are its delay
+        prefetch(state.ring, slot * image.shape.n_cores * words + (target >> (image.shape.slot_bits + 6)))
 
 
 @inlined
 def _send(image: Image, state: State, scratch: Scratch, team: Team, me: int, tick: int, visit: int) -> None:
     flight = visit & (_FLIGHT - 1)
-    lanes, core_shift = image.shape.n_groups * 32, image.shape.slot_bits + image.shape.axon_bits
-    start = flight * lanes
-    for k in range(start, start + scratch.n_fired[flight]):
-        target = np.intp(scratch.aimed[k])
+    start = flight * (((len(image.shape.groups) + 1) >> 1) + 1) * 64
+    block_shift = image.shape.slot_bits + image.shape.axon_bits + 6
+    for k in range(start, start + get(scratch.n_fired, flight)):
+        target = np.intp(get(scratch.aimed, k))
         if target == 0:
             continue
         if team.n_threads > 1:
-            to = np.intp(team.owner[target >> (core_shift + 6)])
+            to = get(team.owner, target >> block_shift)
             if to != me:
                 box = ((tick & 1) * team.n_threads + me) * team.n_threads + to
-                team.outbox[box * team.capacity + team.n_out[box * 8]] = scratch.aimed[k]
-                team.n_out[box * 8] += 1
+                n = get(team.n_out, box * 8)
+                put(team.outbox, box * team.capacity + n, target)
+                put(team.n_out, box * 8, n + 1)
                 continue
         deliver(image, state, target, tick)
 
@@ -350,10 +380,11 @@ def _send(image: Image, state: State, scratch: Scratch, team: Team, me: int, tic
 @inlined
 def deliver(image: Image, state: State, target: int, tick: int) -> None:
     """Set the axon of a target record in the ring; the spike was fired in ``tick``."""
-    axon_bits, slot_bits = image.shape.axon_bits, image.shape.slot_bits
-    words = (1 << axon_bits) >> 6
-    slot = (tick + target) & ((1 << slot_bits) - 1)  # the low bits of a record are its delay
-    axon = target >> slot_bits
-    state.ring[slot * image.shape.n_cores * words + (axon >> 6)] |= uint64(1) << uint64(axon & 63)
+    axon_bits = image.shape.axon_bits
+    slot = _slot(image, tick + target)
+    axon = target >> image.shape.slot_bits
+    word = slot * image.shape.n_cores * len(image.shape.words) + (axon >> 6)
+    put(state.ring, word, get(state.ring, word) | uint64(1) << uint64(axon & 63))
     core = axon >> axon_bits
-    state.busy[slot * ((image.shape.n_cores + 63) >> 6) + (core >> 6)] |= uint64(1) << uint64(core & 63)
+    block = slot * ((image.shape.n_cores + 63) >> 6) + (core >> 6)
+    put(state.busy, block, get(state.busy, block) | uint64(1) << uint64(core & 63))
