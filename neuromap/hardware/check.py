@@ -21,6 +21,7 @@ _Rule = Callable[[Program], Iterator[Finding]]
 _INDEX_RULES: tuple[_Rule, ...] = (
     index_rules.axon_types,
     index_rules.reset_modes,
+    index_rules.noise_bits,
     index_rules.targets,
     index_rules.delays,
     index_rules.labels,
@@ -34,6 +35,7 @@ _CHIP_RULES: tuple[_Rule, ...] = (
     chip_rules.leaks,
     chip_rules.thresholds,
     chip_rules.potentials,
+    chip_rules.stochastic_modes,
     chip_rules.reach,
     chip_rules.output_targets,
 )

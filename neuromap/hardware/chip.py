@@ -29,12 +29,15 @@ class NeuronRules:
     signed_threshold : bool
         Whether thresholds may be negative (RANC) or are unsigned (TrueNorth); then ``threshold_bits``
         includes the sign.
+    stochastic : bool
+        Whether synapses, leak and thresholds may be stochastic (TrueNorth); else programs must do without.
     """
 
     number_format: Literal["sign_magnitude", "twos_complement"] = "sign_magnitude"
     overflow: Literal["saturate", "wrap"] = "saturate"
     negative_comparison: Literal["<", "<="] = "<"
     signed_threshold: bool = False
+    stochastic: bool = False
 
 
 @dataclass(frozen=True)

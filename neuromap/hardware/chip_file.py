@@ -76,6 +76,7 @@ _NEURON_CHOICES: dict[str, tuple[str, ...]] = {
     "overflow": ("saturate", "wrap"),
     "negative_comparison": ("<", "<="),
 }
+_NEURON_SWITCHES = ("signed_threshold", "stochastic")
 _TOP_KEYS = (
     "format", "name", "description", "source", "grid", "core", "time", "neuron", "router", "energy",
 )  # fmt: skip
@@ -83,7 +84,7 @@ _TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "grid": ("cores", "chips", "reach"),
     "core": tuple(_CORE_BOUNDS),
     "time": ("tick_seconds", "delay"),
-    "neuron": (*_NEURON_CHOICES, "signed_threshold"),
+    "neuron": (*_NEURON_CHOICES, *_NEURON_SWITCHES),
     "router": tuple(ROUTER_KEYS),
     "energy": tuple(ENERGY_KEYS),
 }
@@ -184,6 +185,9 @@ def chip_document(chip: ChipSpec) -> dict[str, Any]:
         "time": {"tick_seconds": chip.tick_seconds, "delay": list(chip.delay)},
         "neuron": {key: getattr(chip.rules, key) for key in _TABLE_KEYS["neuron"]},
     }
+    if not chip.rules.stochastic:
+        # the default, and younger than the other keys: programs without it keep the bytes of their files
+        del document["neuron"]["stochastic"]
     if chip.reach is not None:
         document["grid"]["reach"] = list(chip.reach)
     document |= {key: getattr(chip, key) for key in ("description", "source") if getattr(chip, key)}
@@ -257,8 +261,7 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     rules: dict[str, Any] = {
         key: neuron.text(key, allowed) for key, allowed in _NEURON_CHOICES.items() if key in neuron
     }
-    if "signed_threshold" in neuron:
-        rules["signed_threshold"] = neuron.boolean("signed_threshold")
+    rules |= {key: neuron.boolean(key) for key in _NEURON_SWITCHES if key in neuron}
     if rules.get("signed_threshold") and values["threshold_bits"] < 2:
         raise ChipError("core.threshold_bits: found 1; signed thresholds need 2 bits or more")
     for key in ("router", "energy"):

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from neuromap.hardware.program import Program
 from neuromap.hardware.violation import Finding, Place, find
 
-__all__ = ["coordinates", "leaks", "output_targets", "potentials", "reach", "thresholds", "weights"]
+__all__ = [
+    "coordinates",
+    "leaks",
+    "output_targets",
+    "potentials",
+    "reach",
+    "stochastic_modes",
+    "thresholds",
+    "weights",
+]
 
 
 def coordinates(program: Program) -> Iterator[Finding]:
@@ -73,6 +82,33 @@ def potentials(program: Program) -> Iterator[Finding]:
     neurons, rails = program.neurons, program.chip.potential_range
     yield _in_range("potential-range", neurons.reset, rails, "reset value")
     yield _in_range("potential-range", neurons.potential, rails, "potential before the first tick")
+
+
+def stochastic_modes(program: Program) -> Iterator[Finding]:
+    """``stochastic-mode``: synapses, leaks and thresholds are stochastic only where the chip has such modes."""
+    if program.chip.rules.stochastic:
+        return
+    neurons = program.neurons
+    needed = f"0 (chip {program.chip.name} has no stochastic modes)"
+    synapses, leaks, bits = neurons.stochastic_weight, neurons.stochastic_leak, neurons.noise_bits
+    if synapses is not None:
+        yield find(
+            "stochastic-mode",
+            synapses,
+            lambda c, n, g: (Place(core=c, neuron=n, axon_type=g), 1, needed, "mark of a stochastic synapse"),
+        )
+    if leaks is not None:
+        yield find(
+            "stochastic-mode",
+            leaks,
+            lambda c, n: (Place(core=c, neuron=n), 1, needed, "mark of a stochastic leak"),
+        )
+    if bits is not None:
+        yield find(
+            "stochastic-mode",
+            bits > 0,
+            lambda c, n: (Place(core=c, neuron=n), int(bits[c, n]), needed, "number of noise bits"),
+        )
 
 
 def reach(program: Program) -> Iterator[Finding]:

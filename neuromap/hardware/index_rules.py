@@ -15,7 +15,17 @@ from neuromap.hardware.program import BIAS, Program
 from neuromap.hardware.structure import MAX_TICKS
 from neuromap.hardware.violation import Finding, Place, find
 
-__all__ = ["axon_types", "delays", "host_rows", "labels", "output_rows", "reset_modes", "row_kinds", "targets"]
+__all__ = [
+    "axon_types",
+    "delays",
+    "host_rows",
+    "labels",
+    "noise_bits",
+    "output_rows",
+    "reset_modes",
+    "row_kinds",
+    "targets",
+]
 
 
 def axon_types(program: Program) -> Iterator[Finding]:
@@ -40,6 +50,18 @@ def reset_modes(program: Program) -> Iterator[Finding]:
         "reset-mode",
         mode > 2,
         lambda c, n: (Place(core=c, neuron=n), int(mode[c, n]), "0, 1 or 2", "reset mode"),
+    )
+
+
+def noise_bits(program: Program) -> Iterator[Finding]:
+    """``noise-bits``: threshold noise masks a random byte, which has 8 bits."""
+    bits = program.neurons.noise_bits
+    if bits is None:
+        return
+    yield find(
+        "noise-bits",
+        bits > 8,
+        lambda c, n: (Place(core=c, neuron=n), int(bits[c, n]), "0 to 8", "number of noise bits"),
     )
 
 

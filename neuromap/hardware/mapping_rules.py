@@ -159,7 +159,7 @@ def potential_widths(program: Program) -> Iterator[Finding]:
 
 def _extremes(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Greatest and least sum of weights and leak of every neuron, shape (C, N)."""
-    chip = program.chip
+    chip, neurons = program.chip, program.neurons
     shape = (program.n_cores, chip.neurons)
     most, least = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for start in range(0, program.n_cores, _CORES_AT_ONCE):
@@ -168,12 +168,20 @@ def _extremes(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         bits = np.unpackbits(program.crossbar[cores], axis=2, count=chip.neurons, bitorder="little")
         # at most 65536 axons: counts are exact in 32-bit floats, whose product is a fast one
         counts = (types.astype(np.float32) @ bits.astype(np.float32)).astype(np.int64)
-        weights = program.neurons.weights[cores].transpose(0, 2, 1).astype(np.int64)
+        weights = _farthest(neurons.weights[cores], neurons.stochastic_weight, cores).transpose(0, 2, 1)
         most[cores] = (counts * np.maximum(weights, 0)).sum(axis=1)
         least[cores] = (counts * np.minimum(weights, 0)).sum(axis=1)
-    leak = program.neurons.leak.astype(np.int64)
+    leak = _farthest(neurons.leak, neurons.stochastic_leak)
     # the leak comes last, so it can only add to what the events have reached
     return most + np.maximum(leak, 0), least + np.minimum(leak, 0)
+
+
+def _farthest(
+    values: NDArray[np.int16], stochastic: NDArray[np.bool_] | None, cores: slice = slice(None)
+) -> NDArray[np.int64]:
+    """Return the steps of weights or leaks; those of stochastic ones are 1 at most."""
+    steps = values.astype(np.int64)
+    return steps if stochastic is None else np.where(stochastic[cores], np.sign(steps), steps)
 
 
 def _valid(values: NDArray[np.int32], end: int) -> NDArray[np.bool_]:

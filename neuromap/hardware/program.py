@@ -25,7 +25,8 @@ BIAS = -1
 class NeuronTable:
     """Parameters of all neurons; C cores of the program, N neurons per core, G axon types.
 
-    The letters are those of Cassidy et al. (IJCNN 2013).
+    The letters are those of Cassidy et al. (IJCNN 2013). The last three tables are the stochastic modes; None where
+    no neuron has the mode, which is the same as a table of zeros and takes no memory.
 
     Attributes
     ----------
@@ -47,6 +48,13 @@ class NeuronTable:
         kappa: below the negative threshold the potential stays at -beta.
     potential : ndarray of int32, shape (C, N)
         V before the first tick.
+    stochastic_weight : ndarray of bool, shape (C, N, G), or None
+        b_G: an event of this axon type adds 1 in the direction of s_G, with a probability that grows with its
+        magnitude, and not s_G itself.
+    stochastic_leak : ndarray of bool, shape (C, N), or None
+        c: the leak adds 1 in the direction of lambda, with a probability that grows with its magnitude.
+    noise_bits : ndarray of uint8, shape (C, N), or None
+        TM, 0 to 8: noise of 0 to 2^TM - 1 on the thresholds.
     """
 
     weights: NDArray[np.int16]
@@ -58,6 +66,9 @@ class NeuronTable:
     reset_mode: NDArray[np.uint8]
     saturate_negative: NDArray[np.bool_]
     potential: NDArray[np.int32]
+    stochastic_weight: NDArray[np.bool_] | None = None
+    stochastic_leak: NDArray[np.bool_] | None = None
+    noise_bits: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

@@ -17,7 +17,7 @@ from safetensors import SafetensorError, deserialize
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
 from neuromap.hardware.chip_file import chip_document, chip_from_document
 from neuromap.hardware.program import HostTable, NeuronTable, NodePort, OutputTable, Program
-from neuromap.hardware.structure import TENSORS, program_tensors, require_well_formed
+from neuromap.hardware.structure import OPTIONAL_TENSORS, TENSORS, program_tensors, require_well_formed
 from neuromap.toml_table import read_bytes, show, show_name
 from neuromap.whole_file import write_whole
 
@@ -125,7 +125,7 @@ def program_bytes(program: Program) -> bytes:
     end = 0
     # widest dtypes first: then every tensor starts at a multiple of its item size
     tensors = program_tensors(program)
-    for name in sorted(TENSORS, key=lambda name: (-np.dtype(TENSORS[name][0]).itemsize, name)):
+    for name in sorted(tensors, key=lambda name: (-np.dtype(TENSORS[name][0]).itemsize, name)):
         array = np.ascontiguousarray(tensors[name]).astype(np.dtype(TENSORS[name][0]).newbyteorder("<"))
         start, end = end, end + array.nbytes
         header[name] = {
@@ -207,7 +207,7 @@ def _read_tensors(entries: list[tuple[str, dict[str, Any]]], origin: str) -> dic
         array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<"))
         tensors[name] = array.reshape(entry["shape"]).astype(dtype, copy=True)
         tensors[name].flags.writeable = False
-    missing = [name for name in TENSORS if name not in tensors]
+    missing = [name for name in TENSORS if name not in tensors and name not in OPTIONAL_TENSORS]
     if missing:
         raise ProgramError(f"{origin}: tensor {missing[0]}: is missing")
     return tensors

@@ -21,6 +21,7 @@ __all__ = [
     "MAX_NODE_SIZE",
     "MAX_TICKS",
     "NODE_KINDS",
+    "OPTIONAL_TENSORS",
     "TENSORS",
     "program_tensors",
     "require_well_formed",
@@ -52,6 +53,9 @@ TENSORS: Mapping[str, tuple[str, str]] = {
     "neurons.reset_mode": ("uint8", "CN"),
     "neurons.saturate_negative": ("bool", "CN"),
     "neurons.potential": ("int32", "CN"),
+    "neurons.stochastic_weight": ("bool", "CNG"),
+    "neurons.stochastic_leak": ("bool", "CN"),
+    "neurons.noise_bits": ("uint8", "CN"),
     "target_core": ("int32", "CN"),
     "target_axon": ("int32", "CN"),
     "delay": ("uint8", "CN"),
@@ -71,9 +75,12 @@ TENSORS: Mapping[str, tuple[str, str]] = {
 }
 """Name, dtype and axes of every array of a program; also the tensors of a program file."""
 
+OPTIONAL_TENSORS = frozenset({"neurons.stochastic_weight", "neurons.stochastic_leak", "neurons.noise_bits"})
+"""Those that a program need not have: ``None`` in the program, absent from its file."""
+
 
 def program_tensors(program: Program) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays of a program by their names in a program file, in the order of ``TENSORS``."""
+    """Return the arrays that a program has by their names in a program file, in the order of ``TENSORS``."""
     parts: dict[str, Program | NeuronTable | HostTable | OutputTable] = {
         "": program,
         "neurons": program.neurons,
@@ -83,7 +90,9 @@ def program_tensors(program: Program) -> dict[str, NDArray[np.generic]]:
     tensors = {}
     for name in TENSORS:
         part, _, field = name.rpartition(".")
-        tensors[name] = getattr(parts[part], field)
+        array = getattr(parts[part], field)
+        if array is not None or name not in OPTIONAL_TENSORS:
+            tensors[name] = array
     return tensors
 
 
@@ -135,7 +144,7 @@ def _check_arrays(program: Program, origin: str) -> None:
         raise ProgramError(
             f"{origin}: tensor coordinates: found {extent['C']} cores; chip {chip.name} has {chip.n_cores}"
         )
-    for name in (name for name, (dtype, _) in TENSORS.items() if dtype == "bool"):
+    for name in (name for name in tensors if TENSORS[name][0] == "bool"):
         # a byte of 2 in a bool array is neither true nor false to NumPy's own arithmetic
         if tensors[name].size and int(np.ascontiguousarray(tensors[name]).view(np.uint8).max()) > 1:
             raise ProgramError(f"{origin}: tensor {name}: holds bytes other than 0 and 1; needs booleans")

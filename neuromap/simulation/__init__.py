@@ -1,14 +1,21 @@
 """Simulation: stimulus, engine, trace, and the reference that gives a network its meaning."""
 
+from neuromap.simulation.batch import Batch, simulate_batch
 from neuromap.simulation.neuron import Width, fire, integrate, leak
 from neuromap.simulation.numpy_engine import NumpyEngine, run_events
+from neuromap.simulation.recording import Potentials, Readout, Recording
 from neuromap.simulation.reference import reference
-from neuromap.simulation.simulate import simulate
+from neuromap.simulation.simulate import simulate, simulate_to_file
 from neuromap.simulation.stimulus import check_frames, input_sizes, load_frames, random_frames, save_frames
-from neuromap.simulation.trace import Trace, load_trace
+from neuromap.simulation.trace import Trace
+from neuromap.simulation.trace_file import load_trace
 
 __all__ = [
+    "Batch",
     "NumpyEngine",
+    "Potentials",
+    "Readout",
+    "Recording",
     "Trace",
     "Width",
     "check_frames",
@@ -23,4 +30,6 @@ __all__ = [
     "run_events",
     "save_frames",
     "simulate",
+    "simulate_batch",
+    "simulate_to_file",
 ]

@@ -156,7 +156,8 @@ class FastEngine:
 
     def _counts(self) -> NDArray[np.int64]:
         every = [*self._alone[1], *(self._team[1] if self._team is not self._alone else [])]
-        return np.sum([scratch.totals for scratch in every], axis=0)
+        totals: NDArray[np.int64] = np.sum([scratch.totals for scratch in every], axis=0)
+        return totals
 
     @property
     def footprint(self) -> Footprint:
@@ -227,7 +228,7 @@ class FastEngine:
         return Spikes(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
     def _record(self, watched: NDArray[np.bool_] | None) -> tuple[Record, NDArray[np.int64]]:
-        """What the kernel is to keep, and the core of each of its rows; remembered for the next call."""
+        """Say what the kernel is to keep, and the core of each of its rows; remembered for the next call."""
         if self._watch is not None and self._watch[0] is watched:
             return self._watch[1], self._watch[2]
         shape = self._image.shape

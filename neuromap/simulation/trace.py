@@ -1,37 +1,32 @@
-"""Trace: the spikes that left the chip, with the clock that tells their frames."""
+"""Trace: what was recorded of a run, with the clock that tells the frames."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as save_tensors
 
 from neuromap.errors import InputError
 from neuromap.frozen import freeze_arrays
 from neuromap.hardware.program import NodePort
-from neuromap.whole_file import write_whole
+from neuromap.simulation.recording import Potentials
 
-__all__ = ["Trace", "load_trace"]
-
-_FORMAT = {"format": "neuromap trace", "version": "1"}
+__all__ = ["Trace", "trace_labels"]
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Output spikes of a simulation, M of them.
+    """Recorded spikes of a simulation, M of them; potentials and counts where they were asked for.
 
     Attributes
     ----------
     name, pattern, execution : str
         Labels of the program.
     nodes : tuple of NodePort
-        The output nodes.
+        The recorded nodes, by default the output nodes.
     period : int
         Frame period in ticks.
     n_frames : int
@@ -39,11 +34,19 @@ class Trace:
     n_ticks : int
         Ticks that were run, from tick 0.
     tick : ndarray of int64, shape (M,)
-        When the neuron fired; events are sorted by tick, node, index.
+        When the neuron fired; events are sorted by tick, node, index, core, neuron.
     node : ndarray of int32, shape (M,)
-        Position in ``nodes``.
+        Position in ``nodes``; -1 for neurons that were recorded by their core and belong to none of them.
     index : ndarray of int32, shape (M,)
-        Neuron within the node.
+        Neuron within the node; -1 where ``node`` is.
+    core, neuron : ndarray of int32, shape (M,), or None
+        Where on the chip; copies of a neuron are events of their own. None in traces read from files of version 1.
+    counts : ndarray of int64, shape (C, N), or None
+        Spikes of every neuron of the program, over all ticks.
+    potential_table : Potentials or None
+        Potentials of chosen neurons after every tick.
+    tick_seconds : float or None
+        Length of a tick. None in traces read from files of version 1.
     """
 
     name: str
@@ -56,17 +59,46 @@ class Trace:
     tick: NDArray[np.int64]
     node: NDArray[np.int32]
     index: NDArray[np.int32]
+    core: NDArray[np.int32] | None = None
+    neuron: NDArray[np.int32] | None = None
+    counts: NDArray[np.int64] | None = None
+    potential_table: Potentials | None = None
+    tick_seconds: float | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
-    def frames(self, name: str) -> NDArray[np.bool_]:
-        """Spikes of an output node by frame: frame i is what fires at tick ``sample_tick + i * period``.
+    def spikes(self, name: str) -> NDArray[np.int64]:
+        """All spikes of a recorded node; copies of a neuron spike as one.
 
         Parameters
         ----------
         name : str
-            An output node.
+            A recorded node.
+
+        Returns
+        -------
+        ndarray of int64, shape (n, 2)
+            Tick and neuron within the node, in order.
+
+        Raises
+        ------
+        InputError
+            If the node was not recorded.
+        """
+        mine = self.node == self.nodes.index(self._port(name))
+        events = np.stack([self.tick[mine], self.index[mine].astype(np.int64)], axis=1)
+        again = np.zeros(len(events), dtype=np.bool_)
+        again[1:] = (events[1:] == events[:-1]).all(axis=1)
+        return events[~again]
+
+    def frames(self, name: str) -> NDArray[np.bool_]:
+        """Spikes of a recorded node by frame: frame i is what fires at tick ``sample_tick + i * period``.
+
+        Parameters
+        ----------
+        name : str
+            A recorded node.
 
         Returns
         -------
@@ -77,17 +109,16 @@ class Trace:
         Raises
         ------
         InputError
-            If the node is not an output.
+            If the node was not recorded.
         """
-        port = self._port(name)
-        frames = np.zeros((self.n_frames, port.size), dtype=np.bool_)
+        frames = np.zeros((self.n_frames, self._port(name).size), dtype=np.bool_)
         frame, between, index = self._clocked(name)
         mine = (between == 0) & (frame >= 1) & (frame < self.n_frames)
         frames[frame[mine], index[mine]] = True
         return frames
 
     def strays(self, name: str) -> NDArray[np.int64]:
-        """Spikes of an output node that belong to no frame; a correct program has none.
+        """Spikes of a node that belong to no frame; outputs of a correct program have none.
 
         These are spikes between the ticks of the node's frames, and spikes before frame 1. Spikes of frames
         after the last one of the stimulus are none: the node still runs while slower outputs finish.
@@ -95,7 +126,7 @@ class Trace:
         Parameters
         ----------
         name : str
-            An output node.
+            A recorded node.
 
         Returns
         -------
@@ -105,97 +136,87 @@ class Trace:
         Raises
         ------
         InputError
-            If the node is not an output.
+            If the node was not recorded.
         """
-        frame, between, index = self._clocked(name)
-        stray = (between != 0) | (frame < 1)
-        ticks = self._port(name).sample_tick + frame * self.period + between
-        return np.stack([ticks[stray], index[stray]], axis=1)
+        frame, between, _ = self._clocked(name)
+        strays: NDArray[np.int64] = self.spikes(name)[(between != 0) | (frame < 1)]
+        return strays
+
+    def potentials(self, name: str) -> NDArray[np.int32]:
+        """Potentials of a node after every tick.
+
+        Parameters
+        ----------
+        name : str
+            A node whose potentials were recorded.
+
+        Returns
+        -------
+        ndarray of int32, shape (n_ticks, size)
+            Of every neuron's first copy, by core and neuron; 0 for neurons that the program does not hold, because
+            nothing reaches them or nothing reads them. ``potential_table`` holds the other copies.
+
+        Raises
+        ------
+        InputError
+            If the node's potentials were not recorded.
+        """
+        table = self.potential_table
+        names = [] if table is None else [port.name for port in table.neurons.nodes]
+        if table is None or name not in names:
+            raise InputError(
+                f"trace: potentials of node {name} were not recorded; recorded are {', '.join(names) or 'none'}, "
+                f"ask for node:{name}"
+            )
+        position = names.index(name)
+        mine = np.flatnonzero(table.neurons.node == position)
+        index, first = np.unique(table.neurons.index[mine], return_index=True)
+        potentials = np.zeros((len(table.values), table.neurons.nodes[position].size), dtype=np.int32)
+        potentials[:, index] = table.values[:, mine[first]]
+        return potentials
 
     def save(self, path: str | Path) -> None:
-        """Write the trace as safetensors, whole or not at all; ``docs/simulation.md`` describes the file.
+        """Write the trace whole or not at all: as HDF5 where the name ends in .h5 or .hdf5, else as safetensors.
+
+        ``docs/simulation.md`` describes both files.
 
         Raises
         ------
         InputError
             If the file cannot be written.
+        NotSupportedError
+            If HDF5 is asked for and h5py is not installed, or the trace does not know where its spikes are on the
+            chip.
         """
-        labels = {
-            "name": self.name,
-            "pattern": self.pattern,
-            "execution": self.execution,
-            "nodes": [asdict(port) for port in self.nodes],
-            "period": self.period,
-            "n_frames": self.n_frames,
-            "n_ticks": self.n_ticks,
-        }
-        tensors: dict[str, NDArray[Any]] = {"tick": self.tick, "node": self.node, "index": self.index}
-        write_whole(path, save_tensors(tensors, metadata={**_FORMAT, "trace": json.dumps(labels)}))
+        from neuromap.simulation.trace_file import save_trace
+
+        save_trace(self, path)
 
     def _port(self, name: str) -> NodePort:
         for port in self.nodes:
             if port.name == name:
                 return port
-        outputs = ", ".join(port.name for port in self.nodes)
-        raise InputError(f"trace: node {name} is not an output node; outputs are {outputs}")
+        recorded = ", ".join(port.name for port in self.nodes)
+        raise InputError(f"trace: node {name} was not recorded; recorded nodes are {recorded or 'none'}")
 
-    def _clocked(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    def _clocked(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Frame, ticks past the tick of that frame, and neuron, of all spikes of a node."""
-        port = self._port(name)
-        mine = self.node == self.nodes.index(port)
-        frame, between = np.divmod(self.tick[mine] - port.sample_tick, self.period)
-        return frame, between, self.index[mine]
+        tick, index = self.spikes(name).T
+        frame, between = np.divmod(tick - self._port(name).sample_tick, self.period)
+        return frame, between, index
 
 
-def load_trace(path: str | Path) -> Trace:
-    """Read a trace that :meth:`Trace.save` wrote.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-
-    Returns
-    -------
-    Trace
-        The trace.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or is no trace, or is truncated.
-    """
-    path = Path(path)
-    try:
-        path.open("rb").close()  # safe_open's own errors do not say why
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (SafetensorError, KeyError, TypeError, ValueError):
-        raise InputError(f"{path}: not a readable safetensors file; a trace is one") from None
-    if {key: metadata.get(key) for key in _FORMAT} != _FORMAT:
-        raise InputError(f"{path}: not a trace of version {_FORMAT['version']}; save one with simulate")
-    try:
-        return _trace(json.loads(metadata["trace"]), tensors)
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: a damaged trace ({error})") from None
-
-
-def _trace(labels: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Trace:
-    nodes = tuple(NodePort(**port) for port in labels["nodes"])
-    numbers = [labels[key] for key in ("period", "n_frames", "n_ticks")]
-    if not all(isinstance(number, int) for number in numbers) or labels["period"] < 1:
-        raise ValueError("period, n_frames and n_ticks must be integers, the period 1 or more")
-    tick, node, index = (tensors[name] for name in ("tick", "node", "index"))
-    if [a.dtype.name for a in (tick, node, index)] != ["int64", "int32", "int32"]:
-        raise ValueError("tensors must be int64, int32 and int32")
-    if not (tick.ndim == 1 and tick.shape == node.shape == index.shape):
-        raise ValueError("tick, node and index must be of the same length")
-    sizes = np.array([port.size for port in nodes], dtype=np.int64)
-    if len(tick) and (node.min() < 0 or node.max() >= len(nodes) or index.min() < 0 or (index >= sizes[node]).any()):
-        raise ValueError("a spike names a neuron that does not exist")
-    if len(tick) and not (0 <= tick.min() <= tick.max() < labels["n_ticks"]):
-        raise ValueError("a spike lies outside the ticks that were run")
-    return Trace(**{**labels, "nodes": nodes}, tick=tick, node=node, index=index)
+def trace_labels(trace: Trace) -> dict[str, Any]:
+    """Give what a trace says beside its arrays, as JSON has it: the same in every form of file."""
+    table = trace.potential_table
+    return {
+        "name": trace.name,
+        "pattern": trace.pattern,
+        "execution": trace.execution,
+        "nodes": [asdict(port) for port in trace.nodes],
+        "period": trace.period,
+        "n_frames": trace.n_frames,
+        "n_ticks": trace.n_ticks,
+        "tick_seconds": trace.tick_seconds,
+        "potential_nodes": [] if table is None else [asdict(port) for port in table.neurons.nodes],
+    }

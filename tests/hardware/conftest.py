@@ -130,6 +130,19 @@ def _random_program(seed, *, mapped=False):
     )
 
 
+def _with_noise(program, seed=0):
+    """The program with all stochastic modes."""
+    rng = np.random.default_rng(seed)
+    neurons = dataclasses.replace(
+        program.neurons,
+        stochastic_weight=rng.random(program.neurons.weights.shape) < 0.5,
+        stochastic_leak=rng.random(program.neurons.leak.shape) < 0.5,
+        noise_bits=rng.integers(0, 9, program.neurons.leak.shape).astype(np.uint8),
+    )
+    chip = dataclasses.replace(program.chip, rules=dataclasses.replace(program.chip.rules, stochastic=True))
+    return dataclasses.replace(program, chip=chip, neurons=neurons)
+
+
 def _edited(program, path, change):
     """Return the program with a changed copy of one array ("neurons.leak") or with one other value replaced."""
     part, _, field = path.rpartition(".")
@@ -158,3 +171,8 @@ def random_chip():
 @pytest.fixture(scope="session")
 def edited():
     return _edited
+
+
+@pytest.fixture(scope="session")
+def with_noise():
+    return _with_noise

@@ -19,10 +19,12 @@ from neuromap.rollout.schedule import EXECUTIONS as rollout_executions
 seeds = st.integers(0, 2**32)
 
 
-@given(seed=seeds, mapped=st.booleans())
+@given(seed=seeds, mapped=st.booleans(), noise=st.booleans())
 @settings(deadline=None, max_examples=60)
-def test_legal_programs_break_no_rule(random_program, seed, mapped):
+def test_legal_programs_break_no_rule(random_program, with_noise, seed, mapped, noise):
     program = random_program(seed, mapped=mapped)
+    if noise:
+        program = with_noise(program, seed)
     assert check_program(program) == []
     assert check_program(program, mapped=mapped) == []
     require_legal(program)
@@ -160,6 +162,40 @@ def test_every_rule_broken_once_is_found(program, edited, rule, path, where, wha
         assert v.bound in v.message
 
 
+@pytest.mark.parametrize(
+    ("table", "at", "place"),
+    [
+        ("stochastic_weight", (1, 0, 0), Place(core=1, neuron=0, axon_type=0)),
+        ("stochastic_leak", (1, 0), Place(core=1, neuron=0)),
+        ("noise_bits", (1, 0), Place(core=1, neuron=0)),
+    ],
+)
+def test_stochastic_modes_need_a_chip_that_has_them(program, with_noise, table, at, place):
+    noisy = with_noise(program)
+    full = getattr(noisy.neurons, table)
+    one = np.zeros_like(full)
+    one[at] = 1
+    for chip, marks, places in (
+        (program.chip, one, [place]),
+        (program.chip, np.zeros_like(full), []),
+        (noisy.chip, full, []),
+    ):
+        neurons = dataclasses.replace(program.neurons, **{table: marks})
+        found = check_program(dataclasses.replace(program, chip=chip, neurons=neurons), most=1)
+        assert [v.place for v in found] == places
+        assert [v.rule for v in found] == ["stochastic-mode"] * len(places)
+        assert all(f"needs 0 (chip {chip.name} has no stochastic modes)" in v.message for v in found)
+
+
+@pytest.mark.parametrize("bits", [9, 255])
+def test_noise_masks_a_byte(program, with_noise, edited, bits):
+    broken = edited(with_noise(program), "neurons.noise_bits", lambda a: a.__setitem__((1, 0), bits))
+    found = check_program(broken)
+    assert [(v.rule, v.place, v.found) for v in found] == [("noise-bits", Place(core=1, neuron=0), bits)]
+    with pytest.raises(ProgramError, match=f"number of noise bits is {bits}; needs 0 to 8"):
+        require_legal(broken, indices_only=True)
+
+
 def test_signed_chips_bound_the_stored_negative_threshold(random_program, edited):
     program = next(
         p for p in map(random_program, range(99)) if p.chip.rules.signed_threshold and p.chip.threshold_bits < 30
@@ -220,21 +256,25 @@ def test_programs_by_hand_may_share_an_axon(random_program, edited):
     assert check_program(named, mapped=False) == []
 
 
-@given(seed=seeds, bits=st.integers(4, 14))
+@given(seed=seeds, bits=st.integers(4, 14), noise=st.booleans())
 @settings(deadline=None, max_examples=40)
-def test_potential_width_equals_brute_force(random_program, seed, bits):
+def test_potential_width_equals_brute_force(random_program, with_noise, seed, bits, noise):
     program = random_program(seed, mapped=True)
+    if noise:
+        program = with_noise(program, seed)
+    stochastic, leaks = program.neurons.stochastic_weight, program.neurons.stochastic_leak
     chip = dataclasses.replace(program.chip, potential_bits=bits)
     program = dataclasses.replace(program, chip=chip)
     low, high = chip.potential_range
     expected = set()
     for c in range(program.n_cores):
         for n in range(chip.neurons):
-            weights = [
-                int(program.neurons.weights[c, n, program.axon_types[c, a]])
-                for a in range(chip.axons)
+            steps = [
+                (int(program.neurons.weights[c, n, g]), noise and stochastic[c, n, g])
+                for a, g in enumerate(program.axon_types[c])
                 if program.crossbar[c, a, n // 8] >> (n % 8) & 1
-            ] + [int(program.neurons.leak[c, n])]
+            ] + [(int(program.neurons.leak[c, n]), noise and leaks[c, n])]
+            weights = [max(-1, min(w, 1)) if by_chance else w for w, by_chance in steps]
             up, down = sum(w for w in weights if w > 0), sum(w for w in weights if w < 0)
             if up > high or down < low:
                 expected.add((c, n))
@@ -317,9 +357,9 @@ def test_a_full_truenorth_chip_is_checked_in_seconds(random_program):
         small.neurons,
         weights=np.ones((*shape, 4), np.int16),
         **{
-            field: np.zeros(shape, getattr(small.neurons, field).dtype)
-            for field in vars(small.neurons)
-            if field != "weights"
+            field: np.zeros(shape, table.dtype)
+            for field, table in vars(small.neurons).items()
+            if field != "weights" and table is not None
         },
     )
     axis = np.arange(256)

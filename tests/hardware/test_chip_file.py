@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import ChipError, NotSupportedError
+from neuromap.hardware.chip import NeuronRules
 from neuromap.hardware.chip_file import ENERGY_KEYS, ROUTER_KEYS, chip_document, chip_from_document
 
 TINY = """
@@ -60,6 +61,7 @@ def test_the_format_of_the_issue(tmp_path):
         assert (chip.delay, chip.tick_seconds, chip.targets_per_neuron) == ((2, 15), 1e-3, 1)
         assert chip.reach is None
         assert dict(chip.router) == dict(chip.energy) == {}
+        assert chip.rules == NeuronRules()
 
 
 def test_truenorth_has_its_published_figures():
@@ -71,16 +73,20 @@ def test_truenorth_has_its_published_figures():
     assert chip.potential_range == (-(2**19), 2**19 - 1)
     assert (chip.delay, chip.tick_seconds, chip.reach) == ((1, 15), 1e-3, (255, 255))
     assert (chip.rules.overflow, chip.rules.negative_comparison) == ("saturate", "<")
+    assert chip.rules.stochastic
     # nobody has published these
     assert "hop_seconds" not in chip.router
     assert "neuron_update_joules" not in chip.energy
-    assert nm.load_chip("truenorth_ns16e").n_cores == 16 * 4096
+    board = nm.load_chip("truenorth_ns16e")
+    assert board.n_cores == 16 * 4096
+    assert board.rules == chip.rules
 
 
 def test_ranc_wraps_and_has_signed_thresholds():
     chip = nm.load_chip("ranc")
     assert chip.weight_range == chip.threshold_range == chip.potential_range == (-256, 255)
     assert (chip.rules.overflow, chip.rules.number_format) == ("wrap", "twos_complement")
+    assert not chip.rules.stochastic
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda f: f.name)
@@ -104,6 +110,8 @@ def test_list_holds_every_packaged_chip_by_name():
 def test_document_round_trip(random_chip, seed):
     chip = random_chip(seed)
     assert chip_from_document(chip_document(chip), "test") == chip
+    noisy = dataclasses.replace(chip, rules=dataclasses.replace(chip.rules, stochastic=True))
+    assert chip_from_document(chip_document(noisy), "test") == noisy != chip
 
 
 def test_optional_tables():
@@ -172,6 +180,7 @@ def test_optional_tables():
         ({"neuron__overflow": "wraps"}, ["neuron.overflow: found 'wraps'", "did you mean 'wrap'?"]),
         ({"neuron__negative_comparison": ">"}, ["neuron.negative_comparison: found '>'"]),
         ({"neuron__signed_threshold": 1}, ["neuron.signed_threshold: found 1", "true or false"]),
+        ({"neuron__stochastic": "yes"}, ["neuron.stochastic: found 'yes'", "true or false"]),
         ({"energy__hop_joules": -1}, ["energy.hop_joules: found -1"]),
         ({"router__hop_seconds": 10**400}, ["router.hop_seconds: found 1000"]),
     ],

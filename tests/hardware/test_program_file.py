@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import InputError, ProgramError
 from neuromap.hardware.program_file import program_bytes, program_from_bytes, save_program
-from neuromap.hardware.structure import TENSORS, program_tensors
+from neuromap.hardware.structure import OPTIONAL_TENSORS, TENSORS, program_tensors
 
 seeds = st.integers(0, 2**32)
 
@@ -38,11 +38,16 @@ def refusal(data):
     return message
 
 
-@given(seed=seeds, mapped=st.booleans())
+@given(seed=seeds, mapped=st.booleans(), absent=st.none() | st.sets(st.sampled_from(sorted(OPTIONAL_TENSORS))))
 @settings(deadline=None, max_examples=40)
-def test_round_trip(random_program, seed, mapped):
+def test_round_trip(random_program, with_noise, seed, mapped, absent):
     program = random_program(seed, mapped=mapped)
+    if absent is not None:
+        program = with_noise(program, seed)
+        none = {name.removeprefix("neurons."): None for name in absent}
+        program = dataclasses.replace(program, neurons=dataclasses.replace(program.neurons, **none))
     loaded = program_from_bytes(program_bytes(program), "test")
+    assert program_tensors(loaded).keys() == program_tensors(program).keys()
     for name, array in program_tensors(program).items():
         again = program_tensors(loaded)[name]
         assert np.array_equal(array, again), name
@@ -50,6 +55,14 @@ def test_round_trip(random_program, seed, mapped):
         assert not again.flags.writeable
     for field in ("name", "chip", "nodes", "period", "ticks_per_step", "pattern", "execution"):
         assert getattr(loaded, field) == getattr(program, field)
+
+
+def test_programs_without_stochastic_modes_keep_the_files_of_before_them(random_program):
+    tensors, _, document = parts_of(program_bytes(random_program(2)))
+    assert set(tensors) == set(TENSORS) - OPTIONAL_TENSORS
+    assert set(document["chip"]["neuron"]) == {
+        "number_format", "overflow", "negative_comparison", "signed_threshold",
+    }  # fmt: skip
 
 
 @given(seed=seeds)
@@ -64,8 +77,8 @@ def test_equal_programs_give_equal_bytes(random_program, seed):
 
 
 @pytest.mark.parametrize("path", [path for path in TENSORS if path != "crossbar"])
-def test_a_change_in_any_array_changes_the_bytes(random_program, edited, path):
-    program = next(p for p in map(random_program, range(50)) if len(p.host) and len(p.outputs))
+def test_a_change_in_any_array_changes_the_bytes(random_program, edited, path, with_noise):
+    program = with_noise(next(p for p in map(random_program, range(50)) if len(p.host) and len(p.outputs)))
 
     def flip(array):
         array[(0,) * array.ndim] ^= array.dtype.type(1)
@@ -150,15 +163,18 @@ def test_other_safetensors_files_are_refused():
     assert "not a neuromap program" in refusal(safetensors.numpy.save(weights, {"neuromap": "weights"}))
 
 
-def test_format_and_tensors(random_program):
-    tensors, metadata, _ = parts_of(program_bytes(random_program(2)))
+def test_format_and_tensors(random_program, with_noise):
+    tensors, metadata, _ = parts_of(program_bytes(with_noise(random_program(2))))
     assert set(tensors) == set(TENSORS)
     assert "format: found '2'; this version reads format 1" in refusal(file_of(tensors, metadata | {"format": "2"}))
     assert "tensor more: is not part" in refusal(file_of(tensors | {"more": np.ones(1)}, metadata))
     assert "metadata program" in refusal(file_of(tensors, {k: v for k, v in metadata.items() if k != "program"}))
     for name in TENSORS:
-        rest = {k: v for k, v in tensors.items() if k != name}
-        assert f"tensor {name}: is missing" in refusal(file_of(rest, metadata))
+        rest = file_of({k: v for k, v in tensors.items() if k != name}, metadata)
+        if name in OPTIONAL_TENSORS:
+            assert getattr(program_from_bytes(rest, "test").neurons, name.removeprefix("neurons.")) is None
+        else:
+            assert f"tensor {name}: is missing" in refusal(rest)
         wrong = tensors | {name: tensors[name].astype(np.float32)}
         assert f"tensor {name}: found F32" in refusal(file_of(wrong, metadata))
         longer = tensors | {name: np.pad(tensors[name], (0, 1))}
@@ -166,13 +182,14 @@ def test_format_and_tensors(random_program):
         assert "axes" in refusal(file_of(tensors | {name: tensors[name][None]}, metadata))
 
 
-def test_booleans_are_0_or_1(random_program):
-    program = random_program(2)
-    data = bytearray(program_bytes(program))
-    length = int.from_bytes(data[:8], "little")
-    start = json.loads(data[8 : 8 + length])["is_relay"]["data_offsets"][0]
-    data[8 + length + start] = 2
-    assert "is_relay: holds bytes other than 0 and 1" in refusal(bytes(data))
+def test_booleans_are_0_or_1(random_program, with_noise):
+    program = with_noise(random_program(2))
+    for name in ("is_relay", "neurons.stochastic_leak"):
+        data = bytearray(program_bytes(program))
+        length = int.from_bytes(data[:8], "little")
+        start = json.loads(data[8 : 8 + length])[name]["data_offsets"][0]
+        data[8 + length + start] = 2
+        assert f"{name}: holds bytes other than 0 and 1" in refusal(bytes(data))
 
 
 def test_spare_crossbar_bits_are_0(random_program):
@@ -236,6 +253,17 @@ def test_a_document_that_is_no_json_object(random_program, text):
     refusal(file_of(tensors, metadata, text))
 
 
+def test_noise_on_a_chip_without_it_is_loaded_only_on_request(random_program, edited, with_noise):
+    program = with_noise(random_program(2))
+    plain = dataclasses.replace(program, chip=random_program(2).chip)
+    assert "rule stochastic-mode" in refusal(program_bytes(plain))
+    loaded = program_from_bytes(program_bytes(plain), "test", check=False)
+    assert {v.rule for v in nm.check_program(loaded, mapped=False)} == {"stochastic-mode"}
+    nine = edited(program, "neurons.noise_bits", lambda a: a * 0 + 9)
+    with pytest.raises(ProgramError, match="rule noise-bits"):
+        program_from_bytes(program_bytes(nine), "test", check=False)
+
+
 def test_chip_and_tensors_must_agree(random_program):
     tensors, metadata, document = parts_of(program_bytes(random_program(2)))
     document["chip"]["core"]["axons"] += 1
@@ -254,9 +282,9 @@ def test_illegal_programs_are_loaded_only_on_request(random_program, edited):
         program_from_bytes(program_bytes(nowhere), "test", check=False)
 
 
-def test_a_program_without_cores(random_program, edited):
+def test_a_program_without_cores(random_program, edited, with_noise):
     """A network whose neurons can never spike needs no core at all."""
-    program = random_program(4, mapped=True)
+    program = with_noise(random_program(4, mapped=True))
     for path in TENSORS:
         program = edited(program, path, lambda a: a[:0])
     loaded = program_from_bytes(program_bytes(program), "test")

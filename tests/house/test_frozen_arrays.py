@@ -66,7 +66,7 @@ CLASSES = {name: cls for name, cls in every_class().items() if array_fields(cls)
 def test_the_classes_are_found():
     assert len(CLASSES) >= 10
     assert {"neuromap.hardware.program.Program", "neuromap.network.network.Node"} <= set(CLASSES)
-    assert len(array_fields(CLASSES["neuromap.hardware.program.NeuronTable"])) == 9
+    assert len(array_fields(CLASSES["neuromap.hardware.program.NeuronTable"])) == 12
     assert array_fields(CLASSES["neuromap.frontends.ranc_case.RancCase"])["expected"] == (np.int64, True)
 
 

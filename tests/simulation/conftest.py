@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuromap.hardware.chip import ChipSpec, NeuronRules
-from neuromap.hardware.program import HostTable, NeuronTable, NodePort, OutputTable, Program
+from neuromap.hardware.program import BIAS, HostTable, NeuronTable, NodePort, OutputTable, Program
 
 TINY = ChipSpec(
     name="tiny",
@@ -138,5 +138,38 @@ def random_program(make_program):
             potential=draw(*chip.potential_range),
             targets=targets,
         )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def mixer(make_chip, make_program):
+    """Two cores of a random program with memory between ticks; two inputs, two outputs, a hidden node with copies."""
+
+    def make(seed, period):
+        rng = np.random.default_rng(seed)
+        synapses = rng.random((2, 8, 8)) < 0.4
+        targets = [(0, n, 1, int(rng.integers(3, 8)), int(rng.integers(1, 4))) for n in range(3, 6)]
+        program = make_program(
+            make_chip(), synapses,
+            axon_types=rng.integers(4, size=(2, 8)), weights=rng.integers(-2, 3, (2, 8, 4)),
+            leak=rng.integers(-1, 2, (2, 8)), threshold=rng.integers(1, 4, (2, 8)),
+            negative_threshold=3, reset_mode=1, saturate_negative=True,
+            targets=targets,
+            nodes=[
+                ("I", 3, "input", 0), ("H", 2, "hidden", 1), ("J", 2, "input", 0),
+                ("O", 3, "output", int(rng.integers(-period, 4))), ("P", 2, "output", 2),
+            ],
+            host=[
+                *((0, k, 0, k, int(rng.integers(0, 3)), 0) for k in range(3)),
+                *((2, k, 1, k, -period + int(rng.integers(0, 3 * period)), 1) for k in range(2)),
+                (BIAS, 0, 0, 3, 0, 1),
+            ],
+            outputs=[(3, 0, 0, 0), (3, 2, 1, 1), (4, 0, 1, 0), (4, 1, 0, 1)],
+            period=period,
+        )  # fmt: skip
+        label, index = program.neuron_node.copy(), program.neuron_index.copy()
+        label[0, 3:6], index[0, 3:6] = 1, [0, 1, 1]  # H[1] has a copy
+        return replace(program, neuron_node=label, neuron_index=index)
 
     return make

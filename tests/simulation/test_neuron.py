@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.hardware.program import NeuronTable
-from neuromap.simulation.neuron import Width, fire, integrate, leak
+from neuromap.simulation.neuron import Width, by_chance, fire, integrate, leak
 
-# Five steps in scalar form, after Cassidy et al. (IJCNN 2013), b_G = c = 0 and M = 0.
+# Five steps in scalar form, after Cassidy et al. (IJCNN 2013). An event is (s, b, rho).
 
 
 def fitted(v, bits, wrap):
@@ -22,13 +22,21 @@ def fitted(v, bits, wrap):
     return high if v > high else low if v < low else v
 
 
+def sign(s):
+    return 0 if s == 0 else s // abs(s)
+
+
+def chance(s, rho):
+    return sign(s) if abs(s) >= rho else 0
+
+
 def one_tick(v, events, p, bits, wrap, comparison):
-    for s in events:  # 1
-        v = fitted(v + s, bits, wrap)
-    sgn = 0 if v == 0 else v // abs(v)  # 2
-    omega = (1 - p["leak_reversal"]) + p["leak_reversal"] * sgn
-    v = fitted(v + omega * p["leak"], bits, wrap)
-    eta = 0  # 3
+    for s, b, rho in events:  # 1
+        v = fitted(v + (1 - b) * s + b * chance(s, rho), bits, wrap)
+    omega = (1 - p["leak_reversal"]) + p["leak_reversal"] * sign(v)  # 2
+    c = p["stochastic_leak"]
+    v = fitted(v + omega * ((1 - c) * p["leak"] + c * chance(p["leak"], p["leak_rho"])), bits, wrap)
+    eta = p["threshold_rho"] % 2 ** p["noise_bits"]  # 3
     alpha, beta, kappa, gamma = p["threshold"], p["negative_threshold"], p["saturate_negative"], p["reset_mode"]
     if v >= alpha + eta:  # 4
         v = [p["reset"], v - (alpha + eta), v][gamma]
@@ -45,6 +53,7 @@ def table(parameters):
         "negative_threshold": np.int32, "reset": np.int32, "reset_mode": np.uint8,
         "saturate_negative": bool, "potential": np.int32,
     }  # fmt: skip
+    dtypes |= {k: d for k, d in {"stochastic_leak": bool, "noise_bits": np.uint8}.items() if k in parameters[0]}
     columns = {k: [p.get(k, 0) for p in parameters] for k in dtypes if k != "weights"}
     columns["weights"] = [[0]] * len(parameters)
     return NeuronTable(**{k: np.array(columns[k], dtype=dtype) for k, dtype in dtypes.items()})
@@ -66,22 +75,38 @@ def neurons(draw):
             "reset_mode": st.integers(0, 2),
             "saturate_negative": st.integers(0, 1),
             "potential": st.integers(-8, 8) | st.sampled_from([-top - 1, -top, top]) | st.integers(-top - 1, top),
+            "stochastic_leak": st.integers(0, 1),
+            "noise_bits": st.integers(0, 8),
+            "leak_rho": st.integers(0, 255),
+            "threshold_rho": st.integers(0, 255),
         }
     )
     parameters = draw(st.lists(parameter, min_size=1, max_size=6))
-    event = st.lists(st.integers(-small, small), min_size=len(parameters), max_size=len(parameters))
-    return bits, parameters, draw(st.lists(event, max_size=6))
+    event = st.tuples(st.integers(-small, small), st.integers(0, 1), st.integers(0, 255))
+    events = st.lists(event, min_size=len(parameters), max_size=len(parameters))
+    return bits, parameters, draw(st.lists(events, max_size=6))
 
 
-@given(neurons(), st.booleans(), st.sampled_from(["<", "<="]))
+@given(neurons(), st.booleans(), st.sampled_from(["<", "<="]), st.booleans())
 @settings(deadline=None, max_examples=400)
-def test_arrays_follow_the_five_scalar_steps(drawn, wrap, comparison):
+def test_arrays_follow_the_five_scalar_steps(drawn, wrap, comparison, stochastic):
     bits, parameters, events = drawn
     width = Width(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1, wrap)
-    arrays = table(parameters)
+    if stochastic:
+        arrays = table(parameters)
+        rhos = [np.array([p[key] for p in parameters], np.uint8) for key in ("leak_rho", "threshold_rho")]
+        columns = [np.array(e).T for e in events]
+        summands = [np.where(b, by_chance(s, rho.astype(np.uint8)), s) for s, b, rho in columns]
+    else:
+        events = [[(s, 0, rho) for s, _, rho in e] for e in events]
+        parameters = [p | {"stochastic_leak": 0, "noise_bits": 0} for p in parameters]
+        arrays = table([{k: p[k] for k in p if k not in ("stochastic_leak", "noise_bits")} for p in parameters])
+        assert arrays.stochastic_leak is arrays.noise_bits is None
+        rhos = []
+        summands = [np.array(e)[:, 0] for e in events]
     v = arrays.potential.astype(np.int64)
-    v = integrate(v, [np.array(e) for e in events], width)
-    v, spikes = fire(leak(v, arrays, width), arrays, width, comparison)
+    v = leak(integrate(v, summands, width), arrays, width, *rhos[:1])
+    v, spikes = fire(v, arrays, width, comparison, *rhos[1:])
     expected = [
         one_tick(p["potential"], [e[i] for e in events], p, bits, wrap, comparison) for i, p in enumerate(parameters)
     ]
@@ -104,6 +129,47 @@ def test_kappa_holds_the_potential_at_the_negative_threshold(gamma):
     p = {"threshold": 10, "negative_threshold": 20, "reset": 3, "reset_mode": gamma, "saturate_negative": 1}
     v, _ = fire(np.array([-21, -400, -20, -19]), table([p] * 4), Width(-512, 511))
     assert v.tolist() == [-20, -20, -20, -19]
+
+
+@pytest.mark.parametrize(
+    ("gamma", "after_spike", "after_negative"),
+    [(0, 3, -3), (1, 18 - 17, -28 + 27), (2, 18, -28)],
+)
+def test_threshold_noise_moves_both_thresholds_and_what_is_subtracted(gamma, after_spike, after_negative):
+    # rho = 0xFF under a mask of 3 bits: eta = 7
+    p = {"threshold": 10, "negative_threshold": 20, "reset": 3, "reset_mode": gamma, "noise_bits": 3}
+    v, spikes = fire(np.array([18, 16, -28, -27]), table([p] * 4), Width(-512, 511), rho=np.full(4, 255, np.uint8))
+    assert v.tolist() == [after_spike, 16, after_negative, -27]
+    assert spikes.tolist() == [True, False, False, False]
+
+
+def test_with_kappa_the_negative_threshold_has_no_noise():
+    p = {"threshold": 10, "negative_threshold": 20, "noise_bits": 8, "saturate_negative": 1}
+    v, _ = fire(np.array([-20, -21, -200]), table([p] * 3), Width(-512, 511), rho=np.full(3, 255, np.uint8))
+    assert v.tolist() == [-20, -20, -20]
+
+
+def test_noise_does_not_run_over_at_the_largest_threshold():
+    top = 2**31 - 1
+    p = {"threshold": top, "negative_threshold": top, "noise_bits": 8, "reset_mode": 1}
+    v, spikes = fire(np.array([top, -top - 1]), table([p] * 2), Width(-top - 1, top), rho=np.full(2, 255, np.uint8))
+    assert v.tolist() == [top, -top - 1]
+    assert not spikes.any()
+
+
+@pytest.mark.parametrize("s", [-256, -255, -9, -1, 0, 1, 9, 255])
+def test_a_stochastic_step_goes_one_in_the_direction_of_its_value(s):
+    rho = np.arange(256, dtype=np.uint8)
+    steps = by_chance(np.full(256, s, np.int16), rho)
+    assert set(steps.tolist()) <= {0, np.sign(s)}
+    assert np.count_nonzero(steps) == (min(abs(s) + 1, 256) if s else 0)
+
+
+@pytest.mark.parametrize(("v", "reversal", "after"), [(7, 0, 8), (7, 1, 8), (-7, 0, -6), (-7, 1, -8), (0, 1, 0)])
+def test_leak_reversal_turns_the_stochastic_leak_too(v, reversal, after):
+    arrays = table([{"leak": 100, "leak_reversal": reversal, "stochastic_leak": 1}] * 2)
+    found = leak(np.array([v, v]), arrays, Width(-512, 511), np.array([100, 101], np.uint8))
+    assert found.tolist() == [after, v]
 
 
 def test_negative_comparison_matters_at_equality_only():

@@ -10,7 +10,8 @@ from safetensors.numpy import load_file, save_file
 
 from neuromap.errors import InputError
 from neuromap.hardware.program import NodePort
-from neuromap.simulation.trace import Trace, load_trace
+from neuromap.simulation.trace import Trace
+from neuromap.simulation.trace_file import load_trace
 
 
 def make_trace(events, *, period=3, n_frames=4, n_ticks=20, nodes=(("O", 2, -1), ("P", 3, 4))):
@@ -68,8 +69,8 @@ def test_every_spike_is_in_a_frame_a_stray_or_late(period, samples, n_frames, se
         assert set(map(tuple, trace.strays(name).tolist())) == {(t, i) for t, i in mine if t not in grid}
 
 
-def test_only_outputs_have_frames():
-    with pytest.raises(InputError, match="node H is not an output node; outputs are O, P"):
+def test_only_recorded_nodes_have_frames():
+    with pytest.raises(InputError, match="node H was not recorded; recorded nodes are O, P"):
         make_trace([]).frames("H")
 
 
@@ -116,8 +117,8 @@ def test_an_undamaged_rewrite_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
-        ({"metadata": {"format": "other"}}, "not a trace of version 1"),
-        ({"metadata": {"version": "2"}}, "not a trace of version 1"),
+        ({"metadata": {"format": "other"}}, "not a trace of version 1 or 2"),
+        ({"metadata": {"version": "3"}}, "not a trace of version 1 or 2"),
         ({"metadata": {"trace": "{"}}, "a damaged trace"),
         ({"metadata": {"trace": "[]"}}, "a damaged trace"),
         ({"labels": {"unknown": 1}}, "a damaged trace"),

@@ -54,13 +54,12 @@ _UNIFORM, _BYTES, _CAN_FALL, _STEP_UP, _STEP_DOWN = (
 def tick_narrow(
     image: Image, state: State, core: int, axons: Any, first: int, last: int, spikes_out: Any, out: int, width: Any
 ) -> bool:
-    """Steps 1 to 5 of all neurons of a core.
+    """Take all neurons of a core through steps 1 to 5.
 
     ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out[out:]``. Returns whether, in a tick
     without due axons, any potential became another.
     """
     flags = get(image.header, core * HEADER + FLAGS)
-    lanes = 32 * len(width)
     changed = False
     for block in range(len(image.shape.groups) // len(width)):
         here = (core * len(image.shape.groups) + block * len(width)) * 32
@@ -126,7 +125,7 @@ def _integrate(
 def _integrate_uniform(
     image: Image, core: int, axons: Any, first: int, last: int, block: int, width: Any, potential: Any
 ) -> Any:
-    """The same where all neurons of the core have the same weight for a type."""
+    """Do the same where all neurons of the core have the same weight for a type."""
     groups, types = len(image.shape.groups), image.shape.n_types
     rows = core * image.shape.n_axons * groups + block * len(width)
     for event in range(first, last):
@@ -139,7 +138,7 @@ def _integrate_uniform(
 
 @inlined
 def _parameter(image: Image, core: int, which: int, block: int, width: Any) -> Any:
-    """A parameter of all neurons of a block: one value for all, or a plane."""
+    """Load a parameter of all neurons of a block: one value for all, or a plane."""
     plane = get(image.header, core * HEADER + which + 1)
     if plane < 0:
         return broadcast(width, int16(get(image.header, core * HEADER + which)))

@@ -40,14 +40,12 @@ _LEAK_DRAW, _THRESHOLD_DRAW = 2**32, 2**32 + 1
 """Purposes of draws, as in :mod:`neuromap.simulation.noise`; those of events are the axons."""
 
 # Constants of the generator as signed numbers: lanes have no sign of their own, but Python's integers do.
-_GOLDEN, _FIRST, _SECOND = (
-    constant - 2**32 if constant >= 2**31 else constant for constant in (0x9E3779B9, 0x7FEB352D, 0x846CA68B)
-)
+_GOLDEN, _FIRST, _SECOND = 0x9E3779B9 - 2**32, 0x7FEB352D, 0x846CA68B - 2**32
 
 inlined = njit(**INLINED)
 
 
-@njit(**CALLED)  # type: ignore[misc]
+@njit(**CALLED)
 def tick_wide(
     image: Image,
     state: State,
@@ -60,7 +58,7 @@ def tick_wide(
     tick: int,
     seed: int,
 ) -> bool:
-    """Steps 1 to 5 of all neurons of a core.
+    """Take all neurons of a core through steps 1 to 5.
 
     ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out[out:]``. Returns whether any
     potential is another than before.

@@ -26,7 +26,7 @@ _INT16 = 2**15 - 1
 
 
 def vector_groups(n_neurons: int) -> int:
-    """Groups of 32 lanes that the narrow path takes at once: 1, 2, 4 or 8."""
+    """Say how many groups of 32 lanes the narrow path takes at once: 1, 2, 4 or 8."""
     return next(groups for groups in (1, 2, 4, 8) if groups == 8 or 32 * groups >= n_neurons)
 
 
@@ -39,6 +39,8 @@ def make_image(program: Program) -> Image:
     packed = _Packed(shape)
     for cores in _blocks(shape.n_cores):
         packed.add(program, cores, header[cores])
+    modes = (neurons.leak_reversal, neurons.reset_mode == 0, neurons.reset_mode == 1, neurons.saturate_negative)
+    by_neuron = neurons.stochastic_weight
     columns = program.coordinates.astype(np.uint64)
     return Image(
         shape=shape,
@@ -55,15 +57,8 @@ def make_image(program: Program) -> Image:
         threshold=_lanes(neurons.threshold, lanes, never),
         negative_threshold=_lanes(neurons.negative_threshold, lanes, never),
         reset=_lanes(neurons.reset, lanes, 0),
-        masks=_bits(
-            np.stack(
-                [neurons.leak_reversal, neurons.reset_mode == 0, neurons.reset_mode == 1, neurons.saturate_negative], 1
-            ),
-            lanes,
-        ),
-        noisy_weight=_optional_bits(
-            None if neurons.stochastic_weight is None else neurons.stochastic_weight.transpose(0, 2, 1), lanes
-        ),
+        masks=_bits(np.stack(modes, axis=1), lanes),
+        noisy_weight=_optional_bits(None if by_neuron is None else by_neuron.transpose(0, 2, 1), lanes),
         noisy_leak=_optional_bits(neurons.stochastic_leak, lanes),
         noise_mask=_noise_mask(neurons, lanes),
         place=columns[:, 1] * np.uint64(chip.columns) + columns[:, 0],

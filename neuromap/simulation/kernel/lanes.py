@@ -8,15 +8,17 @@ Types
     ``Lanes(bits, groups)`` holds ``32 * groups`` integers, ``Mask(groups)`` as many truth values. ``groups`` is
     part of the type; where a function needs it, it is given as a tuple of that length (``width``).
 Memory
-    ``load(width, array, index)``, ``store(array, index, lanes)``, ``load_mask``, ``store_mask``, ``prefetch``, ``prefetch_far``:
-    ``array`` is flat and contiguous, ``index`` counts its elements; masks are arrays of uint32, one per group.
+    ``load(width, array, index)``, ``store(array, index, lanes)``, ``load_mask``, ``store_mask``, ``prefetch``,
+    ``prefetch_far``: ``array`` is flat and contiguous, ``index`` counts its elements; masks are arrays of uint32,
+    one per group.
     ``get(array, index)`` and ``put(array, index, value)`` are ``array[index]`` for single elements, without the
     step that lets a negative index count from the end.
 Arithmetic
     ``a + b``, ``a - b``, ``a * b``, ``a & b``, ``a ^ b``, ``shift_right``, ``least``, ``greatest``, ``widen``,
     ``broadcast``, ``ramp``
 Masks
-    ``a >= b``, ``a < b``, ``a != b``, ``where(mask, a, b)``, ``add_where(mask, a, b)``, ``m & n``, ``m | n``, ``~m``, ``any_lane``
+    ``a >= b``, ``a < b``, ``a != b``, ``where(mask, a, b)``, ``add_where(mask, a, b)``, ``m & n``, ``m | n``,
+    ``~m``, ``any_lane``
 Words
     ``trailing_zeros``, ``count_ones``, ``list_ones`` on uint64; ``count_row`` on rows of synapse bits
 
@@ -75,7 +77,7 @@ GROUP = 32
 _BIT, _BYTE, _INT32, _WORD = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
-class LanesType(types.Type):  # type: ignore[misc]
+class LanesType(types.Type):
     """``32 * groups`` signed integers of ``bits`` bits."""
 
     def __init__(self, bits: int, groups: int) -> None:
@@ -83,7 +85,7 @@ class LanesType(types.Type):  # type: ignore[misc]
         super().__init__(name=f"Lanes({bits}, {groups})")
 
 
-class MaskType(types.Type):  # type: ignore[misc]
+class MaskType(types.Type):
     """``32 * groups`` truth values."""
 
     def __init__(self, groups: int) -> None:
@@ -92,14 +94,14 @@ class MaskType(types.Type):  # type: ignore[misc]
 
 
 @register_model(LanesType)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, dmm: Any, fe_type: LanesType) -> None:
         vector = ir.VectorType(ir.IntType(fe_type.bits), GROUP)
         super().__init__(dmm, fe_type, ir.ArrayType(vector, fe_type.groups))
 
 
 @register_model(MaskType)
-class _MaskModel(models.PrimitiveModel):  # type: ignore[misc]
+class _MaskModel(models.PrimitiveModel):
     def __init__(self, dmm: Any, fe_type: MaskType) -> None:
         super().__init__(dmm, fe_type, ir.ArrayType(ir.VectorType(_BIT, GROUP), fe_type.groups))
 
@@ -358,7 +360,7 @@ def shift_right(typing_context: Any, lanes: Any, by: Any) -> Any:
 def _binary(
     emit: Callable[[Any, Any, Any], Any], of: type, result_of: Callable[[Any], Any] = lambda type_: type_
 ) -> Any:
-    """An intrinsic of two equal lane (or mask) types; ``emit(builder, a, b)`` makes the code of one group."""
+    """Make an intrinsic of two equal lane (or mask) types; ``emit(builder, a, b)`` makes the code of one group."""
 
     @intrinsic
     def operation(typing_context: Any, a: Any, b: Any) -> Any:
@@ -409,7 +411,7 @@ def where(typing_context: Any, mask: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def add_where(typing_context: Any, mask: Any, a: Any, b: Any) -> Any:
-    """``a + b`` where the mask is set, else ``a``: one masked instruction on AVX-512."""
+    """Add ``b`` to ``a`` where the mask is set."""
     if not (isinstance(mask, MaskType) and isinstance(a, LanesType) and a == b and mask.groups == a.groups):
         return None
 
@@ -497,7 +499,7 @@ def _not(mask):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def count_row(typing_context: Any, width: Any, array: Any, index: Any) -> Any:
-    """Number of set bits of ``array[index : index + len(width)]`` of uint32."""
+    """Count the set bits of ``array[index : index + len(width)]`` of uint32."""
     if not (_is_flat(array) and array.dtype == types.uint32):
         return None
     groups = len(width)
@@ -575,7 +577,7 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 @intrinsic
 def count_ones(typing_context: Any, word: Any) -> Any:
-    """Number of set bits of a uint64 or uint32."""
+    """Count the set bits of a uint64 or uint32."""
     if word not in (types.uint64, types.uint32):
         return None
 

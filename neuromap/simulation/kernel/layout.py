@@ -40,8 +40,8 @@ _LARGE = 1 << 19
 HEADER = 16
 """int32 values in the header of a core: one cache line."""
 
-# Positions in the header. A parameter has two: its value, and where its plane lies if the neurons differ in it: -1 if they
-# share the value, 2 k for plane k of ``Image.planes8``, 2 k + 1 for plane k of ``Image.planes16``.
+# Positions in the header. A parameter has two: its value, and where its plane lies if the neurons differ in it
+# (-1 if they share the value, 2 k for plane k of Image.planes8, 2 k + 1 for plane k of Image.planes16).
 FLAGS, PEAK_WEIGHT, GROWTH, FLOOR, WEIGHTS = range(5)
 LEAK, THRESHOLD, ON_SPIKE, LOW, ON_BELOW = 6, 8, 10, 12, 14
 
@@ -70,8 +70,8 @@ class Flag:
 class Shape(NamedTuple):
     """Sizes, equal for all cores.
 
-    ``groups`` and ``words`` are tuples whose lengths count: the length of a tuple is part of its type, so the kernels are
-    compiled for it.
+    ``groups`` and ``words`` are tuples whose lengths count: the length of a tuple is part of its type, so the
+    kernels are compiled for it.
     """
 
     n_cores: int

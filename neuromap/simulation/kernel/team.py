@@ -49,7 +49,7 @@ def make_team(image: Image, threads: int) -> Team:
     )
 
 
-@njit(**CALLED)  # type: ignore[misc]
+@njit(**CALLED)
 def run_ticks(
     image: Image,
     state: State,

@@ -317,9 +317,9 @@ def _is_narrow(image: Image, state: State, core: int, tick: int, n_axons: int) -
     return _reconsider(image, state, core, tick, most)
 
 
-@njit(**CALLED)  # type: ignore[misc]
+@njit(**CALLED)
 def _reconsider(image: Image, state: State, core: int, tick: int, most: int) -> bool:
-    """The rare part of :func:`_is_narrow`: look at the potentials themselves."""
+    """Look at the potentials themselves: the rare part of :func:`_is_narrow`."""
     header, lanes = core * HEADER, len(image.shape.groups) * 32
     start = core * lanes
     peak = get(image.header, header + FLOOR)

@@ -1,0 +1,268 @@
+"""Traces as HDF5 files, written chunk by chunk, in the layout of SONATA.
+
+Source of the layout: the SONATA data format of the Allen Institute and the Blue Brain Project (Dai et al., PLoS
+Comput. Biol. 16(2), 2020), its spike file and its report of elements. ``docs/simulation.md`` lists what is in a file.
+Nothing is compressed: the wheels of libsonata, the format's own reader, come without the filters.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import InputError, NotSupportedError
+from neuromap.simulation.recording import Chunk, Readout
+from neuromap.simulation.trace import Trace, trace_labels
+from neuromap.whole_file import check_target
+
+if TYPE_CHECKING:
+    import h5py
+
+__all__ = ["HDF5_SUFFIXES", "hdf5_writer", "is_hdf5", "load_hdf5", "save_hdf5"]
+
+HDF5_SUFFIXES = (".h5", ".hdf5")
+_FORMAT, _VERSION = "neuromap trace", "2"
+_SPIKES, _REPORT, _NEURONS = "spikes/neurons", "report/potentials", "neurons"
+"""Groups of spikes, of potentials, and the table of the neurons whose spikes are kept."""
+_SONATA_MAGIC = 0x0A7A
+_SORTING = {"none": 0, "by_id": 1, "by_time": 2}
+_EVENTS_IN_BLOCK = 1 << 16
+_TICKS_IN_BLOCK = 64
+_NEURONS_IN_BLOCK = 1024
+_MAX_BYTES = 2**32
+_PLACES = ("core", "neuron", "node", "index")
+
+EXACT_IN_FLOAT = 2**24
+"""SONATA's potentials are 32-bit floats, which hold integers up to this size; larger ones are written as int32."""
+
+Writer = Callable[[Trace, Readout, Readout, Iterable[Chunk], NDArray[np.int64] | None, int], None]
+
+
+def is_hdf5(head: bytes) -> bool:
+    """Tell whether a file that starts with these 8 bytes is an HDF5 file."""
+    return head == b"\x89HDF\r\n\x1a\n"
+
+
+@contextmanager
+def hdf5_writer(path: str | Path) -> Iterator[Writer]:
+    """Open a file beside ``path`` that takes its place when the block ends well, and is gone when it does not.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to be.
+
+    Yields
+    ------
+    callable
+        ``write(header, neurons, potential_neurons, chunks, counts, peak)``: writes the chunks as they come, then what
+        is in ``counts`` by then. ``header`` is the trace without its arrays, ``peak`` the largest potential, of
+        either sign, that may occur.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written, or is no regular file.
+    NotSupportedError
+        If h5py is not installed.
+    """
+    h5py = _h5py()
+    target = check_target(path)
+    if target is None:
+        raise InputError(f"{path}: is a device or pipe; HDF5 needs the name of a file")
+    temporary = target.with_name(f".neuromap-{os.urandom(8).hex()}")
+    try:
+        with _named(path):
+            file = h5py.File(temporary, "w", rdcc_nbytes=2**26)
+        try:
+            yield lambda *what: _write(file, path, *what)
+        finally:
+            with _named(path):
+                file.close()
+        with _named(path):
+            if target.exists():
+                temporary.chmod(target.stat().st_mode & 0o777)
+            temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_hdf5(trace: Trace, path: str | Path) -> None:
+    """Write a trace that is in memory.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    NotSupportedError
+        If h5py is not installed, or the trace does not know the places of its spikes and the length of a tick.
+    """
+    if trace.core is None or trace.neuron is None or trace.tick_seconds is None:
+        raise NotSupportedError(
+            f"{path}: a trace of version 1 lacks the places of its spikes, which HDF5 needs; simulate again"
+        )
+    places = np.stack([trace.node, trace.index, trace.core, trace.neuron], axis=1)
+    rows, row = np.unique(places, axis=0, return_inverse=True)
+    node, index, core, neuron = (np.ascontiguousarray(column) for column in rows.T)
+    nobody = np.zeros(0, dtype=np.int32)
+    neurons, table = Readout(trace.nodes, core, neuron, node, index), trace.potential_table
+    chunk = Chunk(
+        trace.tick, row.reshape(-1), np.zeros((trace.n_ticks, 0), np.int32) if table is None else table.values
+    )
+    with hdf5_writer(path) as write:
+        watched = Readout((), nobody, nobody, nobody, nobody) if table is None else table.neurons
+        write(
+            trace,
+            neurons,
+            watched,
+            [chunk],
+            trace.counts,
+            int(np.abs(chunk.potentials.astype(np.int64)).max(initial=0)),
+        )
+
+
+def load_hdf5(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Read labels and arrays of a trace, under the names that they have in a safetensors file.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, no trace, or too large for the memory.
+    NotSupportedError
+        If h5py is not installed.
+    """
+    h5py = _h5py()
+    try:
+        with h5py.File(path, "r") as file:
+            if (file.attrs.get("format"), file.attrs.get("format_version")) != (_FORMAT, _VERSION):
+                raise InputError(f"{path}: not a trace of version {_VERSION}; save one with simulate")
+            sizes: list[int] = []
+            file.visititems(lambda _, item: sizes.append(item.nbytes) if isinstance(item, h5py.Dataset) else None)
+            if sum(sizes) > _MAX_BYTES:
+                raise InputError(
+                    f"{path}: holds {sum(sizes) >> 30} GiB; at most {_MAX_BYTES >> 30} are read at once, read parts of "
+                    "it with h5py (docs/simulation.md)"
+                )
+            return _read(file)
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path}: a damaged trace ({' '.join(str(error).split())})") from None
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise NotSupportedError(
+            "HDF5: needs h5py, which is not installed; pip install 'neuromap[hdf5]', or choose a name that does not "
+            "end in .h5"
+        ) from None
+    return h5py
+
+
+@contextmanager
+def _named(path: str | Path) -> Iterator[None]:
+    """Turn what HDF5 says of a file, whose name is not that of the user, into one line on the user's."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:  # h5py raises either where the disk is full
+        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+
+
+def _write(
+    file: h5py.File,
+    path: str | Path,
+    header: Trace,
+    neurons: Readout,
+    potential_neurons: Readout,
+    chunks: Iterable[Chunk],
+    counts: NDArray[np.int64] | None,
+    peak: int,
+) -> None:
+    milliseconds = 1000 * (header.tick_seconds or 0)
+    with _named(path):
+        _write_labels(file, header, neurons, potential_neurons)
+        spikes = file.create_group(_SPIKES)
+        _write_sorting(spikes)
+        for name, dtype in (("timestamps", "f8"), ("node_ids", "u8"), ("ticks", "i8")):
+            spikes.create_dataset(name, (0,), dtype, maxshape=(None,), chunks=(_EVENTS_IN_BLOCK,))
+        spikes["timestamps"].attrs["units"] = "ms"
+        if len(potential_neurons):
+            dtype = "f4" if peak <= EXACT_IN_FLOAT else "i4"
+            _start_report(file, potential_neurons, dtype, header.n_ticks * milliseconds, milliseconds)
+    for chunk in chunks:
+        with _named(path):
+            _append(spikes["timestamps"], chunk.tick * milliseconds)
+            _append(spikes["node_ids"], chunk.row)
+            _append(spikes["ticks"], chunk.tick)
+            if len(potential_neurons):
+                _append(file[_REPORT]["data"], chunk.potentials)
+    if counts is not None:
+        with _named(path):
+            file.create_dataset("counts", data=counts)
+
+
+def _write_labels(file: h5py.File, header: Trace, neurons: Readout, potential_neurons: Readout) -> None:
+    labels = {**trace_labels(header), "potential_nodes": [vars(port) for port in potential_neurons.nodes]}
+    file.attrs["magic"] = np.uint32(_SONATA_MAGIC)
+    file.attrs["version"] = np.array([0, 1], dtype=np.uint32)
+    file.attrs["format"] = _FORMAT
+    file.attrs["format_version"] = _VERSION
+    file.attrs["trace"] = json.dumps(labels)
+    _write_table(file.create_group(_NEURONS), neurons)
+
+
+def _write_table(group: h5py.Group, neurons: Readout) -> None:
+    for name in _PLACES:
+        group[name] = getattr(neurons, name)
+
+
+def _write_sorting(spikes: h5py.Group) -> None:
+    import h5py
+
+    spikes.attrs.create("sorting", _SORTING["by_time"], dtype=h5py.enum_dtype(_SORTING, basetype="u1"))
+
+
+def _start_report(file: h5py.File, neurons: Readout, dtype: str, stop: float, step: float) -> None:
+    group = file.create_group(_REPORT)
+    blocks = (_TICKS_IN_BLOCK, min(_NEURONS_IN_BLOCK, len(neurons)))
+    data = group.create_dataset("data", (0, len(neurons)), dtype, maxshape=(None, len(neurons)), chunks=blocks)
+    data.attrs["units"] = "1"
+    mapping = group.create_group("mapping")
+    _write_table(mapping, neurons)
+    mapping["node_ids"] = np.arange(len(neurons), dtype=np.uint64)
+    mapping["index_pointers"] = np.arange(len(neurons) + 1, dtype=np.uint64)
+    mapping["element_ids"] = np.zeros(len(neurons), dtype=np.uint32)
+    mapping["time"] = np.array([0.0, stop, step])
+    mapping["time"].attrs["units"] = "ms"
+
+
+def _append(dataset: h5py.Dataset, rows: NDArray[Any]) -> None:
+    if len(rows):
+        before = len(dataset)
+        dataset.resize(before + len(rows), axis=0)
+        dataset[before:] = rows
+
+
+def _read(file: h5py.File) -> tuple[Any, dict[str, NDArray[Any]]]:
+    spikes, neurons = file[_SPIKES], file[_NEURONS]
+    if len({neurons[name].shape for name in _PLACES}) > 1:
+        raise ValueError("the columns of the table of neurons differ in length")
+    row = spikes["node_ids"][:]
+    if len(row) and row.max() >= len(neurons["core"]):
+        raise ValueError("a spike names a neuron that is not in the table of neurons")
+    tensors: dict[str, NDArray[Any]] = {"tick": spikes["ticks"][:]}
+    tensors |= {name: neurons[name][:][row] for name in _PLACES}
+    if "counts" in file:
+        tensors["counts"] = file["counts"][:]
+    if _REPORT in file:
+        report = file[_REPORT]
+        tensors["potentials"] = report["data"].astype(np.int32)[:]
+        tensors |= {f"potential_{name}": report["mapping"][name][:] for name in _PLACES}
+    return json.loads(file.attrs["trace"]), tensors

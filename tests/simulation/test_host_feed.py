@@ -1,0 +1,50 @@
+"""What the host feeds: every row of the host table, frame by frame, against the definition."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuromap.hardware.program import BIAS
+from neuromap.simulation.host_feed import HostFeed
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    period=st.sampled_from([1, 2, 3, 7, 10**9]),
+    n_stimuli=st.integers(1, 3),
+    n_frames=st.integers(2, 5),
+    first=st.integers(0, 25),
+    n_ticks=st.integers(0, 20),
+)
+@settings(deadline=None, max_examples=150)
+def test_every_row_delivers_its_frames_and_nothing_else(
+    make_chip, make_program, seed, period, n_stimuli, n_frames, first, n_ticks
+):
+    rng = np.random.default_rng(seed)
+    late = min(period, 6)
+    rows = [
+        (int(rng.choice([BIAS, 0, 1])), int(rng.integers(3)), int(rng.integers(2)), int(rng.integers(4)),
+         int(rng.integers(-late, 3 * late)), int(rng.integers(2)))
+        for _ in range(rng.integers(0, 12))
+    ]  # fmt: skip
+    program = make_program(
+        make_chip(), np.ones((2, 4, 4)), nodes=[("I", 3, "input", 0), ("J", 3, "input", 0)], host=rows, period=period
+    )
+    frames = {name: rng.random((n_stimuli, n_frames, 3)) < 0.5 for name in "IJ"}
+    expected = [
+        [
+            sorted(
+                (core, axon)
+                for node, index, core, axon, arrival, first_frame in rows
+                for i in range(first_frame, n_frames)
+                if arrival + i * period == tick and (node == BIAS or frames["IJ"[node]][s, i, index])
+            )
+            for tick in range(first, first + n_ticks)
+        ]
+        for s in range(n_stimuli)
+    ]
+    events = HostFeed(program).events(frames, n_frames, first, n_ticks)
+    assert events.n_ticks == n_stimuli * n_ticks
+    bounds = zip(events.start[:-1].tolist(), events.start[1:].tolist(), strict=True)
+    found = [sorted(zip(events.cores[a:b].tolist(), events.axons[a:b].tolist(), strict=True)) for a, b in bounds]
+    assert found == [tick for stimulus in expected for tick in stimulus]

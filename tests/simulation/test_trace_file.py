@@ -1,0 +1,237 @@
+"""Trace files: what was recorded comes back, from both formats; whole or not at all; damaged ones are refused."""
+
+import json
+import stat
+import sys
+from contextlib import suppress
+from dataclasses import fields, replace
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors import safe_open
+
+from neuromap.errors import InputError, NotSupportedError
+from neuromap.simulation.frame_counts import frame_counts
+from neuromap.simulation.recording import Recording
+from neuromap.simulation.simulate import simulate, simulate_to_file
+from neuromap.simulation.trace_file import load_trace
+
+
+def stimulus_of(rng, n_frames):
+    return {"I": rng.random((n_frames, 3)) < 0.4, "J": rng.random((n_frames, 2)) < 0.4}
+
+
+def assert_equal(one, other):
+    """Equal in every field; the tables of neurons may list other neurons that have no events."""
+    for field in fields(one):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if field.name == "potential_table" and a is not None and b is not None:
+            assert (a.values == b.values).all()
+            assert a.values.dtype == b.values.dtype
+            assert a.neurons.nodes == b.neurons.nodes
+            for name in ("core", "neuron", "node", "index"):
+                assert (getattr(a.neurons, name) == getattr(b.neurons, name)).all()
+        elif isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+            assert a.dtype == b.dtype
+            assert np.array_equal(a, b)
+        else:
+            assert type(a) is type(b)
+            assert a == b
+
+
+RECORDINGS = st.builds(
+    Recording,
+    spikes=st.sampled_from(["outputs", "node:H", "all", "core:1,node:P", ()]),
+    potentials=st.sampled_from([(), "node:H", "core:0", "all"]),
+    counts=st.booleans(),
+)
+
+
+@given(seed=st.integers(0, 2**32 - 1), n_frames=st.integers(2, 40), record=RECORDINGS)
+@settings(deadline=None, max_examples=40)
+def test_every_way_to_a_file_and_back_gives_the_same_trace(mixer, tmp_path_factory, seed, n_frames, record):
+    folder = tmp_path_factory.mktemp("traces")
+    program, frames = mixer(seed, 2), stimulus_of(np.random.default_rng(seed), n_frames)
+    trace = simulate(program, frames, record=record)
+    trace.save(folder / "run.trace")
+    trace.save(folder / "run.h5")
+    told = simulate_to_file(folder / "long.h5", program, frames, record=record)
+    for counts in (told, frame_counts(trace)):
+        assert (counts.nodes, counts.n_frames, counts.n_ticks) == (trace.nodes, n_frames, trace.n_ticks)
+        assert counts.n_events == len(trace.tick)
+        assert [row.tolist() for row in counts.spikes] == [
+            trace.frames(p.name).sum(axis=1).tolist() for p in trace.nodes
+        ]
+        assert counts.strays.tolist() == [len(trace.strays(port.name)) for port in trace.nodes]
+    for name in ("run.trace", "run.h5", "long.h5"):
+        assert_equal(load_trace(folder / name), trace)
+    assert len(list(folder.iterdir())) == 3
+
+
+@pytest.fixture
+def long_run(mixer, tmp_path):
+    program, frames = mixer(7, 2), stimulus_of(np.random.default_rng(7), 300)
+    record = Recording("outputs", "node:H", counts=True)
+    path = tmp_path / "long.h5"
+    simulate_to_file(path, program, frames, record=record)
+    return path, simulate(program, frames, record=record)
+
+
+def test_the_file_is_read_without_neuromap(long_run):
+    path, trace = long_run
+    with h5py.File(path) as file:
+        spikes, neurons = file["spikes/neurons"], file["neurons"]
+        row = spikes["node_ids"][:]
+        assert (spikes["ticks"][:] == trace.tick).all()
+        assert spikes["timestamps"][:] == pytest.approx(trace.tick * trace.tick_seconds * 1000)
+        assert spikes["timestamps"].attrs["units"] == "ms"
+        assert h5py.check_enum_dtype(spikes.attrs.get_id("sorting").dtype)["by_time"] == spikes.attrs["sorting"]
+        assert (neurons["core"][:][row] == trace.core).all()
+        assert (neurons["neuron"][:][row] == trace.neuron).all()
+        assert (neurons["index"][:][row] == trace.index).all()
+        assert (file["counts"][:] == trace.counts).all()
+        report = file["report/potentials"]
+        assert (report["data"][100:110] == trace.potential_table.values[100:110]).all()
+        assert report["mapping/time"][:] == pytest.approx([0, trace.n_ticks, 1])
+        assert (report["mapping/index_pointers"][:] == np.arange(4)).all()
+
+
+def test_nothing_is_left_of_a_run_that_fails(mixer, tmp_path):
+    program, frames = mixer(7, 2), stimulus_of(np.random.default_rng(7), 300)
+    path = tmp_path / "run.h5"
+    path.write_text("before")
+
+    def interrupt(done, total):
+        if done > 50:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate_to_file(path, program, frames, progress=interrupt)
+    with pytest.raises(InputError, match="has no such node"):
+        simulate_to_file(path, program, frames, record=Recording("node:K"))
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_replaced_with_its_mode_and_through_links(mixer, tmp_path):
+    program, frames = mixer(7, 2), stimulus_of(np.random.default_rng(7), 3)
+    path, link = tmp_path / "run.h5", tmp_path / "link.h5"
+    path.write_text("before")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    simulate_to_file(link, program, frames)
+    assert link.is_symlink()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert load_trace(path).n_frames == 3
+
+
+def test_places_that_take_no_file_are_refused(mixer, tmp_path):
+    program, frames = mixer(7, 2), stimulus_of(np.random.default_rng(7), 3)
+    with pytest.raises(InputError, match="missing does not exist"):
+        simulate_to_file(tmp_path / "missing" / "run.h5", program, frames)
+    with pytest.raises(InputError, match="/dev/null: is a device or pipe; HDF5 needs the name of a file"):
+        simulate_to_file("/dev/null", program, frames)
+
+
+def test_without_h5py_the_remedy_is_named(mixer, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(NotSupportedError, match=r"pip install 'neuromap\[hdf5\]'"):
+        simulate_to_file(tmp_path / "run.h5", mixer(1, 1), stimulus_of(np.random.default_rng(1), 3))
+    (tmp_path / "run.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
+    with pytest.raises(NotSupportedError, match="h5py"):
+        load_trace(tmp_path / "run.h5")
+
+
+def test_a_trace_of_version_1_has_no_places_for_hdf5(mixer, tmp_path):
+    trace = simulate(mixer(1, 1), stimulus_of(np.random.default_rng(1), 3))
+    with pytest.raises(NotSupportedError, match="version 1 lacks the places"):
+        replace(trace, core=None, neuron=None).save(tmp_path / "run.h5")
+
+
+def change_labels(file, **labels):
+    file.attrs["trace"] = json.dumps({**json.loads(file.attrs["trace"]), **labels})
+
+
+def shorten(file, name):
+    values = file[name][:-1]
+    del file[name]
+    file[name] = values
+
+
+@pytest.mark.parametrize(
+    ("damage", "found"),
+    [
+        (lambda f: f.attrs.__setitem__("format", "other"), "not a trace of version 2"),
+        (lambda f: f.attrs.__setitem__("format_version", "3"), "not a trace of version 2"),
+        (lambda f: f.attrs.__setitem__("trace", "{"), "a damaged trace"),
+        (lambda f: f.attrs.__setitem__("trace", "[]"), "a damaged trace"),
+        (lambda f: f.attrs.__delitem__("trace"), "a damaged trace"),
+        (lambda f: f.__delitem__("neurons"), "a damaged trace"),
+        (lambda f: f.__delitem__("spikes"), "a damaged trace"),
+        (lambda f: f.__delitem__("neurons/core"), "a damaged trace"),
+        (lambda f: f.__delitem__("report/potentials/data"), "a damaged trace"),
+        (lambda f: change_labels(f, n_ticks=40), "outside the ticks"),
+        (lambda f: change_labels(f, period=0), "period 1 or more"),
+        (lambda f: change_labels(f, tick_seconds="1"), "tick_seconds"),
+        (lambda f: change_labels(f, nodes=[]), "does not exist"),
+        (lambda f: change_labels(f, nodes=[{"name": "O", "size": "3", "kind": "", "sample_tick": 0}]), "no integer"),
+        (lambda f: f["spikes/neurons/node_ids"].__setitem__(0, 99), "not in the table"),
+        (lambda f: f["spikes/neurons/ticks"].__setitem__(0, 500), "order of their ticks"),
+        (lambda f: shorten(f, "spikes/neurons/ticks"), "same length"),
+        (lambda f: shorten(f, "neurons/index"), "a damaged trace"),
+        (lambda f: shorten(f, "report/potentials/mapping/core"), "table of ticks and neurons"),
+        (lambda f: shorten(f, "report/potentials/data"), "table of ticks and neurons"),
+    ],
+)
+def test_damaged_files_are_refused_in_one_line(long_run, damage, found):
+    path, _ = long_run
+    with h5py.File(path, "r+") as file:
+        damage(file)
+    with pytest.raises(InputError, match=found) as caught:
+        load_trace(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=50, derandomize=True)
+def test_bytes_that_changed_give_a_trace_or_a_refusal(mixer, tmp_path_factory, seed):
+    rng = np.random.default_rng(seed)
+    path = tmp_path_factory.mktemp("bytes") / "run.h5"
+    simulate_to_file(path, mixer(7, 2), stimulus_of(rng, 5), record=Recording("all", "node:H"))
+    data = bytearray(path.read_bytes())
+    for place in rng.integers(8, len(data), 20):
+        data[place] = rng.integers(256)
+    path.write_bytes(data[: rng.integers(9, len(data) + 1)] if rng.random() < 0.3 else data)
+    with suppress(InputError):
+        load_trace(path)
+
+
+def test_a_safetensors_trace_names_its_version(mixer, tmp_path):
+    path = tmp_path / "run.trace"
+    simulate(mixer(1, 1), stimulus_of(np.random.default_rng(1), 3)).save(path)
+    with safe_open(path, framework="numpy") as file:
+        assert file.metadata()["version"] == "2"
+
+
+@pytest.mark.parametrize("bits", [25, 26, 32])
+def test_wide_potentials_come_back_exactly(make_chip, make_program, tmp_path, bits):
+    # odd potentials at the rail: a float of 32 bits holds those of 25 bits only
+    rail = 2 ** (bits - 1) - 1
+    program = make_program(
+        make_chip(potential_bits=bits), np.zeros((1, 4, 4)), potential=[rail, -rail, rail - 2, 1], threshold=0,
+        negative_threshold=0, reset_mode=2, nodes=[("O", 1, "output", 3)], outputs=[(0, 0, 0, 0)],
+    )  # fmt: skip
+    simulate_to_file(tmp_path / "run.h5", program, {}, record=Recording((), "all"))
+    trace = simulate(program, {}, record=Recording((), "all"))
+    trace.save(tmp_path / "saved.h5")
+    for name in ("run.h5", "saved.h5"):
+        table = load_trace(tmp_path / name).potential_table
+        assert (
+            table.values[:, np.argsort(table.neurons.neuron)].tolist() == [[rail, -rail, rail - 2, 1]] * trace.n_ticks
+        )
+        with h5py.File(tmp_path / name) as file:
+            assert file["report/potentials/data"].dtype == ("f4" if bits == 25 else "i4")
