@@ -81,16 +81,17 @@ def make_state(program: Program, image: Image) -> State:
     wide.reshape(shape.n_cores, lanes)[is_wide] = potential[is_wide]
     ring = aligned_empty((shape.n_cores * words) << shape.slot_bits, np.uint64)
     ring[:] = 0
-    awake = np.zeros(blocks * 64, np.bool_)
-    awake[: shape.n_cores] = True
+    busy, awake = aligned_empty((blocks * 64) << shape.slot_bits, np.uint8), aligned_empty(blocks * 64, np.uint8)
+    busy[:] = 0
+    awake[:] = np.arange(blocks * 64) < shape.n_cores
     return State(
         narrow=narrow,
         wide=wide,
         is_wide=is_wide.astype(np.uint8),
         bound=np.minimum(np.maximum(peak, floor), 2**30).astype(np.int32),
         ring=ring,
-        busy=np.zeros(blocks << shape.slot_bits, np.uint64),
-        awake=np.packbits(awake, bitorder="little").view(np.uint64),
+        busy=busy,
+        awake=awake,
     )
 
 

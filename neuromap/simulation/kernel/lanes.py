@@ -20,7 +20,8 @@ Masks
     ``a >= b``, ``a < b``, ``a != b``, ``where(mask, a, b)``, ``add_where(mask, a, b)``, ``m & n``, ``m | n``,
     ``~m``, ``any_lane``
 Words
-    ``trailing_zeros``, ``count_ones``, ``list_ones`` on uint64; ``count_row`` on rows of synapse bits
+    ``trailing_zeros``, ``count_ones``, ``list_ones`` on uint64; ``count_row`` on rows of synapse bits;
+    ``nonzero_bytes`` and ``clear_bytes`` on 64 flags
 
 Only :mod:`neuromap.simulation.kernel` imports this, and only when a fast engine is made: Numba is slow to import.
 """
@@ -45,6 +46,7 @@ __all__ = [
     "add_where",
     "any_lane",
     "broadcast",
+    "clear_bytes",
     "count_ones",
     "count_row",
     "get",
@@ -53,6 +55,7 @@ __all__ = [
     "list_ones",
     "load",
     "load_mask",
+    "nonzero_bytes",
     "prefetch",
     "prefetch_far",
     "put",
@@ -247,7 +250,9 @@ def get(typing_context: Any, array: Any, index: Any) -> Any:
 @intrinsic
 def put(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
     """``array[index] = value``, cut to the width of the elements."""
-    if not (_is_flat(array) and isinstance(array.dtype, types.Integer) and isinstance(value, types.Integer)):
+    if not (
+        _is_flat(array) and isinstance(array.dtype, types.Integer) and isinstance(value, (types.Integer, types.Boolean))
+    ):
         return None
     element = array.dtype
 
@@ -554,6 +559,36 @@ def _compress(typing_context: Any, array: Any, position: Any, base: Any, word: A
         return builder.ctpop(arguments[3])
 
     return types.intp(array, types.intp, types.intp, types.uint64), generate
+
+
+@intrinsic
+def nonzero_bytes(typing_context: Any, array: Any, index: Any) -> Any:
+    """Tell which of the 64 elements ``array[index:]`` of uint8 are not 0, as a uint64."""
+    if not (_is_flat(array) and array.dtype == types.uint8):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bytes_ = ir.VectorType(_BYTE, 64)
+        here = builder.bitcast(_address(context, builder, array, *arguments), bytes_.as_pointer())
+        set_ = builder.icmp_unsigned("!=", builder.load(here, align=1), ir.Constant(bytes_, None))
+        return builder.bitcast(set_, _WORD)
+
+    return types.uint64(array, types.intp), generate
+
+
+@intrinsic
+def clear_bytes(typing_context: Any, array: Any, index: Any) -> Any:
+    """Set the 64 elements ``array[index:]`` of uint8 to 0."""
+    if not (_is_flat(array) and array.dtype == types.uint8):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bytes_ = ir.VectorType(_BYTE, 64)
+        here = builder.bitcast(_address(context, builder, array, *arguments), bytes_.as_pointer())
+        builder.store(ir.Constant(bytes_, None), here, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
 
 
 def target_has(feature: str) -> bool:

@@ -144,10 +144,10 @@ class State(NamedTuple):
     """(C,): no potential of the core is larger in magnitude (narrow cores)."""
     ring: NDArray[np.uint64]
     """(slots, C, words): axons that are due, one bit each."""
-    busy: NDArray[np.uint64]
-    """(slots, ceil(C / 64)): cores with a due axon."""
-    awake: NDArray[np.uint64]
-    """(ceil(C / 64),): cores that may change without events."""
+    busy: NDArray[np.uint8]
+    """(slots, blocks, 64): 1 for cores with a due axon. A block of 64 cores is one cache line."""
+    awake: NDArray[np.uint8]
+    """(blocks, 64): 1 for cores that may change without events."""
 
 
 def aligned_empty(size: int, dtype: Any) -> NDArray[Any]:
@@ -165,6 +165,6 @@ def aligned_empty(size: int, dtype: Any) -> NDArray[Any]:
             memory.madvise(mmap.MADV_HUGEPAGE)
         raw = np.frombuffer(memory, np.uint8)
     else:
-        raw = np.empty(n_bytes + to, np.uint8)
+        raw = np.empty(n_bytes + 2 * to, np.uint8)  # nothing else lies on its last line
     start = -raw.ctypes.data % to
     return raw[start : start + n_bytes].view(dtype)

@@ -1,8 +1,8 @@
 """Threads: who runs which cores, and one barrier per tick.
 
-Every thread runs its own range of cores. A spike for another range goes into an outbox, which its owner empties
-at the start of the next tick; outboxes are double by the parity of the tick, so one barrier per tick is enough.
-The result is the same for every number of threads.
+Every thread runs its own range of cores. A spike goes into the outbox for the range of its target; after the
+barrier that ends the tick, every thread delivers what was put into its boxes. Boxes are double by the parity of the
+tick, so one barrier per tick is enough. The result is the same for every number of threads.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from neuromap.simulation.kernel.lanes import CALLED, INLINED, get, put
-from neuromap.simulation.kernel.layout import Image, State
-from neuromap.simulation.kernel.tick import Events, Record, Scratch, Team, deliver, tick_cores
+from neuromap.simulation.kernel.layout import Image, State, aligned_empty
+from neuromap.simulation.kernel.tick import Events, Record, Scratch, Team, box_of, deliver, deliver_box, tick_cores
 
-__all__ = ["ABORT", "BARRIER_WORDS", "make_team", "run_ticks"]
+__all__ = ["ABORT", "BARRIER_WORDS", "MAX_TEAM", "make_team", "run_ticks"]
 
 inlined = njit(**INLINED)
 
+MAX_TEAM = 64
+"""Threads of one team: room for boxes grows with their square, and a barrier for more would cost more than a tick."""
 _ARRIVED, _SENSE, ABORT, BARRIER_WORDS = 0, 16, 32, 48
 """Words of the barrier, each on a cache line of its own."""
 _PAUSES = 4000
@@ -34,15 +36,15 @@ def make_team(image: Image, threads: int) -> Team:
     """Divide the cores among at most ``threads`` threads, in whole blocks of 64."""
     n_cores = image.shape.n_cores
     blocks = -(-n_cores // 64)
-    n = max(1, min(threads, blocks))
+    n = max(1, min(threads, blocks, MAX_TEAM))
     first_block = [blocks * k // n for k in range(n + 1)]
     first = np.minimum(np.array(first_block) * 64, n_cores)
-    most = int(np.diff(first).max()) * 32 * len(image.shape.groups) if n > 1 else 0
+    most = (int(np.diff(first).max()) * 32 * len(image.shape.groups) + 15) // 16 * 16  # whole cache lines
     return Team(
         n_threads=n,
         first=first,
         owner=np.repeat(np.arange(n), np.diff(first_block)).astype(np.uint8),
-        outbox=np.empty(2 * n * n * most, image.target.dtype),
+        outbox=aligned_empty(2 * n * n * most, image.target.dtype),
         n_out=np.zeros(2 * n * n * 8, np.int64),
         capacity=most,
         barrier=np.zeros(BARRIER_WORDS, np.uint64),
@@ -71,19 +73,16 @@ def run_ticks(
     sense = uint64(0)
     for time in range(n_ticks):
         tick = first_tick + time
-        if team.n_threads > 1:
-            if time > 0:
-                _empty_inboxes(image, state, team, me, tick - 1)
-            for to in range(team.n_threads):
-                put(team.n_out, (((tick & 1) * team.n_threads + me) * team.n_threads + to) * 8, 0)
+        for receiver in range(team.n_threads):
+            put(team.n_out, box_of(team, tick, me, receiver) * 8, 0)
         _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
         tick_cores(image, state, scratch, team, me, tick, time, record, seed, width)
         if team.n_threads > 1:
             sense ^= uint64(1)
             if not _wait(team, sense):
                 return
-    if team.n_threads > 1 and n_ticks > 0:
-        _empty_inboxes(image, state, team, me, first_tick + n_ticks - 1)
+        for sender in range(team.n_threads):
+            deliver_box(image, state, team, box_of(team, tick, sender, me), tick)
 
 
 @inlined
@@ -94,15 +93,6 @@ def _feed(image: Image, state: State, first: int, last: int, tick: int, events: 
         if first <= core < last:
             axon = (core << image.shape.axon_bits) + get(events.axons, k)
             deliver(image, state, axon << image.shape.slot_bits, tick)
-
-
-@inlined
-def _empty_inboxes(image: Image, state: State, team: Team, me: int, tick: int) -> None:
-    """Deliver what the other threads sent in ``tick``."""
-    for sender in range(team.n_threads):
-        box = ((tick & 1) * team.n_threads + sender) * team.n_threads + me
-        for k in range(box * team.capacity, box * team.capacity + get(team.n_out, box * 8)):
-            deliver(image, state, np.intp(get(team.outbox, k)), tick)
 
 
 @inlined

@@ -5,12 +5,11 @@ that later visits will need are already asked for:
 
     collect   list the due axons of a core, ask for their crossbar rows
     fetch     ask for its potentials and parameters
-    compute   the five steps of the neuron model
-    aim       read the targets of its spikes, ask for the words of the ring that they set
-    send      set them
+    compute   the five steps of the neuron model, ask for the targets of its spikes
+    post      put the targets into the outbox of the thread that has their core
 
-The stages of one visit are a few visits apart; none of them touches what another visit computes with, since a
-spike is due one tick later at the earliest.
+Nothing in a tick depends on a spike of the same tick, so the stages of one visit may lie a few visits apart, and
+outboxes are delivered after all threads have finished the tick.
 """
 
 from __future__ import annotations
@@ -26,9 +25,11 @@ from neuromap.simulation.kernel.core_wide import tick_wide
 from neuromap.simulation.kernel.lanes import (
     CALLED,
     INLINED,
+    clear_bytes,
     count_row,
     get,
     list_ones,
+    nonzero_bytes,
     prefetch,
     prefetch_far,
     put,
@@ -46,6 +47,7 @@ from neuromap.simulation.kernel.layout import (
     Flag,
     Image,
     State,
+    aligned_empty,
 )
 
 __all__ = [
@@ -57,7 +59,9 @@ __all__ = [
     "Record",
     "Scratch",
     "Team",
+    "box_of",
     "deliver",
+    "deliver_box",
     "make_scratch",
     "tick_cores",
 ]
@@ -69,8 +73,10 @@ SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS, VISITS = range(4)
 
 _FLIGHT = 16
 """Visits whose lists are kept at once; more than any two stages that share a list are apart."""
-_COLLECT, _FETCH, _AIM, _SEND = 9, 5, 3, 6
+_COLLECT, _FETCH, _POST = 9, 5, 3
 """Visits before and after ``compute``; found by measurement, the result does not depend on them."""
+_AHEAD = 16
+"""Records of an outbox whose words of the ring are asked for before they are set."""
 _NARROW_AGAIN = 64
 """Every so many ticks a wide core is asked whether it could be narrow."""
 
@@ -89,14 +95,13 @@ class Scratch(NamedTuple):
     """The same memory as ``words``: spike bits of the visits in flight."""
     fired: NDArray[np.uint16]
     n_fired: NDArray[np.int64]
-    aimed: NDArray[Any]
     totals: NDArray[np.int64]
 
 
 class Team(NamedTuple):
-    """Who runs which cores, and what they hand to each other.
+    """Who runs which cores, and what they hand to each other and to themselves.
 
-    Ranges are whole blocks of 64 cores, so that no word of ``State.busy`` and ``State.awake`` is shared.
+    Ranges are whole blocks of 64 cores, so that threads share no cache line of ``State.busy`` and ``State.awake``.
     """
 
     n_threads: int
@@ -135,19 +140,25 @@ class Record(NamedTuple):
 def make_scratch(image: Image, n_cores: int) -> Scratch:
     """Working memory for a range of ``n_cores``."""
     pairs = (len(image.shape.groups) + 1) // 2
-    spikes = np.zeros(_FLIGHT * pairs, np.uint64)
+    spikes = _zeros(_FLIGHT * pairs, np.uint64)
     room = _FLIGHT * (pairs + 1) * 64  # list_ones may write 64 too many
     return Scratch(
-        visits=np.zeros(max(n_cores, 1), np.int32),
-        axons=np.zeros(_FLIGHT * (len(image.shape.words) + 1) * 64, np.uint16),
-        n_axons=np.zeros(_FLIGHT, np.int64),
+        visits=_zeros(max(n_cores, 1), np.int32),
+        axons=_zeros(_FLIGHT * (len(image.shape.words) + 1) * 64, np.uint16),
+        n_axons=_zeros(_FLIGHT, np.int64),
         words=spikes.view(np.uint32),
         spikes=spikes,
-        fired=np.zeros(room, np.uint16),
-        n_fired=np.zeros(_FLIGHT, np.int64),
-        aimed=np.zeros(room, image.target.dtype),
-        totals=np.zeros(16, np.int64),
+        fired=_zeros(room, np.uint16),
+        n_fired=_zeros(_FLIGHT, np.int64),
+        totals=_zeros(8, np.int64),
     )
+
+
+def _zeros(size: int, dtype: Any) -> NDArray[Any]:
+    """Zeros on cache lines of their own, so that no two threads write to one line."""
+    array = aligned_empty(size, dtype)
+    array[:] = 0
+    return array
 
 
 @inlined
@@ -165,17 +176,15 @@ def tick_cores(
 ) -> None:
     """Run the cores of thread ``me`` for one tick; ``time`` counts from the start of the run."""
     n = _list_visits(image, state, get(team.first, me), get(team.first, me + 1), tick, scratch.visits)
-    for i in range(-_COLLECT, n + _SEND):
+    for i in range(-_COLLECT, n + _POST):
         if i + _COLLECT < n:
             _collect(image, state, scratch, tick, i + _COLLECT)
         if 0 <= i + _FETCH < n:
             _fetch(image, state, get(scratch.visits, i + _FETCH))
         if 0 <= i < n:
             _compute(image, state, scratch, tick, i, record, time, seed, width)
-        if 0 <= i - _AIM < n:
-            _aim(image, state, scratch, tick, i - _AIM)
-        if i - _SEND >= 0:
-            _send(image, state, scratch, team, me, tick, i - _SEND)
+        if i >= _POST:
+            _post(image, scratch, team, me, tick, i - _POST)
     scratch.totals[VISITS] += n
 
 
@@ -192,8 +201,8 @@ def _list_visits(image: Image, state: State, first: int, last: int, tick: int, v
     slot = _slot(image, tick) * blocks
     n = 0
     for block in range(first >> 6, (last + 63) >> 6):
-        word = get(state.busy, slot + block) | get(state.awake, block)
-        put(state.busy, slot + block, uint64(0))
+        word = nonzero_bytes(state.busy, (slot + block) << 6) | nonzero_bytes(state.awake, block << 6)
+        clear_bytes(state.busy, (slot + block) << 6)
         while word != uint64(0):
             put(visits, n, (block << 6) + trailing_zeros(word))
             n += 1
@@ -287,10 +296,8 @@ def _compute(
                 put(record.fired, (time * record.n_rows + row) * groups + group, bits)
     # Without events a tick is a function of the potentials alone: what left them unchanged and silent once does
     # so until the next event; unless noise is drawn.
-    if n_axons == 0 and n == 0 and not changed and get(image.header, core * HEADER + FLAGS) & _RESTLESS == 0:
-        put(state.awake, core >> 6, get(state.awake, core >> 6) & ~(uint64(1) << uint64(core & 63)))
-    else:
-        put(state.awake, core >> 6, get(state.awake, core >> 6) | uint64(1) << uint64(core & 63))
+    restless = get(image.header, core * HEADER + FLAGS) & _RESTLESS
+    put(state.awake, core, n_axons > 0 or n > 0 or changed or restless != 0)
 
 
 @inlined
@@ -346,45 +353,51 @@ def _reconsider(image: Image, state: State, core: int, tick: int, most: int) -> 
 
 
 @inlined
-def _aim(image: Image, state: State, scratch: Scratch, tick: int, visit: int) -> None:
+def _post(image: Image, scratch: Scratch, team: Team, me: int, tick: int, visit: int) -> None:
+    """Put the targets of a core's spikes into outboxes, those of this thread's own cores too."""
     core, flight = get(scratch.visits, visit), visit & (_FLIGHT - 1)
-    lanes, words = len(image.shape.groups) * 32, len(image.shape.words)
-    start = flight * (((len(image.shape.groups) + 1) >> 1) + 1) * 64
+    groups = len(image.shape.groups)
+    block_shift = image.shape.slot_bits + image.shape.axon_bits + 6
+    start = flight * (((groups + 1) >> 1) + 1) * 64
+    box = box_of(team, tick, me, 0)
     for k in range(start, start + get(scratch.n_fired, flight)):
-        target = np.intp(get(image.target, core * lanes + get(scratch.fired, k)))
-        put(scratch.aimed, k, target)
-        slot = _slot(image, tick + target)  # the low bits of a record are its delay
-        prefetch(state.ring, slot * image.shape.n_cores * words + (target >> (image.shape.slot_bits + 6)))
+        target = np.intp(get(image.target, core * groups * 32 + get(scratch.fired, k)))
+        to = box
+        if team.n_threads > 1:
+            to += get(team.owner, target >> block_shift)
+        n = get(team.n_out, to * 8)
+        put(team.outbox, to * team.capacity + n, target)
+        put(team.n_out, to * 8, n + (target != 0))  # a neuron without a target leaves no record
 
 
 @inlined
-def _send(image: Image, state: State, scratch: Scratch, team: Team, me: int, tick: int, visit: int) -> None:
-    flight = visit & (_FLIGHT - 1)
-    start = flight * (((len(image.shape.groups) + 1) >> 1) + 1) * 64
-    block_shift = image.shape.slot_bits + image.shape.axon_bits + 6
-    for k in range(start, start + get(scratch.n_fired, flight)):
-        target = np.intp(get(scratch.aimed, k))
-        if target == 0:
-            continue
-        if team.n_threads > 1:
-            to = get(team.owner, target >> block_shift)
-            if to != me:
-                box = ((tick & 1) * team.n_threads + me) * team.n_threads + to
-                n = get(team.n_out, box * 8)
-                put(team.outbox, box * team.capacity + n, target)
-                put(team.n_out, box * 8, n + 1)
-                continue
-        deliver(image, state, target, tick)
+def box_of(team: Team, tick: int, sender: int, receiver: int) -> int:
+    """Give the number of an outbox; those of a sender are consecutive."""
+    return ((tick & 1) * team.n_threads + sender) * team.n_threads + receiver
+
+
+@inlined
+def deliver_box(image: Image, state: State, team: Team, box: int, tick: int) -> None:
+    """Deliver what was put into an outbox in ``tick``."""
+    first = box * team.capacity
+    last = first + get(team.n_out, box * 8)
+    for k in range(first, last):
+        if k + _AHEAD < last:
+            prefetch(state.ring, _ring_word(image, np.intp(get(team.outbox, k + _AHEAD)), tick))
+        deliver(image, state, np.intp(get(team.outbox, k)), tick)
+
+
+@inlined
+def _ring_word(image: Image, target: int, tick: int) -> int:
+    """Find the word of the ring for the axon of a target record; the spike was fired in ``tick``."""
+    slot = _slot(image, tick + target)  # the low bits of a record are its delay
+    return slot * image.shape.n_cores * len(image.shape.words) + (target >> (image.shape.slot_bits + 6))
 
 
 @inlined
 def deliver(image: Image, state: State, target: int, tick: int) -> None:
     """Set the axon of a target record in the ring; the spike was fired in ``tick``."""
-    axon_bits = image.shape.axon_bits
-    slot = _slot(image, tick + target)
-    axon = target >> image.shape.slot_bits
-    word = slot * image.shape.n_cores * len(image.shape.words) + (axon >> 6)
+    word, axon = _ring_word(image, target, tick), target >> image.shape.slot_bits
     put(state.ring, word, get(state.ring, word) | uint64(1) << uint64(axon & 63))
-    core = axon >> axon_bits
-    block = slot * ((image.shape.n_cores + 63) >> 6) + (core >> 6)
-    put(state.busy, block, get(state.busy, block) | uint64(1) << uint64(core & 63))
+    blocks = (image.shape.n_cores + 63) >> 6
+    put(state.busy, ((_slot(image, tick + target) * blocks) << 6) + (axon >> image.shape.axon_bits), 1)
