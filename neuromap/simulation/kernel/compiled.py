@@ -45,7 +45,7 @@ def kernel_stamp() -> str:
 @cache
 def compiled() -> Compiled:
     """Entry points for this machine."""
-    _offer_yield()
+    _offer_sleep()
     return _entry_points(kernel_stamp())
 
 
@@ -82,11 +82,10 @@ def _cached(function: Callable[..., Any], **options: Any) -> Any:
         return njit(function, nogil=True, error_model="numpy", **options)
 
 
-def _offer_yield() -> None:
-    """Give the kernels a function of the operating system that lets other threads run."""
+def _offer_sleep() -> None:
+    """Give the kernels a function of the operating system that sleeps for some microseconds."""
     if sys.platform == "win32":
-        function = ctypes.windll.kernel32.SwitchToThread
+        function = ctypes.windll.kernel32.Sleep  # takes milliseconds: longer naps
     else:
-        function = ctypes.CDLL(None).sched_yield
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    llvmlite.binding.add_symbol("neuromap_yield", address)
+        function = ctypes.CDLL(None).usleep
+    llvmlite.binding.add_symbol("neuromap_sleep", ctypes.cast(function, ctypes.c_void_p).value)

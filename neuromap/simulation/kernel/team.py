@@ -27,8 +27,10 @@ MAX_TEAM = 64
 """Threads of one team: room for boxes grows with their square, and a barrier for more would cost more than a tick."""
 _ARRIVED, _SENSE, ABORT, BARRIER_WORDS = 0, 16, 32, 48
 """Words of the barrier, each on a cache line of its own."""
-_PAUSES = 4000
-"""Looks at the barrier before the processor is offered to others."""
+_PAUSES, _YIELDS = 4000, 200
+"""Looks at the barrier before the processor is offered to others, and before the thread sleeps between looks."""
+_NAP = 50
+"""Microseconds of such a sleep."""
 _WORD = ir.IntType(64)
 
 
@@ -99,7 +101,7 @@ def _feed(image: Image, state: State, first: int, last: int, tick: int, events: 
 def _wait(team: Team, sense: int) -> bool:
     """Wait for all threads; False if the run was called off.
 
-    It looks a while, then lets others run: a waiting thread does not keep a shared machine busy.
+    It looks a while, then lets others run, then sleeps: a waiting thread does not keep a shared machine busy.
     """
     if atomic_add(team.barrier, _ARRIVED) == uint64(team.n_threads - 1):
         atomic_store(team.barrier, _ARRIVED, uint64(0))
@@ -112,8 +114,10 @@ def _wait(team: Team, sense: int) -> bool:
         looks += 1
         if looks < _PAUSES:
             pause()
+        elif looks < _PAUSES + _YIELDS:
+            sleep(0)
         else:
-            yield_processor()
+            sleep(_NAP)
     return True
 
 
@@ -165,12 +169,14 @@ def pause(typing_context: Any) -> Any:
 
 
 @intrinsic
-def yield_processor(typing_context: Any) -> Any:
-    """Let another thread run (``neuromap_yield``, see :mod:`neuromap.simulation.kernel.compiled`)."""
+def sleep(typing_context: Any, microseconds: Any) -> Any:
+    """Let other threads run for some time (``neuromap_sleep``, see :mod:`neuromap.simulation.kernel.compiled`)."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        function_type = ir.FunctionType(ir.IntType(32), [])
-        builder.call(cgutils.get_or_insert_function(builder.module, function_type, "neuromap_yield"), [])
+        int32 = ir.IntType(32)
+        function_type = ir.FunctionType(int32, [int32])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "neuromap_sleep")
+        builder.call(function, [builder.trunc(arguments[0], int32)])
         return context.get_dummy_value()
 
-    return types.void(), generate
+    return types.void(types.intp), generate
