@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["progress_bar"]
 
@@ -42,6 +47,10 @@ def progress_bar(description: str) -> Iterator[Callable[..., None]]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=None)
+        notes = _Notes(bar.console)
+        logger = logging.getLogger("neuromap")
+        logger.addHandler(notes)
+        logger.setLevel(logging.INFO)
 
         def report(*news: object) -> None:
             words = [n for n in news if isinstance(n, str)]
@@ -53,4 +62,19 @@ def progress_bar(description: str) -> Iterator[Callable[..., None]]:
                 total=float(numbers[1]) if len(numbers) > 1 else None,
             )
 
-        yield report
+        try:
+            yield report
+        finally:
+            logger.removeHandler(notes)
+
+
+class _Notes(logging.Handler):
+    """Shows what the library says above the bar."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(logging.INFO)
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show one message."""
+        self._console.print(f"neuromap: {record.getMessage()}", markup=False, highlight=False)

@@ -1,6 +1,6 @@
 """RANC (UA-RCL/RANC): its hardware test vectors and its simulator's JSON, read as programs with raw events.
 
-Run a case with :func:`neuromap.simulation.numpy_engine.run_events`::
+Run a case with :func:`neuromap.simulation.run_events.run_events`::
 
     case = read_vectors("ranc/256", columns=4, output_bus=(0, 2))
     spikes = run_events(case.program, case.ticks, case.cores, case.axons, n_ticks)

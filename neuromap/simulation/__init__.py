@@ -2,9 +2,10 @@
 
 from neuromap.simulation.batch import Batch, simulate_batch
 from neuromap.simulation.neuron import Width, fire, integrate, leak
-from neuromap.simulation.numpy_engine import NumpyEngine, run_events
+from neuromap.simulation.numpy_engine import NumpyEngine
 from neuromap.simulation.recording import Potentials, Readout, Recording
 from neuromap.simulation.reference import reference
+from neuromap.simulation.run_events import run_events
 from neuromap.simulation.simulate import simulate, simulate_to_file
 from neuromap.simulation.stimulus import check_frames, input_sizes, load_frames, random_frames, save_frames
 from neuromap.simulation.trace import Trace

@@ -17,7 +17,7 @@ from neuromap.hardware.check import require_legal
 from neuromap.hardware.program import Program
 from neuromap.simulation.engine import HostEvents, Spikes, Totals
 from neuromap.simulation.kernel import layout
-from neuromap.simulation.kernel.compiled import compiled
+from neuromap.simulation.kernel.compiled import announced, compiled
 from neuromap.simulation.kernel.image import make_image, make_state, vector_groups
 from neuromap.simulation.kernel.layout import Flag, Image
 from neuromap.simulation.kernel.team import ABORT, make_team
@@ -32,6 +32,7 @@ from neuromap.simulation.kernel.tick import (
     Team,
     make_scratch,
 )
+from neuromap.simulation.noise import check_seed
 
 __all__ = ["FastEngine", "Footprint"]
 
@@ -76,6 +77,8 @@ class FastEngine:
 
     Raises
     ------
+    InputError
+        If the seed is out of range.
     ProgramError
         If the program is not well formed, or breaks a rule about indices (``docs/program-file.md``).
     """
@@ -87,12 +90,12 @@ class FastEngine:
 
     def _start(self, image: Image, threads: int, noise_seed: int) -> None:
         self._image = image
-        self._noise_seed = noise_seed
+        self._noise_seed = check_seed(noise_seed)
         self._threads = threads
         self._width = (0,) * vector_groups(self.program.chip.neurons)
         self._alone = self._ranks(1)
         self._team = self._alone if threads == 1 else self._ranks(threads)
-        self._watch: tuple[object, Record, NDArray[np.int64]] | None = None
+        self._watch: tuple[NDArray[np.bool_], Record, NDArray[np.int64]] | None = None
         self._pace = 0.0  # seconds per tick of the last call
         self.reset()
 
@@ -205,7 +208,11 @@ class FastEngine:
             Of the watched neurons, with absolute ticks.
         """
         record, cores = self._record(watched)
-        fed = Events(events.start, events.cores, events.axons)
+        fed = Events(
+            np.ascontiguousarray(events.start, np.int64),
+            np.ascontiguousarray(events.cores, np.int32),
+            np.ascontiguousarray(events.axons, np.int32),
+        )
         row_words = record.n_rows * len(self._image.shape.groups)
         at_once = max(1, _RECORD_BYTES // max(4 * row_words, 1))
         found = []
@@ -229,11 +236,11 @@ class FastEngine:
 
     def _record(self, watched: NDArray[np.bool_] | None) -> tuple[Record, NDArray[np.int64]]:
         """Say what the kernel is to keep, and the core of each of its rows; remembered for the next call."""
-        if self._watch is not None and self._watch[0] is watched:
-            return self._watch[1], self._watch[2]
         shape = self._image.shape
         n = self.program.chip.neurons
         mask = np.ones((shape.n_cores, n), np.bool_) if watched is None else watched
+        if self._watch is not None and np.array_equal(self._watch[0], mask):
+            return self._watch[1], self._watch[2]
         cores = np.flatnonzero(mask.any(axis=1))
         row = np.full(shape.n_cores if len(cores) else 0, -1, np.int32)
         row[cores] = np.arange(len(cores))
@@ -241,13 +248,17 @@ class FastEngine:
         bits = np.packbits(mask[cores], axis=1, bitorder="little")
         words[:, : bits.shape[1]] = bits
         record = Record(row, words.reshape(-1).view(np.uint32), np.zeros(0, np.uint32), len(cores))
-        self._watch = (watched, record, cores)
+        self._watch = (mask.copy(), record, cores)
         return record, cores
 
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
         """Run some ticks in the kernel, on as many threads as pay."""
         team, scratches = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
         run, seed = compiled().run, np.uint64(self._noise_seed)
+        if not self._pace:  # compile, or load what was compiled, apart from the ticks and on this thread alone
+            alone, scratch = self._alone[0], self._alone[1][0]
+            with announced():
+                run(self._image, self._state, scratch, alone, 0, self.tick, 0, events, 0, record, seed, self._width)
         began = time.perf_counter()
 
         def work(me: int) -> None:

@@ -176,11 +176,10 @@ def fire(
     spikes : ndarray of bool
         Which neurons spike.
     """
-    v, alpha, beta, gamma, kappa = (
-        potential, neurons.threshold, neurons.negative_threshold, neurons.reset_mode, neurons.saturate_negative,
-    )  # fmt: skip
-    upper: NDArray[np.signedinteger] = alpha  # alpha + eta
-    lower: NDArray[np.signedinteger] = beta  # beta + eta
+    v, gamma, kappa = potential, neurons.reset_mode, neurons.saturate_negative
+    # In int64, since a threshold of 32 bits may be -2**31, which has no opposite in int32.
+    alpha, beta = (bound.astype(np.int64) for bound in (neurons.threshold, neurons.negative_threshold))
+    upper, lower = alpha, beta  # alpha + eta and beta + eta
     bound = lower  # of step 5, which kappa frees from noise
     if neurons.noise_bits is not None:
         eta = np.asarray(rho, dtype=np.int64) & ((1 << neurons.noise_bits.astype(np.int64)) - 1)

@@ -14,14 +14,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.errors import StimulusError
 from neuromap.hardware.check import require_legal
 from neuromap.hardware.program import Program
 from neuromap.simulation.engine import HostEvents, Spikes, Totals
 from neuromap.simulation.neuron import Parameters, Width, by_chance, fire, integrate, leak
 from neuromap.simulation.noise import LEAK, THRESHOLD, Noise
 
-__all__ = ["NumpyEngine", "run_events"]
+__all__ = ["NumpyEngine"]
 
 _LANE = 255
 """Largest number of synapse bits that one byte can count."""
@@ -291,56 +290,6 @@ class NumpyEngine:
         cores, neurons = cores[sent], neurons[sent]
         slot = (self.tick + program.delay[cores, neurons].astype(np.int64)) % len(self._due)
         self._due[slot, target[sent], program.target_axon[cores, neurons]] = True
-
-
-def run_events(
-    program: Program, ticks: ArrayLike, cores: ArrayLike, axons: ArrayLike, n_ticks: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Run a program on raw events and return every spike: for programs written by hand.
-
-    Parameters
-    ----------
-    program : Program
-        Its host and output tables are not used.
-    ticks, cores, axons : array_like of int, shape (n,)
-        Events from the host, in any order: the tick in which the axon is integrated, core, axon.
-    n_ticks : int
-        Ticks to run, from tick 0.
-
-    Returns
-    -------
-    ticks, cores, neurons : ndarray of int64, shape (m,)
-        All neurons that fired, ordered by tick, core, neuron.
-
-    Raises
-    ------
-    StimulusError
-        If an event lies outside the ticks, cores or axons of the run.
-    """
-    engine = NumpyEngine(program)
-    n_cores, n_axons = program.axon_types.shape
-    event = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (ticks, cores, axons)]
-    if len({len(column) for column in event}) > 1:
-        raise StimulusError(
-            f"events: {len(event[0])} ticks, {len(event[1])} cores, {len(event[2])} axons; give as many of each"
-        )
-    for name, column, bound in zip(("tick", "core", "axon"), event, (n_ticks, n_cores, n_axons), strict=True):
-        wrong = np.flatnonzero((column < 0) | (column >= bound))
-        if len(wrong):
-            raise StimulusError(
-                f"events: event {wrong[0]} is at {name} {column[wrong[0]]}; allowed is 0 to {bound - 1}"
-            )
-    order = np.argsort(event[0], kind="stable")
-    at, core, axon = (column[order] for column in event)
-    bounds = np.searchsorted(at, np.arange(n_ticks + 1))
-    fired = [engine.step(core[a:b], axon[a:b]) for a, b in pairwise(bounds)]
-    counts = [len(c) for c, _ in fired]
-    nothing = np.zeros(0, dtype=np.int64)
-    return (
-        np.repeat(np.arange(n_ticks, dtype=np.int64), counts),
-        np.concatenate([nothing, *(c for c, _ in fired)]),
-        np.concatenate([nothing, *(n for _, n in fired)]),
-    )
 
 
 def _run_starts(sorted_keys: NDArray[np.int64]) -> NDArray[np.int64]:

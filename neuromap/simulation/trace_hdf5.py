@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,19 +79,23 @@ def hdf5_writer(path: str | Path) -> Iterator[Writer]:
     if target is None:
         raise InputError(f"{path}: is a device or pipe; HDF5 needs the name of a file")
     temporary = target.with_name(f".neuromap-{os.urandom(8).hex()}")
+    # A thread of its own calls HDF5: the next ticks run meanwhile, and an interrupt, which Python hands to the main
+    # thread only, is not lost in one of the callbacks of h5py, where exceptions are ignored.
+    executor = ThreadPoolExecutor(1, thread_name_prefix="neuromap-hdf5")
     try:
         with _named(path):
-            file = h5py.File(temporary, "w", rdcc_nbytes=2**26)
+            file = executor.submit(h5py.File, temporary, "w", rdcc_nbytes=2**26).result()
         try:
-            yield lambda *what: _write(file, path, *what)
+            yield lambda *what: _write(executor, file, path, *what)
         finally:
             with _named(path):
-                file.close()
+                executor.submit(file.close).result()
         with _named(path):
             if target.exists():
                 temporary.chmod(target.stat().st_mode & 0o777)
             temporary.replace(target)
     finally:
+        executor.shutdown()
         temporary.unlink(missing_ok=True)
 
 
@@ -176,6 +181,7 @@ def _named(path: str | Path) -> Iterator[None]:
 
 
 def _write(
+    executor: ThreadPoolExecutor,
     file: h5py.File,
     path: str | Path,
     header: Trace,
@@ -185,27 +191,39 @@ def _write(
     counts: NDArray[np.int64] | None,
     peak: int,
 ) -> None:
-    milliseconds = 1000 * (header.tick_seconds or 0)
-    with _named(path):
-        _write_labels(file, header, neurons, potential_neurons)
-        spikes = file.create_group(_SPIKES)
-        _write_sorting(spikes)
-        for name, dtype in (("timestamps", "f8"), ("node_ids", "u8"), ("ticks", "i8")):
-            spikes.create_dataset(name, (0,), dtype, maxshape=(None,), chunks=(_EVENTS_IN_BLOCK,))
-        spikes["timestamps"].attrs["units"] = "ms"
-        if len(potential_neurons):
-            dtype = "f4" if peak <= EXACT_IN_FLOAT else "i4"
-            _start_report(file, potential_neurons, dtype, header.n_ticks * milliseconds, milliseconds)
+    """Write a chunk while the next one is made."""
+    ahead = executor.submit(_start, file, header, neurons, potential_neurons, peak)
     for chunk in chunks:
         with _named(path):
-            _append(spikes["timestamps"], chunk.tick * milliseconds)
-            _append(spikes["node_ids"], chunk.row)
-            _append(spikes["ticks"], chunk.tick)
-            if len(potential_neurons):
-                _append(file[_REPORT]["data"], chunk.potentials)
-    if counts is not None:
-        with _named(path):
-            file.create_dataset("counts", data=counts)
+            ahead.result()
+        ahead = executor.submit(_append_chunk, file, chunk, 1000 * (header.tick_seconds or 0))
+    with _named(path):
+        ahead.result()
+        if counts is not None:
+            executor.submit(file.create_dataset, "counts", data=counts).result()
+
+
+def _start(file: h5py.File, header: Trace, neurons: Readout, potential_neurons: Readout, peak: int) -> None:
+    """Write all but the chunks."""
+    _write_labels(file, header, neurons, potential_neurons)
+    spikes = file.create_group(_SPIKES)
+    _write_sorting(spikes)
+    for name, dtype in (("timestamps", "f8"), ("node_ids", "u8"), ("ticks", "i8")):
+        spikes.create_dataset(name, (0,), dtype, maxshape=(None,), chunks=(_EVENTS_IN_BLOCK,))
+    spikes["timestamps"].attrs["units"] = "ms"
+    if len(potential_neurons):
+        milliseconds = 1000 * (header.tick_seconds or 0)
+        dtype = "f4" if peak <= EXACT_IN_FLOAT else "i4"
+        _start_report(file, potential_neurons, dtype, header.n_ticks * milliseconds, milliseconds)
+
+
+def _append_chunk(file: h5py.File, chunk: Chunk, milliseconds: float) -> None:
+    spikes = file[_SPIKES]
+    _append(spikes["timestamps"], chunk.tick * milliseconds)
+    _append(spikes["node_ids"], chunk.row)
+    _append(spikes["ticks"], chunk.tick)
+    if chunk.potentials.shape[1]:
+        _append(file[_REPORT]["data"], chunk.potentials)
 
 
 def _write_labels(file: h5py.File, header: Trace, neurons: Readout, potential_neurons: Readout) -> None:

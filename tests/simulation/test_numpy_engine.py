@@ -11,7 +11,8 @@ from scipy.stats import binom
 
 from neuromap.errors import InputError, ProgramError, StimulusError
 from neuromap.simulation.engine import HostEvents
-from neuromap.simulation.numpy_engine import NumpyEngine, run_events
+from neuromap.simulation.numpy_engine import NumpyEngine
+from neuromap.simulation.run_events import run_events
 
 LEAK, THRESHOLD = 2**32, 2**32 + 1
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,12 +16,15 @@ import llvmlite.binding
 import numba
 import numpy as np
 from numba import njit, uint64
+from numba.core import event
 
 from neuromap import __version__
 from neuromap.simulation.kernel.lanes import count_ones, trailing_zeros
 from neuromap.simulation.kernel.team import run_ticks
 
-__all__ = ["Compiled", "compiled", "kernel_stamp"]
+__all__ = ["Compiled", "announced", "compiled", "kernel_stamp"]
+
+_LOGGER = logging.getLogger("neuromap")
 
 
 class Compiled(NamedTuple):
@@ -47,6 +52,26 @@ def compiled() -> Compiled:
     """Entry points for this machine."""
     _offer_sleep()
     return _entry_points(kernel_stamp())
+
+
+@contextmanager
+def announced() -> Iterator[None]:
+    """Say so, as an INFO of the logger "neuromap", if something is compiled in the block."""
+    with event.install_listener("numba:compile", _Announcer()):
+        yield
+
+
+class _Announcer(event.Listener):
+    def __init__(self) -> None:
+        self._said = False
+
+    def on_start(self, event: Any) -> None:
+        if not self._said:
+            self._said = True
+            _LOGGER.info("compiling the fast engine for this processor and core shape: some seconds, once")
+
+    def on_end(self, event: Any) -> None:
+        """Nothing: what comes next shows that it is over."""
 
 
 def _entry_points(stamp: str) -> Compiled:
