@@ -18,7 +18,7 @@ from neuromap.hardware.program import Program
 from neuromap.simulation.engine import HostEvents, Spikes, Totals
 from neuromap.simulation.kernel import layout
 from neuromap.simulation.kernel.compiled import announced, compiled
-from neuromap.simulation.kernel.image import make_image, make_state, vector_groups
+from neuromap.simulation.kernel.image import make_image, make_state, read_only, vector_groups
 from neuromap.simulation.kernel.layout import Flag, Image
 from neuromap.simulation.kernel.team import ABORT, make_team
 from neuromap.simulation.kernel.tick import (
@@ -209,9 +209,9 @@ class FastEngine:
         """
         record, cores = self._record(watched)
         fed = Events(
-            np.ascontiguousarray(events.start, np.int64),
-            np.ascontiguousarray(events.cores, np.int32),
-            np.ascontiguousarray(events.axons, np.int32),
+            read_only(np.ascontiguousarray(events.start, np.int64)),
+            read_only(np.ascontiguousarray(events.cores, np.int32)),
+            read_only(np.ascontiguousarray(events.axons, np.int32)),
         )
         row_words = record.n_rows * len(self._image.shape.groups)
         at_once = max(1, _RECORD_BYTES // max(4 * row_words, 1))

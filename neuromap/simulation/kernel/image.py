@@ -18,7 +18,7 @@ from neuromap.hardware.program import NeuronTable, Program
 from neuromap.simulation.kernel import layout as at
 from neuromap.simulation.kernel.layout import Flag, Image, Shape, State, aligned_empty
 
-__all__ = ["make_image", "make_state", "vector_groups"]
+__all__ = ["make_image", "make_state", "read_only", "vector_groups"]
 
 _BLOCK = 1024
 """Cores that are laid out at once: bounds the memory beside the arrays themselves."""
@@ -42,7 +42,7 @@ def make_image(program: Program) -> Image:
     modes = (neurons.leak_reversal, neurons.reset_mode == 0, neurons.reset_mode == 1, neurons.saturate_negative)
     by_neuron = neurons.stochastic_weight
     columns = program.coordinates.astype(np.uint64)
-    return Image(
+    image = Image(
         shape=shape,
         crossbar=_crossbar(program, shape),
         axon_types=_axon_types(program, shape),
@@ -63,6 +63,14 @@ def make_image(program: Program) -> Image:
         noise_mask=_noise_mask(neurons, lanes),
         place=columns[:, 1] * np.uint64(chip.columns) + columns[:, 0],
     )
+    return Image(shape, *(read_only(array) for array in image[1:]))
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """View an array as read-only: to Numba that is another type, and one variant of the kernels is enough."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def make_state(program: Program, image: Image) -> State:
