@@ -23,7 +23,11 @@ _HOMES = {
     "load_program": "neuromap.hardware.program_file",
     "check_program": "neuromap.hardware.check",
     "map_rollout": "neuromap.mapping.map_rollout",
+    "Recording": "neuromap.simulation.recording",
     "simulate": "neuromap.simulation.simulate",
+    "simulate_batch": "neuromap.simulation.batch",
+    "simulate_to_file": "neuromap.simulation.simulate",
+    "load_trace": "neuromap.simulation.trace_file",
     "reference": "neuromap.simulation.reference",
     "verify": "neuromap.report.verify",
     "latency_report": "neuromap.report.latency",
@@ -34,6 +38,7 @@ __all__ = [
     "ChipSpec",
     "Network",
     "Program",
+    "Recording",
     "Rollout",
     "RolloutPattern",
     "__version__",
@@ -46,6 +51,7 @@ __all__ = [
     "load_chip",
     "load_network",
     "load_program",
+    "load_trace",
     "map_rollout",
     "mapping",
     "network",
@@ -53,6 +59,8 @@ __all__ = [
     "report",
     "rollout",
     "simulate",
+    "simulate_batch",
+    "simulate_to_file",
     "simulation",
     "verify",
 ]
@@ -71,8 +79,11 @@ if TYPE_CHECKING:
     from neuromap.report.verify import verify
     from neuromap.rollout.pattern import RolloutPattern
     from neuromap.rollout.schedule import Rollout
+    from neuromap.simulation.batch import simulate_batch
+    from neuromap.simulation.recording import Recording
     from neuromap.simulation.reference import reference
-    from neuromap.simulation.simulate import simulate
+    from neuromap.simulation.simulate import simulate, simulate_to_file
+    from neuromap.simulation.trace_file import load_trace
 
 
 def __getattr__(name: str) -> Any:

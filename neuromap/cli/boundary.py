@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import io
 import os
 import sys
+import threading
 from contextlib import suppress
 from typing import TextIO
 
@@ -95,6 +97,14 @@ def _drop_false_sizes() -> None:
             os.environ.pop(name, None)
 
 
+def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
+    """Take up an interrupt that came in a callback (of a weak reference, of the collector), where Python ignores it."""
+    if issubclass(ignored.exc_type, KeyboardInterrupt):
+        threading.Timer(0.01, _thread.interrupt_main).start()  # from here it would be ignored once more
+    else:
+        sys.__unraisablehook__(ignored)
+
+
 def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
     """Run a typer app; never raise.
 
@@ -116,6 +126,7 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
     _drop_false_sizes()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a table's lines and marks are no reason to fail in ASCII
+    hook, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     try:
         result = app(args=words, prog_name="neuromap", standalone_mode=False)
         sys.stdout.flush()
@@ -134,6 +145,8 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
             raise
         message, exit_code = _message_of(error)
         return _fail(error, message, exit_code, as_json)
+    finally:
+        sys.unraisablehook = hook
     if result == _INTERRUPTED:
         return _fail(KeyboardInterrupt(), "interrupted", _INTERRUPTED, as_json)
     return result if isinstance(result, int) else 0

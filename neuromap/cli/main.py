@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 
 import neuromap
+from neuromap.cli.bench import EXAMPLES as BENCH_EXAMPLES
+from neuromap.cli.bench import bench
 from neuromap.cli.boundary import run_guarded
 from neuromap.cli.chips import EXAMPLES as CHIPS_EXAMPLES
 from neuromap.cli.chips import chips
@@ -70,6 +72,7 @@ app.command("map", short_help="Put a rolled-out network onto a chip.", epilog=MA
 app.command("simulate", short_help="Run a program on input frames.", epilog=SIMULATE_EXAMPLES)(simulate)
 app.command("verify", short_help="Show that the chip computes the rollout.", epilog=VERIFY_EXAMPLES)(verify)
 app.command("report", short_help="Responses and costs per pattern.", epilog=REPORT_EXAMPLES)(report)
+app.command("bench", short_help="How fast this machine runs a chip.", epilog=BENCH_EXAMPLES)(bench)
 
 
 def main(arguments: list[str] | None = None) -> int:

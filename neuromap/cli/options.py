@@ -14,13 +14,16 @@ __all__ = [
     "DEFAULT_CHIP",
     "ChipOption",
     "DensityOption",
+    "EngineOption",
     "ExecutionOption",
     "FramesOption",
     "JsonFlag",
     "NetworkFile",
+    "NoiseSeedOption",
     "PatternOption",
     "SeedOption",
     "StimulusOption",
+    "ThreadsOption",
     "chip_file_of",
     "chosen_chip",
     "file_option",
@@ -72,6 +75,22 @@ DensityOption = Annotated[
         metavar="P",
         help="Part of the input neurons that spike in a random frame; by default every frame has its own.",
     ),
+]
+EngineOption = Annotated[
+    str,
+    typer.Option("--engine", metavar="NAME", help="What runs the ticks: fast or numpy; the results are the same."),
+]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        metavar="N",
+        help="Threads to run on; the results are the same.  [default: the cores of the machine]",
+        show_default=False,
+    ),
+]
+NoiseSeedOption = Annotated[
+    int, typer.Option("--noise-seed", metavar="N", help="Seed of neurons with stochastic modes.")
 ]
 
 

@@ -8,14 +8,18 @@ from typing import Annotated
 
 import typer
 
+from neuromap.cli.engine_argument import engine_arguments
 from neuromap.cli.options import (
     ChipOption,
     DensityOption,
+    EngineOption,
     FramesOption,
     JsonFlag,
     NetworkFile,
+    NoiseSeedOption,
     SeedOption,
     StimulusOption,
+    ThreadsOption,
     chip_file_of,
     chosen_chip,
     file_option,
@@ -74,6 +78,9 @@ def report(
     n_frames: FramesOption = None,
     seed: SeedOption = 0,
     density: DensityOption = None,
+    engine: EngineOption = "fast",
+    threads: ThreadsOption = None,
+    noise_seed: NoiseSeedOption = 0,
     html: Annotated[str | None, file_option("--html", holds="the report as one self-contained HTML page")] = None,
     csv: Annotated[str | None, file_option("--csv", holds="the report as CSV")] = None,
     json_file: Annotated[str | None, file_option("--json-file", holds="the report as JSON")] = None,
@@ -91,6 +98,7 @@ def report(
     from neuromap.whole_file import write_all
 
     chip = chosen_chip(chip, program_file)
+    how = engine_arguments(engine, threads, noise_seed)
     check_destinations(
         {"--html": html, "--csv": csv, "--json-file": json_file},
         {
@@ -104,7 +112,7 @@ def report(
     net = nm.load_network(network)
     wanted = split_names(executions or [], "--executions", EXECUTIONS) if executions else []
     named = split_patterns(patterns or []) or list(patterns or [])
-    arguments = frame_arguments(stimulus, n_frames, seed, density)
+    arguments = {**frame_arguments(stimulus, n_frames, seed, density), **how}
     if program_file is not None:
         if len(named) > 1 or len(wanted) > 1:
             raise InputError(f"{program_file}: one program has one pattern and one execution; give one of each")

@@ -1,4 +1,4 @@
-"""``neuromap simulate``: run a program on input frames."""
+"""``neuromap simulate``: run a program on input frames, or on many stimuli of them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neuromap.cli.options import DensityOption, FramesOption, JsonFlag, SeedOption, StimulusOption, file_option
-from neuromap.cli.output import check_destinations, new_table, one_line, print_json, text_console
+from neuromap.cli.engine_argument import engine_arguments
+from neuromap.cli.options import (
+    DensityOption,
+    EngineOption,
+    FramesOption,
+    JsonFlag,
+    NoiseSeedOption,
+    SeedOption,
+    StimulusOption,
+    ThreadsOption,
+    file_option,
+)
+from neuromap.cli.output import check_destinations, print_json
 from neuromap.cli.progress import progress_bar
-from neuromap.cli.stimulus_argument import check_run_length, frame_arguments
+from neuromap.cli.simulate_output import batch_object, print_batch, print_run, run_object
+from neuromap.cli.stimulus_argument import check_run_length, frame_arguments, read_stimuli
+from neuromap.errors import InputError
 
 if TYPE_CHECKING:
     from neuromap.hardware.program import Program
-    from neuromap.simulation.trace import Trace
 
 __all__ = ["EXAMPLES", "simulate"]
 
@@ -23,11 +35,10 @@ EXAMPLES = """\
 Examples:
   neuromap simulate sr.nmp
   neuromap simulate sr.nmp --frames 100 --seed 7 --density 0.2 --json
+  neuromap simulate sr.nmp --record outputs,node:H1 --record-potentials core:0 -o sr.trace
   python examples/digits/stimulus.py digits.safetensors    (needs scikit-learn)
-  neuromap simulate sr.nmp --stimulus digits.safetensors -o sr.trace
+  neuromap simulate sr.nmp --stimulus digits.safetensors --record all -o sr.h5    (needs h5py)
 """
-
-_FRAMES_SHOWN = 20
 
 
 def simulate(
@@ -38,76 +49,86 @@ def simulate(
     n_frames: FramesOption = None,
     seed: SeedOption = 0,
     density: DensityOption = None,
-    output: Annotated[str | None, file_option("--output", "-o", holds="the trace")] = None,
+    record: Annotated[
+        str,
+        typer.Option(
+            "--record",
+            metavar="NEURONS",
+            help="Whose spikes are kept: outputs, all, node:NAME, core:3 or core:3-7, with commas between them.",
+        ),
+    ] = "outputs",
+    record_potentials: Annotated[
+        str | None,
+        typer.Option(
+            "--record-potentials",
+            metavar="NEURONS",
+            help="Whose potential is kept after every tick, in the same words; by default nobody's.",
+            show_default=False,
+        ),
+    ] = None,
+    record_counts: Annotated[
+        bool, typer.Option("--record-counts", help="Count the spikes of every neuron of the program.")
+    ] = False,
+    engine: EngineOption = "fast",
+    threads: ThreadsOption = None,
+    noise_seed: NoiseSeedOption = 0,
+    output: Annotated[
+        str | None,
+        file_option("--output", "-o", holds="what was recorded (HDF5 where it ends in .h5, else safetensors)"),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run a program on input frames and count the spikes of its outputs, frame by frame."""
+    """Run a program on input frames and count the spikes of its outputs, frame by frame.
+
+    Where the tensors of the stimulus have the shape (stimuli, frames, size), every stimulus runs by itself, one per
+    thread, and its spikes are summed over frames.
+    """
     import neuromap as nm
     from neuromap.report.frames import choose_frames
+    from neuromap.simulation.frame_counts import frame_counts
+    from neuromap.simulation.trace_hdf5 import HDF5_SUFFIXES
 
+    how = engine_arguments(engine, threads, noise_seed)
+    recording = nm.Recording(record, () if record_potentials is None else record_potentials, record_counts)
     check_destinations({"--output": output}, {"program file": program_file, "stimulus file": stimulus})
     program = nm.load_program(program_file)
     check_run_length(n_frames, program)
-    frames, made = choose_frames(program, **frame_arguments(stimulus, n_frames, seed, density))
+    arguments = frame_arguments(stimulus, n_frames, seed, density)
+    into_hdf5 = output is not None and Path(output).suffix.lower() in HDF5_SUFFIXES
+    if stimulus is not None and (stimuli := read_stimuli(stimulus, program)) is not None:
+        if into_hdf5:
+            raise InputError(f"{output}: many stimuli are written as safetensors; give a name that does not end in .h5")
+        _run_batch(program, stimuli, recording, how, output, as_json)
+        return
+    frames, made = choose_frames(program, **arguments)
     check_run_length(made["n_frames"], program)
+    trace = None
     with progress_bar("simulating (ticks)") as progress:
-        trace = nm.simulate(program, frames, progress=progress)
-    if output is not None:
-        trace.save(output)
+        if output is not None and into_hdf5:
+            counts = nm.simulate_to_file(output, program, frames, record=recording, progress=progress, **how)
+        else:
+            trace = nm.simulate(program, frames, record=recording, progress=progress, **how)
+            counts = frame_counts(trace)
+            if output is not None:
+                trace.save(output)
     if as_json:
-        print_json(_trace_object(program, trace, output))
+        print_json(run_object(program, counts, trace, output))
     else:
-        _print_trace(program, trace, output)
+        print_run(program, counts, output)
 
 
-def _trace_object(program: Program, trace: Trace, output: str | None) -> dict[str, Any]:
-    outputs = {}
-    for port in trace.nodes:
-        frames = trace.frames(port.name)
-        outputs[port.name] = {
-            "size": port.size,
-            "spikes": int(frames.sum()),
-            "spikes_per_frame": frames.sum(axis=1).tolist(),
-            "spiking_neurons_per_frame": [row.nonzero()[0].tolist() for row in frames],
-            "stray_spikes": len(trace.strays(port.name)),
-            "frame_0_tick": port.sample_tick,
-        }
-    return {
-        "network": trace.name,
-        "chip": program.chip.name,
-        "pattern": trace.pattern,
-        "execution": trace.execution,
-        "frame_period_ticks": trace.period,
-        "tick_seconds": program.chip.tick_seconds,
-        "frames": trace.n_frames,
-        "ticks": trace.n_ticks,
-        "outputs": outputs,
-        "file": output,
-    }
+def _run_batch(
+    program: Program, stimuli: dict[str, Any], recording: Any, how: dict[str, Any], output: str | None, as_json: bool
+) -> None:
+    import neuromap as nm
 
-
-def _print_trace(program: Program, trace: Trace, output: str | None) -> None:
-    console = text_console()
-    label = f"{trace.pattern}, {trace.execution}" if trace.pattern else "by hand"
-    console.print(
-        f"{trace.name} ({label}) on {program.chip.name}: {trace.n_frames} frames, {trace.n_ticks} ticks, "
-        f"one frame every {trace.period} ticks",
-        markup=False,
-    )
-    table = new_table("frame", *(f"spikes of {port.name} at tick" for port in trace.nodes), left=0)
-    counts = {port.name: trace.frames(port.name).sum(axis=1) for port in trace.nodes}
-    for frame in range(1, min(trace.n_frames, _FRAMES_SHOWN + 1)):
-        cells = (f"{counts[p.name][frame]} at {p.sample_tick + frame * trace.period}" for p in trace.nodes)
-        table.add_row(f"{frame}", *cells)
-    console.print(table)
-    if trace.n_frames > _FRAMES_SHOWN + 1:
-        console.print(f"{trace.n_frames - 1 - _FRAMES_SHOWN} more frames: see --json or -o")
-    for port in trace.nodes:
-        total, strays = int(counts[port.name].sum()), len(trace.strays(port.name))
-        console.print(
-            f"{port.name}: {total} spikes of {port.size} neurons in {trace.n_frames - 1} frames, "
-            f"{strays} outside frames",
-            markup=False,
-        )
+    n_stimuli, n_frames = next(iter(stimuli.values())).shape[:2]
+    check_run_length(n_stimuli * n_frames, program)
+    with progress_bar("simulating (stimuli)") as progress:
+        batch = nm.simulate_batch(program, stimuli, record=recording, progress=progress, **how)
     if output is not None:
-        console.print(f"written to {one_line(output)}", markup=False, soft_wrap=True)
+        batch.save(output)
+    if as_json:
+        print_json(batch_object(program, batch, output))
+    else:
+        print_batch(program, batch, output)

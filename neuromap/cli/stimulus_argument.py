@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuromap.errors import InputError
+from neuromap.errors import InputError, StimulusError
 from neuromap.report.frames import DEFAULT_FRAMES
 
 if TYPE_CHECKING:
     from neuromap.hardware.program import Program
 
-__all__ = ["MAX_TICKS", "check_run_length", "frame_arguments"]
+__all__ = ["MAX_TICKS", "check_run_length", "frame_arguments", "read_stimuli"]
 
 MAX_TICKS = 10_000_000
 """Ticks that one run of the command line may have; hours of work, and more output than anyone reads."""
@@ -59,3 +59,31 @@ def frame_arguments(stimulus: Path | None, n_frames: int | None, seed: int, dens
         "seed": seed,
         "density": density,
     }
+
+
+def read_stimuli(path: Path, program: Program) -> dict[str, Any] | None:
+    """Read many stimuli from a file, where its tensors say that it holds them.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (stimuli, frames, size), or None
+        Checked; ``None`` where no tensor has three axes: then the file holds frames, or what is refused as such.
+
+    Raises
+    ------
+    StimulusError
+        If the file cannot be read, or the stimuli do not fit the program.
+    """
+    from neuromap.simulation.batch_stimuli import check_stimuli
+    from neuromap.simulation.stimulus import load_frames
+
+    found = load_frames(path)
+    if all(array.ndim != 3 for array in found.values()):
+        return None
+    try:
+        checked, n_stimuli, _ = check_stimuli(found, program)
+        if n_stimuli == 0:
+            raise StimulusError("holds no stimuli; at least 1 is needed")
+        return checked
+    except StimulusError as error:
+        raise StimulusError(f"{path}: {error}") from None

@@ -8,14 +8,18 @@ from typing import Annotated
 
 import typer
 
+from neuromap.cli.engine_argument import engine_arguments
 from neuromap.cli.options import (
     ChipOption,
     DensityOption,
+    EngineOption,
     FramesOption,
     JsonFlag,
     NetworkFile,
+    NoiseSeedOption,
     SeedOption,
     StimulusOption,
+    ThreadsOption,
     chosen_chip,
 )
 from neuromap.cli.output import print_json, text_console
@@ -65,6 +69,9 @@ def verify(
     n_frames: FramesOption = None,
     seed: SeedOption = 0,
     density: DensityOption = None,
+    engine: EngineOption = "fast",
+    threads: ThreadsOption = None,
+    noise_seed: NoiseSeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare the simulated chip with the chip-free reference, frame by frame, spike for spike.
@@ -77,6 +84,7 @@ def verify(
     from neuromap.report.verify import require_verified
 
     chip = chosen_chip(chip, program_file)
+    how = engine_arguments(engine, threads, noise_seed)
     check_run_length(n_frames)
     net = nm.load_network(network)
     program = None if program_file is None else nm.load_program(program_file)
@@ -92,7 +100,7 @@ def verify(
             program = nm.map_rollout(rollout, chip=spec, progress=progress)
     check_run_length(made["n_frames"], program)
     with progress_bar("comparing chip and reference"):
-        found = nm.verify(rollout, program, frames)
+        found = nm.verify(rollout, program, frames, **how)
 
     if as_json:
         document = {

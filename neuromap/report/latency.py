@@ -135,6 +135,9 @@ def latency_report(
     n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
     density: float | None = None,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> LatencyReport:
     """Map every pattern in every execution; predict, measure, observe and verify each.
@@ -155,6 +158,8 @@ def latency_report(
         Input frames to verify with, row 0 is frame 0, or a file of them; random ones by default.
     n_frames, seed, density : int, int, float or None
         Number, seed and density of the random frames; without one every frame draws its own.
+    engine, threads, noise_seed : str, int or None, int
+        As in :func:`neuromap.simulation.simulate.simulate`.
     progress : callable, optional
         Called as ``progress(what, rows done, rows in all)``.
 
@@ -168,7 +173,7 @@ def latency_report(
     PatternError
         If a name is unknown, or a pattern is one of another network.
     InputError
-        If an execution is unknown, or nothing is asked for.
+        If an execution or engine is unknown, a number is out of range, or nothing is asked for.
     NetworkError
         If shapes, weights or thresholds are missing.
     ChipError
@@ -202,7 +207,8 @@ def latency_report(
             except (PatternError, DoesNotFitError) as error:
                 rows.append(refused_row(pattern, execution, error))
                 continue
-            rows.append(report_row(rollout, program, checked))
+            row = report_row(rollout, program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
+            rows.append(row)
     if progress is not None:
         progress("done", total, total)
 
@@ -217,6 +223,9 @@ def report_on_program(
     n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
     density: float | None = None,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
 ) -> LatencyReport:
     """Hold a program, perhaps edited since it was mapped, against the prediction of a rollout.
 
@@ -226,7 +235,7 @@ def report_on_program(
         Where the prediction comes from.
     program : Program
         What is measured, observed and verified.
-    frames, n_frames, seed, density
+    frames, n_frames, seed, density, engine, threads, noise_seed
         As in :func:`latency_report`.
 
     Returns
@@ -243,7 +252,7 @@ def report_on_program(
     """
     network = rollout.network
     checked, stimulus = choose_frames(network, frames, n_frames, seed, density)
-    row = report_row(rollout, program, checked)
+    row = report_row(rollout, program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
     summary = most_sequential_summary(network) if rollout.pattern.name == "sequential" else None
     return _report(network, program.chip, [row], stimulus, summary)
 

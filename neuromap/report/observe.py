@@ -16,7 +16,15 @@ from neuromap.simulation.trace import Trace
 __all__ = ["extend_frames", "first_difference"]
 
 
-def first_difference(program: Program, frames: Mapping[str, ArrayLike], onset_frame: int) -> dict[str, int | None]:
+def first_difference(
+    program: Program,
+    frames: Mapping[str, ArrayLike],
+    onset_frame: int,
+    *,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
+) -> dict[str, int | None]:
     """Ticks from stimulus onset to the first output spike that is there with the stimulus only, or without only.
 
     For every input in turn, the frames from ``onset_frame`` on are delivered in one run and are silent in the
@@ -31,6 +39,8 @@ def first_difference(program: Program, frames: Mapping[str, ArrayLike], onset_fr
         Input frames with the stimulus; row 0 is frame 0.
     onset_frame : int
         First frame of the stimulus, at least 1.
+    engine, threads, noise_seed : str, int or None, int
+        As in :func:`neuromap.simulation.simulate.simulate`.
 
     Returns
     -------
@@ -46,14 +56,14 @@ def first_difference(program: Program, frames: Mapping[str, ArrayLike], onset_fr
     n_frames = len(next(iter(checked.values())))
     if not 1 <= onset_frame < n_frames:
         raise StimulusError(f"onset frame {onset_frame}: must be at least 1 and less than the {n_frames} frames given")
-    shown = simulate(program, checked)
+    shown = simulate(program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
     found: dict[str, int | None] = {port.name: None for port in shown.nodes}
     for port in program.nodes:
         if port.kind != "input" or not checked[port.name][onset_frame:].any():
             continue
         quiet = checked[port.name].copy()
         quiet[onset_frame:] = False
-        silent = simulate(program, {**checked, port.name: quiet})
+        silent = simulate(program, {**checked, port.name: quiet}, engine=engine, threads=threads, noise_seed=noise_seed)
         onset = port.sample_tick + onset_frame * program.period
         for name, tick in _first_ticks(shown, silent).items():
             before = found[name]

@@ -121,7 +121,15 @@ class ReportRow:
         return VerificationError.exit_code if self.verified is False else _EXIT_CODES[self.status]
 
 
-def report_row(rollout: Rollout, program: Program, frames: Mapping[str, ArrayLike]) -> ReportRow:
+def report_row(
+    rollout: Rollout,
+    program: Program,
+    frames: Mapping[str, ArrayLike],
+    *,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
+) -> ReportRow:
     """Predict, measure, observe and verify one mapped rollout.
 
     Parameters
@@ -132,6 +140,8 @@ def report_row(rollout: Rollout, program: Program, frames: Mapping[str, ArrayLik
         What was mapped from it (and perhaps edited since): where measurements come from.
     frames : mapping of str to array_like, shape (n_frames, size)
         Input frames for verification; the observed difference repeats them as often as needed.
+    engine, threads, noise_seed : str, int or None, int
+        As in :func:`neuromap.simulation.simulate.simulate`.
 
     Returns
     -------
@@ -146,10 +156,11 @@ def report_row(rollout: Rollout, program: Program, frames: Mapping[str, ArrayLik
         If the frames do not fit the input nodes.
     """
     checked = check_frames(frames, rollout.network)
-    verification = verify(rollout, program, checked)
+    verification = verify(rollout, program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
     step, second = program.ticks_per_step, program.chip.tick_seconds
     found = measure(program)
-    observed = _observe(rollout, program, checked)
+    stimulus, onset = _onset(rollout, program, checked)
+    observed = first_difference(program, stimulus, onset, engine=engine, threads=threads, noise_seed=noise_seed)
     outputs = {}
     for name in rollout.network.outputs:
         first, full = rollout.first_response(name) * step, rollout.full_response(name) * step
@@ -243,9 +254,11 @@ def _overall(
     )
 
 
-def _observe(rollout: Rollout, program: Program, frames: Mapping[str, NDArray[np.bool_]]) -> dict[str, int | None]:
-    """Watch an onset after as many frames as fill the network, for as many more as the full response takes."""
+def _onset(
+    rollout: Rollout, program: Program, frames: Mapping[str, NDArray[np.bool_]]
+) -> tuple[dict[str, NDArray[np.bool_]], int]:
+    """Give frames with an onset after as many as fill the network, for as many more as the full response takes."""
     period = program.period
     ticks = max(rollout.full_response(name) for name in rollout.network.outputs) * program.ticks_per_step
     span = math.ceil(ticks / period) + 1
-    return first_difference(program, extend_frames(frames, 2 * span + 2), span)
+    return extend_frames(frames, 2 * span + 2), span

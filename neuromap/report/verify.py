@@ -179,6 +179,9 @@ def verify(
     n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
     density: float | None = None,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
 ) -> Verification:
     """Check the program, and compare the chip's output frames with the reference, value by value.
 
@@ -192,6 +195,8 @@ def verify(
         Input frames, row 0 is frame 0, or a file of them; random ones by default.
     n_frames, seed, density : int, int, float or None
         Number, seed and density of the random frames; without one every frame draws its own.
+    engine, threads, noise_seed : str, int or None, int
+        As in :func:`neuromap.simulation.simulate.simulate`.
 
     Returns
     -------
@@ -205,13 +210,15 @@ def verify(
         outside it. Other broken rules are part of the result.
     StimulusError
         If the frames do not fit the input nodes.
+    InputError
+        If there is no such engine, or a number is out of range.
     """
     require_belongs(rollout, program)
     require_legal(program, indices_only=True)
     violations = check_program(program)
     checked, _ = choose_frames(rollout.network, frames, n_frames, seed, density)
     expected = reference(rollout, checked)
-    trace = simulate(program, checked)
+    trace = simulate(program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
 
     mismatches: list[Mismatch] = []
     strays: list[Stray] = []

@@ -41,15 +41,6 @@ class Block(NamedTuple):
     strays: NDArray[np.int64]
 
 
-def _nodes_only(record: Recording) -> tuple[str, ...]:
-    words = tuple(record.spikes)
-    wrong = [word for word in words if word.startswith("core:")]
-    if wrong or record.potentials or record.counts:
-        what = wrong[0] if wrong else "potentials" if record.potentials else "counts"
-        raise InputError(f"recording {what}: a batch keeps frames of nodes only; simulate single stimuli for more")
-    return words
-
-
 @dataclass(frozen=True, eq=False)
 class BatchJob:
     """What all stimuli share: made once, only read by the threads."""
@@ -111,11 +102,8 @@ class Chips:
     """Engines for the threads, each used by one thread at a time."""
 
     def __init__(self, program: Program, engine: str, noise_seed: int, n_threads: int) -> None:
-        self._program, self._engine, self._noise_seed = program, engine, noise_seed
-        neurons = program.neurons
-        tables = (neurons.stochastic_weight, neurons.stochastic_leak, neurons.noise_bits)
-        self._is_stochastic = any(table is not None and bool(table.any()) for table in tables)
-        first = self._new(noise_seed)
+        self._noise_seed = noise_seed
+        first = make_engine(program, engine, threads=1, noise_seed=noise_seed)
         self._free: SimpleQueue[Engine] = SimpleQueue()
         for chip in (first, *(first.fork() for _ in range(n_threads - 1))):
             self._free.put(chip)
@@ -130,14 +118,9 @@ class Chips:
             self._free.put(chip)
 
     def fresh(self, chip: Engine, stimulus: int) -> Engine:
-        """Give an engine at tick 0 for a stimulus: the one that was lent, or one with the stimulus's own noise."""
-        if self._is_stochastic:
-            return self._new((self._noise_seed + stimulus) % 2**64)
-        chip.reset()
+        """Bring an engine back to tick 0 for a stimulus, with the stimulus's own noise."""
+        chip.reset((self._noise_seed + stimulus) % 2**64)
         return chip
-
-    def _new(self, noise_seed: int) -> Engine:
-        return make_engine(self._program, self._engine, threads=1, noise_seed=noise_seed)
 
 
 def run_blocks(

@@ -121,8 +121,8 @@ class Engine(Protocol):
             Of the watched neurons, with absolute ticks.
         """
 
-    def reset(self) -> None:
-        """Go back to the state before tick 0."""
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
 
     def fork(self) -> Self:
         """Make another engine at tick 0 that shares what is only read (parameters, crossbars) with this one."""

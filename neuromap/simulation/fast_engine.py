@@ -19,9 +19,9 @@ from neuromap.simulation.engine import HostEvents, Spikes, Totals
 from neuromap.simulation.kernel import layout
 from neuromap.simulation.kernel.compiled import announced, compiled
 from neuromap.simulation.kernel.image import make_image, make_state, read_only, vector_groups
-from neuromap.simulation.kernel.layout import Flag, Image
+from neuromap.simulation.kernel.layout import Flag, Image, extent
 from neuromap.simulation.kernel.team import ABORT, make_team
-from neuromap.simulation.kernel.tick import (
+from neuromap.simulation.kernel.work import (
     AXON_EVENTS,
     SPIKES,
     SYNAPTIC_EVENTS,
@@ -103,25 +103,21 @@ class FastEngine:
         team = make_team(self._image, threads)
         return team, [make_scratch(self._image, size) for size in np.diff(team.first).tolist()]
 
-    def reset(self) -> None:
-        """Go back to the state before tick 0."""
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+        if noise_seed is not None:
+            self._noise_seed = check_seed(noise_seed)
         self.tick = 0
         self._state = make_state(self.program, self._image)
         for _, scratches in (self._alone, self._team):
             for scratch in scratches:
                 scratch.totals[:] = 0
 
-    def fork(self, noise_seed: int | None = None) -> Self:
-        """Make another engine at tick 0 on the same image.
-
-        Parameters
-        ----------
-        noise_seed : int, optional
-            Another seed; this engine's by default.
-        """
+    def fork(self) -> Self:
+        """Make another engine at tick 0 on the same image, with the same seed."""
         other = type(self).__new__(type(self))
         other.program = self.program
-        other._start(self._image, self._threads, self._noise_seed if noise_seed is None else noise_seed)
+        other._start(self._image, self._threads, self._noise_seed)
         return other
 
     @property
@@ -131,7 +127,7 @@ class FastEngine:
 
     def potentials_of(self, cores: NDArray[np.int64]) -> NDArray[np.int64]:
         """Potentials V of some cores, in this order, a copy, shape (n, N)."""
-        n, lanes = self.program.chip.neurons, 32 * len(self._image.shape.groups)
+        n, lanes = self.program.chip.neurons, 32 * extent(self._image.shape.groups)
         narrow, wide = (a.reshape(-1, lanes)[cores, :n] for a in (self._state.narrow, self._state.wide))
         return np.where(self._state.is_wide[cores, None] != 0, wide, narrow).astype(np.int64)
 
@@ -167,7 +163,7 @@ class FastEngine:
         """Memory that the program takes here."""
         image, shape = self._image, self._image.shape
         header = image.header.reshape(-1, layout.HEADER)
-        lanes = 32 * len(shape.groups)
+        lanes = 32 * extent(shape.groups)
         hot = (image.crossbar, image.axon_types, image.header, image.uniform_weights, image.weights8, image.weights16)
         wide = int(self._state.is_wide.sum()) * lanes * (self._state.wide.itemsize + 14)
         state = self._state.narrow.nbytes + self._state.ring.nbytes + self._state.busy.nbytes
@@ -175,7 +171,7 @@ class FastEngine:
         weights = image.weights8.nbytes + image.weights16.nbytes
         uniform = ((header[:, layout.FLAGS] & Flag.UNIFORM) != 0).sum() * 64
         parameters = int(planes + weights + uniform) // max(shape.n_cores, 1)
-        row = 4 * len(shape.groups)
+        row = 4 * extent(shape.groups)
         return Footprint(
             hot_bytes=sum(array.nbytes for array in hot) + planes + image.target.nbytes + state + wide,
             visit_bytes=2 * 2 * lanes + 4 * layout.HEADER + 64 + parameters + 8 * ((1 << shape.axon_bits) // 64),
@@ -213,7 +209,7 @@ class FastEngine:
             read_only(np.ascontiguousarray(events.cores, np.int32)),
             read_only(np.ascontiguousarray(events.axons, np.int32)),
         )
-        row_words = record.n_rows * len(self._image.shape.groups)
+        row_words = record.n_rows * extent(self._image.shape.groups)
         at_once = max(1, _RECORD_BYTES // max(4 * row_words, 1))
         found = []
         done = 0
@@ -225,7 +221,7 @@ class FastEngine:
             self._call(n, fed, done, record._replace(fired=fired))
             done += n
             if row_words:
-                ticks, rows, neurons = compiled().list_spikes(fired, record.n_rows, len(self._image.shape.groups))
+                ticks, rows, neurons = compiled().list_spikes(fired, record.n_rows, extent(self._image.shape.groups))
                 found.append((ticks + first, cores[rows], neurons))
         if not found:
             nothing = np.zeros(0, np.int64)
@@ -244,7 +240,7 @@ class FastEngine:
         cores = np.flatnonzero(mask.any(axis=1))
         row = np.full(shape.n_cores if len(cores) else 0, -1, np.int32)
         row[cores] = np.arange(len(cores))
-        words = np.zeros((len(cores), 4 * len(shape.groups)), np.uint8)
+        words = np.zeros((len(cores), 4 * extent(shape.groups)), np.uint8)
         bits = np.packbits(mask[cores], axis=1, bitorder="little")
         words[:, : bits.shape[1]] = bits
         record = Record(row, words.reshape(-1).view(np.uint32), np.zeros(0, np.uint32), len(cores))

@@ -78,9 +78,11 @@ class NumpyEngine:
                 self._restless |= table.any(axis=1)
         self.reset()
 
-    def reset(self) -> None:
-        """Go back to the state before tick 0."""
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
         program = self.program
+        if noise_seed is not None:
+            self._noise = Noise(program, noise_seed)
         self.tick = 0
         self._totals = Totals(0, 0, 0)
         self._potentials = program.neurons.potential.astype(np.int64)

@@ -220,3 +220,23 @@ def test_the_program_starts_at_its_small_entry():
 
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert project["scripts"] == {"neuromap": "neuromap.cli.entry:main"}
+
+
+def test_an_interrupt_that_python_ignores_ends_the_program_all_the_same(capsys):
+    """As one does that comes while the callback of a weak reference runs."""
+
+    class Dying:
+        def __del__(self):
+            raise KeyboardInterrupt
+
+    came_to_its_end = []
+
+    def work():
+        doomed = Dying()
+        del doomed
+        time.sleep(20)
+        came_to_its_end.append(True)
+
+    assert run_guarded(app_that(work), []) == 130
+    assert not came_to_its_end
+    assert capsys.readouterr().err == "neuromap: interrupted\n"

@@ -20,6 +20,7 @@ TINY = ChipSpec(
     threshold_bits=18,
     potential_bits=20,
 )
+STOCHASTIC = {"stochastic_leak": bool, "noise_bits": np.uint8}
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +41,7 @@ def make_program():
     ``synapses`` is Boolean (C, A, N); the chip's cores get A axons and N neurons. ``targets`` is a list of (core,
     neuron, target core, axon, delay). ``nodes`` is a list of (name, size, kind, sample tick). ``host`` is a list of
     (node, index, core, axon, arrival, first frame). ``outputs`` is a list of (node, index, core, neuron). All others
-    are neuron parameters that broadcast to (C, N).
+    are neuron parameters that broadcast to (C, N), stochastic modes too.
     """
 
     def make(
@@ -55,6 +56,10 @@ def make_program():
         def table(name, dtype, default=0):
             return np.broadcast_to(given.get(name, default), (n_cores, n_neurons)).astype(dtype)
 
+        stochastic = {name: table(name, dtype) for name, dtype in STOCHASTIC.items() if name in given}
+        if "stochastic_weight" in given:
+            modes = np.broadcast_to(given["stochastic_weight"], (n_cores, n_neurons, chip.axon_types))
+            stochastic["stochastic_weight"] = modes.astype(bool)
         neurons = NeuronTable(
             weights=np.broadcast_to(weights, (n_cores, n_neurons, chip.axon_types)).astype(np.int16),
             leak=table("leak", np.int16),
@@ -65,6 +70,7 @@ def make_program():
             reset_mode=table("reset_mode", np.uint8),
             saturate_negative=table("saturate_negative", bool),
             potential=table("potential", np.int32),
+            **stochastic,
         )
         target_core = np.full((n_cores, n_neurons), -1, dtype=np.int32)
         target_axon = np.zeros((n_cores, n_neurons), dtype=np.int32)
@@ -77,7 +83,7 @@ def make_program():
         return Program(
             name="by hand",
             chip=chip,
-            coordinates=np.array(coordinates, dtype=np.int32),
+            coordinates=np.array(coordinates, dtype=np.int32).reshape(-1, 2),
             axon_types=np.broadcast_to(axon_types, (n_cores, n_axons)).astype(np.uint8),
             crossbar=np.packbits(synapses, axis=2, bitorder="little"),
             neurons=neurons,

@@ -75,13 +75,11 @@ class _Announcer(event.Listener):
 
 
 def _entry_points(stamp: str) -> Compiled:
-    # The stamp is a free variable of both functions, and Numba keys its cache by the values of those.
     def run(image, state, scratch, team, me, first_tick, n_ticks, events, event_tick, record, seed, width):  # type: ignore[no-untyped-def]
-        if len(stamp) > 0:
-            run_ticks(image, state, scratch, team, me, first_tick, n_ticks, events, event_tick, record, seed, width)
+        run_ticks(image, state, scratch, team, me, first_tick, n_ticks, events, event_tick, record, seed, width)
 
     def list_spikes(fired, n_rows, n_groups):  # type: ignore[no-untyped-def]
-        n = 0 * len(stamp)
+        n = 0
         for k in range(len(fired)):
             n += count_ones(fired[k])
         ticks, rows, neurons = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
@@ -96,11 +94,12 @@ def _entry_points(stamp: str) -> Compiled:
                 word &= word - uint64(1)
         return ticks, rows, neurons
 
-    return Compiled(_cached(run, _nrt=False), _cached(list_spikes))
+    return Compiled(_cached(run, stamp, _nrt=False), _cached(list_spikes, stamp))
 
 
-def _cached(function: Callable[..., Any], **options: Any) -> Any:
+def _cached(function: Callable[..., Any], stamp: str, **options: Any) -> Any:
     """Compile with a cache on disk, or without one where no folder can be written."""
+    function.__qualname__ = f"{function.__name__}_{stamp[:20]}"  # Numba names its files so
     try:
         return njit(function, cache=True, nogil=True, error_model="numpy", **options)
     except RuntimeError:  # "no locator available"

@@ -35,6 +35,7 @@ from neuromap.simulation.kernel.layout import (
     Flag,
     Image,
     State,
+    extent,
 )
 
 __all__ = ["axon_type", "tick_narrow"]
@@ -61,8 +62,8 @@ def tick_narrow(
     """
     flags = get(image.header, core * HEADER + FLAGS)
     changed = False
-    for block in range(len(image.shape.groups) // len(width)):
-        here = (core * len(image.shape.groups) + block * len(width)) * 32
+    for block in range(extent(image.shape.groups) // len(width)):
+        here = (core * extent(image.shape.groups) + block * len(width)) * 32
         before = load(width, state.narrow, here)
         # 1 integrate
         if flags & _UNIFORM:
@@ -110,7 +111,7 @@ def _integrate(
     image: Image, weights: Any, core: int, axons: Any, first: int, last: int, block: int, width: Any, potential: Any
 ) -> Any:
     """Add the weights of every due axon to the neurons that have a synapse on it."""
-    groups, types = len(image.shape.groups), image.shape.n_types
+    groups, types = extent(image.shape.groups), image.shape.n_types
     rows = core * image.shape.n_axons * groups + block * len(width)
     planes = (get(image.header, core * HEADER + WEIGHTS) * types * groups + block * len(width)) * 32
     for event in range(first, last):
@@ -126,7 +127,7 @@ def _integrate_uniform(
     image: Image, core: int, axons: Any, first: int, last: int, block: int, width: Any, potential: Any
 ) -> Any:
     """Do the same where all neurons of the core have the same weight for a type."""
-    groups, types = len(image.shape.groups), image.shape.n_types
+    groups, types = extent(image.shape.groups), image.shape.n_types
     rows = core * image.shape.n_axons * groups + block * len(width)
     for event in range(first, last):
         axon = get(axons, event)
@@ -142,7 +143,7 @@ def _parameter(image: Image, core: int, which: int, block: int, width: Any) -> A
     plane = get(image.header, core * HEADER + which + 1)
     if plane < 0:
         return broadcast(width, int16(get(image.header, core * HEADER + which)))
-    at = ((plane >> 1) * len(image.shape.groups) + block * len(width)) * 32
+    at = ((plane >> 1) * extent(image.shape.groups) + block * len(width)) * 32
     if plane & 1:
         return load(width, image.planes16, at)
     return widen(int16, load(width, image.planes8, at))

@@ -29,7 +29,7 @@ from neuromap.simulation.kernel.lanes import (
     where,
     widen,
 )
-from neuromap.simulation.kernel.layout import FLAGS, HEADER, WEIGHTS, Flag, Image, State
+from neuromap.simulation.kernel.layout import FLAGS, HEADER, WEIGHTS, Flag, Image, State, extent
 
 __all__ = ["tick_wide"]
 
@@ -63,7 +63,7 @@ def tick_wide(
     ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out[out:]``. Returns whether any
     potential is another than before.
     """
-    groups = len(image.shape.groups)
+    groups = extent(image.shape.groups)
     noisy = get(image.header, core * HEADER + FLAGS) & _NOISE != 0
     stream = _stream(seed, tick, get(image.place, core)) if noisy else uint64(0)
     changed = False
@@ -104,7 +104,7 @@ def tick_wide(
 @inlined
 def _integrate(image: Image, v: Any, core: int, axon: int, group: int, stream: int, wide: Any) -> Any:
     """Step 1 for one event: add the weight of the axon's type where there is a synapse."""
-    groups, kind = len(image.shape.groups), axon_type(image, core, axon)
+    groups, kind = extent(image.shape.groups), axon_type(image, core, axon)
     synapses = load_mask(_ONE, image.crossbar, (core * image.shape.n_axons + axon) * groups + group)
     weight = _weight(image, core, kind, group, wide)
     if get(image.header, core * HEADER + FLAGS) & _NOISY_WEIGHTS:
@@ -116,7 +116,7 @@ def _integrate(image: Image, v: Any, core: int, axon: int, group: int, stream: i
 @inlined
 def _weight(image: Image, core: int, kind: int, group: int, wide: Any) -> Any:
     """Weights of an axon type, from whichever form the core keeps them in."""
-    groups, types = len(image.shape.groups), image.shape.n_types
+    groups, types = extent(image.shape.groups), image.shape.n_types
     flags = get(image.header, core * HEADER + FLAGS)
     if flags & _UNIFORM:
         return broadcast(_ONE, wide(get(image.uniform_weights, core * types + kind)))
@@ -129,7 +129,7 @@ def _weight(image: Image, core: int, kind: int, group: int, wide: Any) -> Any:
 @inlined
 def _leak(image: Image, v: Any, core: int, group: int, stream: int, noisy: bool, wide: Any) -> Any:
     """Omega times the leak, or times its random sign where the leak is stochastic (step 2)."""
-    groups = len(image.shape.groups)
+    groups = extent(image.shape.groups)
     leak = widen(wide, load(_ONE, image.leak, (core * groups + group) * 32))
     if noisy and len(image.noisy_leak) > 0:
         random = load_mask(_ONE, image.noisy_leak, core * groups + group)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from neuromap.hardware.program import NeuronTable, Program
 from neuromap.simulation.kernel import layout as at
-from neuromap.simulation.kernel.layout import Flag, Image, Shape, State, aligned_empty
+from neuromap.simulation.kernel.layout import Flag, Image, Shape, State, aligned_empty, as_extent, extent
 
 __all__ = ["make_image", "make_state", "read_only", "vector_groups"]
 
@@ -33,7 +33,7 @@ def vector_groups(n_neurons: int) -> int:
 def make_image(program: Program) -> Image:
     """Lay out everything that is only read; arrays of the program are used in place where they fit."""
     shape = _shape(program)
-    neurons, chip, lanes = program.neurons, program.chip, 32 * len(shape.groups)
+    neurons, chip, lanes = program.neurons, program.chip, 32 * extent(shape.groups)
     never = 2**31 - 1  # padding lanes never spike and never fall
     header = np.zeros((shape.n_cores, at.HEADER), np.int32)
     packed = _Packed(shape)
@@ -76,8 +76,8 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def make_state(program: Program, image: Image) -> State:
     """State before tick 0."""
     shape = image.shape
-    lanes = 32 * len(shape.groups)
-    words = len(shape.words)
+    lanes = 32 * extent(shape.groups)
+    words = extent(shape.words)
     blocks = -(-shape.n_cores // 64)
     potential = _lanes(program.neurons.potential, lanes, 0).reshape(shape.n_cores, lanes)
     peak = np.maximum(potential.max(axis=1, initial=0), -potential.min(axis=1, initial=0).astype(np.int64))
@@ -113,8 +113,8 @@ def _shape(program: Program) -> Shape:
         axon_bits=max(6, (chip.axons - 1).bit_length()),
         n_types=chip.axon_types,
         type_bits=next(bits for bits in (2, 4, 8) if chip.axon_types <= 2**bits),
-        groups=(0,) * (groups * -(-chip.neurons // (32 * groups))),
-        words=(0,) * (1 << max(0, (chip.axons - 1).bit_length() - 6)),
+        groups=as_extent(groups * -(-chip.neurons // (32 * groups))),
+        words=as_extent(1 << max(0, (chip.axons - 1).bit_length() - 6)),
         slot_bits=int(program.delay.max(initial=0)).bit_length(),
         low=low,
         high=high,
@@ -167,7 +167,7 @@ class _Packed:
         ):
             count = int(chosen.sum())
             if count:
-                planes = np.zeros((count, weights.shape[2], 32 * len(self.shape.groups)), dtype)
+                planes = np.zeros((count, weights.shape[2], 32 * extent(self.shape.groups)), dtype)
                 planes[:, :, : weights.shape[1]] = weights[chosen].transpose(0, 2, 1)
                 rows.append(planes)
             start = self._rows8 if dtype is np.int8 else self._rows16
@@ -210,7 +210,7 @@ class _Packed:
 
     def _add_plane(self, header: NDArray[np.int32], position: int, values: NDArray[np.int64], padding: int) -> None:
         """One parameter of some cores: a value where all neurons share it, else a plane."""
-        lanes = 32 * len(self.shape.groups)
+        lanes = 32 * extent(self.shape.groups)
         padded = np.full((len(values), lanes), padding, np.int64)
         padded[:, : values.shape[1]] = values
         shared = (padded == padded[:, :1]).all(axis=1)
@@ -280,7 +280,7 @@ def _noise_mask(neurons: NeuronTable, lanes: int) -> NDArray[np.uint8]:
 
 def _crossbar(program: Program, shape: Shape) -> NDArray[np.uint32]:
     """Rows of whole words, none of them across two cache lines; the program's own memory if it lies so."""
-    bits, row = program.crossbar, 4 * len(shape.groups)
+    bits, row = program.crossbar, 4 * extent(shape.groups)
     if bits.shape[2] == row and bits.flags.c_contiguous and bits.ctypes.data % min(row & -row, 64) == 0:
         return bits.reshape(-1).view(np.uint32)
     rows = aligned_empty(shape.n_cores * shape.n_axons * row, np.uint8)
@@ -293,7 +293,7 @@ def _crossbar(program: Program, shape: Shape) -> NDArray[np.uint32]:
 def _axon_types(program: Program, shape: Shape) -> NDArray[np.uint8]:
     per_byte = 8 // shape.type_bits
     padded = np.zeros((shape.n_cores, -(-shape.n_axons // per_byte), per_byte), np.uint8)
-    padded.reshape(shape.n_cores, -1)[:, : shape.n_axons] = program.axon_types
+    padded.reshape(shape.n_cores, padded.shape[1] * per_byte)[:, : shape.n_axons] = program.axon_types
     shifts = (np.arange(per_byte) * shape.type_bits).astype(np.uint8)
     return _aligned(np.bitwise_or.reduce(padded << shifts, axis=2))
 
@@ -301,7 +301,7 @@ def _axon_types(program: Program, shape: Shape) -> NDArray[np.uint8]:
 def _targets(program: Program, shape: Shape) -> NDArray[Any]:
     bits = max(shape.n_cores - 1, 1).bit_length() + shape.axon_bits + shape.slot_bits
     dtype: Any = np.uint32 if bits <= 32 else np.uint64
-    lanes = 32 * len(shape.groups)
+    lanes = 32 * extent(shape.groups)
     packed = aligned_empty(shape.n_cores * lanes, dtype)
     packed[:] = 0
     for cores in _blocks(shape.n_cores):

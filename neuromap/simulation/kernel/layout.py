@@ -31,11 +31,16 @@ __all__ = [
     "Shape",
     "State",
     "aligned_empty",
+    "as_extent",
+    "extent",
 ]
 
 _CACHE_LINE, _HUGE_PAGE = 64, 1 << 21
 _LARGE = 1 << 19
 """Bytes from which huge pages are asked for."""
+
+LONGEST = 64
+"""Longest loops that are compiled for their length: 2048 neurons, 4096 axons."""
 
 HEADER = 16
 """int32 values in the header of a core: one cache line."""
@@ -71,7 +76,8 @@ class Shape(NamedTuple):
     """Sizes, equal for all cores.
 
     ``groups`` and ``words`` are tuples whose lengths count: the length of a tuple is part of its type, so the
-    kernels are compiled for it.
+    kernels are compiled for it. Beyond ``LONGEST`` they are plain integers, and the kernels have loops instead.
+    Read both with :func:`extent`.
     """
 
     n_cores: int
@@ -79,9 +85,9 @@ class Shape(NamedTuple):
     axon_bits: int
     n_types: int
     type_bits: int
-    groups: tuple[int, ...]
+    groups: tuple[int, ...] | int
     """One per 32 neurons."""
-    words: tuple[int, ...]
+    words: tuple[int, ...] | int
     """One per 64 axons, a power of two."""
     slot_bits: int
     low: int
@@ -148,6 +154,16 @@ class State(NamedTuple):
     """(slots, blocks, 64): 1 for cores with a due axon. A block of 64 cores is one cache line."""
     awake: NDArray[np.uint8]
     """(blocks, 64): 1 for cores that may change without events."""
+
+
+def as_extent(n: int) -> tuple[int, ...] | int:
+    """Give a size in the form that the kernels are compiled for."""
+    return (0,) * n if n <= LONGEST else n
+
+
+def extent(size: tuple[int, ...] | int) -> int:
+    """Give a size as an integer; compiled code has this function too."""
+    return size if isinstance(size, int) else len(size)
 
 
 def aligned_empty(size: int, dtype: Any) -> NDArray[Any]:

@@ -16,8 +16,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from neuromap.simulation.kernel.lanes import CALLED, INLINED, get, put
-from neuromap.simulation.kernel.layout import Image, State, aligned_empty
-from neuromap.simulation.kernel.tick import Events, Record, Scratch, Team, box_of, deliver, deliver_box, tick_cores
+from neuromap.simulation.kernel.layout import Image, State, aligned_empty, extent
+from neuromap.simulation.kernel.tick import box_of, deliver, deliver_box, tick_cores
+from neuromap.simulation.kernel.work import Events, Record, Scratch, Team
 
 __all__ = ["ABORT", "BARRIER_WORDS", "MAX_TEAM", "make_team", "run_ticks"]
 
@@ -41,7 +42,7 @@ def make_team(image: Image, threads: int) -> Team:
     n = max(1, min(threads, blocks, MAX_TEAM))
     first_block = [blocks * k // n for k in range(n + 1)]
     first = np.minimum(np.array(first_block) * 64, n_cores)
-    most = (int(np.diff(first).max()) * 32 * len(image.shape.groups) + 15) // 16 * 16  # whole cache lines
+    most = (int(np.diff(first).max()) * 32 * extent(image.shape.groups) + 15) // 16 * 16  # whole cache lines
     return Team(
         n_threads=n,
         first=first,

@@ -14,11 +14,10 @@ outboxes are delivered after all threads have finished the tick.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit, uint64
-from numpy.typing import NDArray
 
 from neuromap.simulation.kernel.core_narrow import tick_narrow
 from neuromap.simulation.kernel.core_wide import tick_wide
@@ -47,32 +46,23 @@ from neuromap.simulation.kernel.layout import (
     Flag,
     Image,
     State,
-    aligned_empty,
+    extent,
+)
+from neuromap.simulation.kernel.work import (
+    AXON_EVENTS,
+    FLIGHT,
+    SPIKES,
+    SYNAPTIC_EVENTS,
+    VISITS,
+    Record,
+    Scratch,
+    Team,
 )
 
-__all__ = [
-    "AXON_EVENTS",
-    "SPIKES",
-    "SYNAPTIC_EVENTS",
-    "VISITS",
-    "Events",
-    "Record",
-    "Scratch",
-    "Team",
-    "box_of",
-    "deliver",
-    "deliver_box",
-    "make_scratch",
-    "tick_cores",
-]
+__all__ = ["box_of", "deliver", "deliver_box", "tick_cores"]
 
 inlined = njit(**INLINED)
 
-SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS, VISITS = range(4)
-"""Positions in ``Scratch.totals``."""
-
-_FLIGHT = 16
-"""Visits whose lists are kept at once; more than any two stages that share a list are apart."""
 _COLLECT, _FETCH, _POST = 9, 5, 3
 """Visits before and after ``compute``; found by measurement, the result does not depend on them."""
 _AHEAD = 16
@@ -82,83 +72,6 @@ _NARROW_AGAIN = 64
 
 _UNIFORM, _BYTES, _CAN_FALL = Flag.UNIFORM, Flag.BYTES, Flag.CAN_FALL
 _WIDE_ONLY, _RESTLESS = Flag.WIDE_ONLY, Flag.RESTLESS
-
-
-class Scratch(NamedTuple):
-    """Working memory of one thread."""
-
-    visits: NDArray[np.int32]
-    axons: NDArray[np.uint16]
-    n_axons: NDArray[np.int64]
-    words: NDArray[np.uint32]
-    spikes: NDArray[np.uint64]
-    """The same memory as ``words``: spike bits of the visits in flight."""
-    fired: NDArray[np.uint16]
-    n_fired: NDArray[np.int64]
-    totals: NDArray[np.int64]
-
-
-class Team(NamedTuple):
-    """Who runs which cores, and what they hand to each other and to themselves.
-
-    Ranges are whole blocks of 64 cores, so that threads share no cache line of ``State.busy`` and ``State.awake``.
-    """
-
-    n_threads: int
-    first: NDArray[np.int64]
-    """(threads + 1,): first core of every thread."""
-    owner: NDArray[np.uint8]
-    """Thread of every block of 64 cores."""
-    outbox: NDArray[Any]
-    """(2, threads, threads, capacity): records of spikes by parity of the tick, from, to."""
-    n_out: NDArray[np.int64]
-    """(2, threads, threads * 8): their number, padded against false sharing."""
-    capacity: int
-    barrier: NDArray[np.uint64]
-
-
-class Events(NamedTuple):
-    """What the host feeds: events ``start[t]`` to ``start[t + 1] - 1`` in tick t of the run."""
-
-    start: NDArray[np.int64]
-    cores: NDArray[np.int32]
-    axons: NDArray[np.int32]
-
-
-class Record(NamedTuple):
-    """Spikes that are kept: bits of the watched neurons of some cores."""
-
-    row: NDArray[np.int32]
-    """(C,): row of the core, -1 if it is not recorded; empty if nothing is."""
-    watched: NDArray[np.uint32]
-    """(rows, n_groups)."""
-    fired: NDArray[np.uint32]
-    """(ticks, rows, n_groups); written where a visited core has spikes."""
-    n_rows: int
-
-
-def make_scratch(image: Image, n_cores: int) -> Scratch:
-    """Working memory for a range of ``n_cores``."""
-    pairs = (len(image.shape.groups) + 1) // 2
-    spikes = _zeros(_FLIGHT * pairs, np.uint64)
-    room = _FLIGHT * (pairs + 1) * 64  # list_ones may write 64 too many
-    return Scratch(
-        visits=_zeros(max(n_cores, 1), np.int32),
-        axons=_zeros(_FLIGHT * (len(image.shape.words) + 1) * 64, np.uint16),
-        n_axons=_zeros(_FLIGHT, np.int64),
-        words=spikes.view(np.uint32),
-        spikes=spikes,
-        fired=_zeros(room, np.uint16),
-        n_fired=_zeros(_FLIGHT, np.int64),
-        totals=_zeros(8, np.int64),
-    )
-
-
-def _zeros(size: int, dtype: Any) -> NDArray[Any]:
-    """Zeros on cache lines of their own, so that no two threads write to one line."""
-    array = aligned_empty(size, dtype)
-    array[:] = 0
-    return array
 
 
 @inlined
@@ -212,8 +125,8 @@ def _list_visits(image: Image, state: State, first: int, last: int, tick: int, v
 
 @inlined
 def _collect(image: Image, state: State, scratch: Scratch, tick: int, visit: int) -> None:
-    core, flight = get(scratch.visits, visit), visit & (_FLIGHT - 1)
-    words, groups = len(image.shape.words), len(image.shape.groups)
+    core, flight = get(scratch.visits, visit), visit & (FLIGHT - 1)
+    words, groups = extent(image.shape.words), extent(image.shape.groups)
     due = (_slot(image, tick) * image.shape.n_cores + core) * words
     start = flight * (words + 1) * 64
     n = start
@@ -229,7 +142,7 @@ def _collect(image: Image, state: State, scratch: Scratch, tick: int, visit: int
 @inlined
 def _fetch(image: Image, state: State, core: int) -> None:
     """Ask for what ``compute`` reads beside the crossbar rows; wide cores are left to the hardware's prefetching."""
-    groups, types = len(image.shape.groups), image.shape.n_types
+    groups, types = extent(image.shape.groups), image.shape.n_types
     header = core * HEADER
     for group in range(groups):
         prefetch_far(state.narrow, (core * groups + group) * 32)
@@ -266,10 +179,10 @@ def _compute(
     seed: int,
     width: Any,
 ) -> None:
-    core, flight = get(scratch.visits, visit), visit & (_FLIGHT - 1)
-    groups = len(image.shape.groups)
+    core, flight = get(scratch.visits, visit), visit & (FLIGHT - 1)
+    groups = extent(image.shape.groups)
     pairs = (groups + 1) >> 1
-    first = flight * (len(image.shape.words) + 1) * 64
+    first = flight * (extent(image.shape.words) + 1) * 64
     n_axons = get(scratch.n_axons, flight)
     last, out = first + n_axons, flight * 2 * pairs
     if _is_narrow(image, state, core, tick, n_axons):
@@ -287,7 +200,7 @@ def _compute(
     put(scratch.n_fired, flight, n)
     scratch.totals[SPIKES] += n
     scratch.totals[AXON_EVENTS] += n_axons
-    scratch.totals[SYNAPTIC_EVENTS] += _synapses(image, core, scratch.axons, first, last)
+    scratch.totals[SYNAPTIC_EVENTS] += _synapses(image, core, scratch.axons, first, last, width)
     if n > 0 and len(record.row) > 0:
         row = get(record.row, core)
         if row >= 0:
@@ -301,13 +214,14 @@ def _compute(
 
 
 @inlined
-def _synapses(image: Image, core: int, axons: Any, first: int, last: int) -> int:
+def _synapses(image: Image, core: int, axons: Any, first: int, last: int, width: Any) -> int:
     """Synapses on the due axons."""
-    groups = len(image.shape.groups)
+    groups = extent(image.shape.groups)
     n = 0
     for event in range(first, last):
         row = (core * image.shape.n_axons + get(axons, event)) * groups
-        n += count_row(image.shape.groups, image.crossbar, row)
+        for block in range(0, groups, len(width)):
+            n += count_row(width, image.crossbar, row + block)
     return n
 
 
@@ -327,7 +241,7 @@ def _is_narrow(image: Image, state: State, core: int, tick: int, n_axons: int) -
 @njit(**CALLED)
 def _reconsider(image: Image, state: State, core: int, tick: int, most: int) -> bool:
     """Look at the potentials themselves: the rare part of :func:`_is_narrow`."""
-    header, lanes = core * HEADER, len(image.shape.groups) * 32
+    header, lanes = core * HEADER, extent(image.shape.groups) * 32
     start = core * lanes
     peak = get(image.header, header + FLOOR)
     if get(state.is_wide, core):
@@ -355,8 +269,8 @@ def _reconsider(image: Image, state: State, core: int, tick: int, most: int) -> 
 @inlined
 def _post(image: Image, scratch: Scratch, team: Team, me: int, tick: int, visit: int) -> None:
     """Put the targets of a core's spikes into outboxes, those of this thread's own cores too."""
-    core, flight = get(scratch.visits, visit), visit & (_FLIGHT - 1)
-    groups = len(image.shape.groups)
+    core, flight = get(scratch.visits, visit), visit & (FLIGHT - 1)
+    groups = extent(image.shape.groups)
     block_shift = image.shape.slot_bits + image.shape.axon_bits + 6
     start = flight * (((groups + 1) >> 1) + 1) * 64
     box = box_of(team, tick, me, 0)
@@ -391,7 +305,7 @@ def deliver_box(image: Image, state: State, team: Team, box: int, tick: int) -> 
 def _ring_word(image: Image, target: int, tick: int) -> int:
     """Find the word of the ring for the axon of a target record; the spike was fired in ``tick``."""
     slot = _slot(image, tick + target)  # the low bits of a record are its delay
-    return slot * image.shape.n_cores * len(image.shape.words) + (target >> (image.shape.slot_bits + 6))
+    return slot * image.shape.n_cores * extent(image.shape.words) + (target >> (image.shape.slot_bits + 6))
 
 
 @inlined

@@ -1,0 +1,1 @@
+"""The yardstick: a hand-written C kernel, and the memory bandwidth of the machine."""

@@ -1,0 +1,106 @@
+"""What the vocabulary of the kernels is made with: pieces of intermediate code of LLVM, options of the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import models, register_model
+
+__all__ = [
+    "BIT",
+    "BYTE",
+    "CALLED",
+    "GROUP",
+    "INLINED",
+    "INT32",
+    "WORD",
+    "LanesType",
+    "MaskType",
+    "address",
+    "call_llvm",
+    "each_group",
+    "is_flat",
+    "lane_vector",
+    "splat",
+]
+
+CALLED = {"error_model": "numpy", "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of functions that only compiled code calls: without reference counts, which would be kept for every array
+at every call, and without entries for Python and C, which cost more to compile than the functions."""
+
+INLINED = {**CALLED, "forceinline": True}
+
+GROUP = 32
+"""Lanes of one group: a row of synapse bits is read as one uint32 per group."""
+
+BIT, BYTE, INT32, WORD = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
+
+
+class LanesType(types.Type):
+    """``32 * groups`` signed integers of ``bits`` bits."""
+
+    def __init__(self, bits: int, groups: int) -> None:
+        self.bits, self.groups = bits, groups
+        super().__init__(name=f"Lanes({bits}, {groups})")
+
+
+class MaskType(types.Type):
+    """``32 * groups`` truth values."""
+
+    def __init__(self, groups: int) -> None:
+        self.groups = groups
+        super().__init__(name=f"Mask({groups})")
+
+
+@register_model(LanesType)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, dmm: Any, fe_type: LanesType) -> None:
+        vector = ir.VectorType(ir.IntType(fe_type.bits), GROUP)
+        super().__init__(dmm, fe_type, ir.ArrayType(vector, fe_type.groups))
+
+
+@register_model(MaskType)
+class _MaskModel(models.PrimitiveModel):
+    def __init__(self, dmm: Any, fe_type: MaskType) -> None:
+        super().__init__(dmm, fe_type, ir.ArrayType(ir.VectorType(BIT, GROUP), fe_type.groups))
+
+
+def lane_vector(bits: int) -> ir.VectorType:
+    """Type of one group of lanes."""
+    return ir.VectorType(ir.IntType(bits), GROUP)
+
+
+def each_group(builder: Any, llvm_type: Any, groups: int, make: Callable[[int], Any]) -> Any:
+    """Put ``make(group)`` of every group together."""
+    value = ir.Constant(llvm_type, ir.Undefined)
+    for group in range(groups):
+        value = builder.insert_value(value, make(group), group)
+    return value
+
+
+def address(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    """Pointer to an element of a flat array."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [index], inbounds=True)
+
+
+def splat(builder: Any, scalar: Any, vector: ir.VectorType, lanes: int = GROUP) -> Any:
+    """Put a scalar into every lane."""
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, scalar, INT32(0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(INT32, lanes), None))
+
+
+def call_llvm(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
+    """Call an intrinsic function of LLVM."""
+    function_type = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), arguments)
+
+
+def is_flat(array: Any) -> bool:
+    """Tell whether a type is that of flat contiguous arrays."""
+    return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"

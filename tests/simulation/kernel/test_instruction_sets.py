@@ -1,0 +1,105 @@
+"""One source for AVX-512, AVX2 and NEON: what the compiler makes of it, and that the results are the same."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+X86 = llvm.get_default_triple().startswith("x86_64")
+AVX2 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")
+FEATURES = llvm.get_host_cpu_features()
+
+needs_avx2 = pytest.mark.skipif(
+    not all(FEATURES.get(name, False) for name in AVX2), reason="this processor has no AVX2"
+)
+needs_avx512 = pytest.mark.skipif(not FEATURES.get("avx512bw", False), reason="this processor has no AVX-512 (BW)")
+needs_x86 = pytest.mark.skipif(not X86, reason="starts from the code that is made on x86-64")
+
+# What is in the cache is not shown, so this needs a cache folder of its own. 256 x 256 x 4: TrueNorth's cores.
+EMIT = """
+import sys
+from pathlib import Path
+from neuromap.simulation.characterisation import characterisation_program
+from neuromap.simulation.engine import HostEvents
+from neuromap.simulation.fast_engine import FastEngine
+from neuromap.simulation.kernel.compiled import compiled
+
+FastEngine(characterisation_program(1)).run(HostEvents.none(1))
+run = compiled().run
+[signature] = run.signatures
+Path(sys.argv[1], "kernel.s").write_text(run.inspect_asm(signature))
+Path(sys.argv[1], "kernel.ll").write_text(run.inspect_llvm(signature))
+"""
+
+
+def environment(folder, **processor):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    return clean | processor | {"NUMBA_CACHE_DIR": str(folder / "cache"), "OPENBLAS_NUM_THREADS": "1"}
+
+
+def emitted(folder, **processor):
+    """Assembly and intermediate code of the kernel, compiled for a processor."""
+    subprocess.run([sys.executable, "-c", EMIT, str(folder)], env=environment(folder, **processor), check=True)
+    return (folder / "kernel.s").read_text(), (folder / "kernel.ll").read_text()
+
+
+def for_avx2():
+    return {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ",".join(f"+{name}" for name in AVX2)}
+
+
+def count(pattern, text):
+    return len(re.findall(pattern, text))
+
+
+@pytest.mark.slow
+@needs_avx512
+def test_avx_512_adds_under_a_mask(tmp_path):
+    # weights of 9 bits in all neurons alike: 8 vectors of 32 lanes hold the neurons of a core
+    native = {name: os.environ[name] for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES") if name in os.environ}
+    if native:
+        pytest.skip(f"compiled for another processor: {native}")
+    assembly, _ = emitted(tmp_path)
+    assert count(r"\bvpaddw\s.*%zmm\d+.*\{%k\d\}", assembly) >= 16
+
+
+@pytest.mark.slow
+@needs_avx2
+def test_avx2_uses_its_vectors_and_gives_the_same_results(tmp_path):
+    assembly, _ = emitted(tmp_path, **for_avx2())
+    assert count(r"%zmm|\{%k\d\}", assembly) == 0
+    assert count(r"\bvpaddw\s.*%ymm", assembly) >= 32
+
+    # the same torture and the same lanes, compiled for AVX2
+    chosen = ["test_fast_engine.py::test_torture[one group of lanes]", "test_lanes.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(str(TESTS / name) for name in chosen)]
+    run = subprocess.run(
+        command, env=environment(tmp_path, **for_avx2()), cwd=TESTS.parents[2], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout[-3000:]
+
+
+@pytest.mark.slow
+@needs_x86
+def test_neon_uses_its_vectors(tmp_path):
+    # Code for a plain x86-64 names one instruction of its own, the pause of the barrier, which is only made there.
+    _, code = emitted(tmp_path, NUMBA_CPU_NAME="x86-64", NUMBA_CPU_FEATURES="")
+    code = re.sub(r".*@llvm\.x86\.sse2\.pause\(.*\n", "", code)
+    code = re.sub(r"target (triple|datalayout) = .*\n", "", code)
+    assert "x86" not in code
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    triple = "aarch64-unknown-linux-gnu"
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu="generic", opt=3)
+    module = llvm.parse_assembly(code)
+    module.triple, module.data_layout = triple, str(machine.target_data)
+    assembly = machine.emit_assembly(module)
+    assert count(r"\badd\s+v\d+\.8h", assembly) >= 64  # integrate: 8 lanes of 16 bits
+    assert count(r"\bcmg[et]\s+v\d+\.8h", assembly) >= 32  # fire
+    assert count(r"\badd\s+v\d+\.4s", assembly) >= 8  # the wide path
+    assert count(r"%[re]?[abcd]x\b|%[xyz]mm", assembly) == 0
