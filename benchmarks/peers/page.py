@@ -86,6 +86,8 @@ def page_text(found: Comparison) -> str:
         f"{machine['python']}, NumPy {machine['numpy']}, Numba {machine['numba']}, neuromap {found.commit}. "
         "Ratios carry over to other machines better than milliseconds do."
     )
+    if (machine.get("load_average") or 0) > 0.5:
+        when += f" Other programs were at work at the start (load average {machine['load_average']:.1f})."
     parts = [
         _HEAD,
         "![Milliseconds per tick over cores](img/benchmarks-peers.svg)\n",
@@ -114,7 +116,7 @@ def _time_table(found: Comparison) -> str:
         rows.append(["memory alone", *("in cache" if ms is None else _milliseconds(ms) for ms in limits)])
         speed = median(found.bandwidth) / 1e9
         note = (
-            f"Memory alone: what neuromap moves in a tick at the {speed:.1f} GB/s that one thread streams here; left "
+            f"Memory alone: what neuromap moves in a tick at the {speed:.1f} GB/s that one thread streams here; left\n"
             "out where the last-level cache holds the program.\n"
         )
     else:

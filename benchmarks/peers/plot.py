@@ -24,7 +24,7 @@ _COLOURS = {
     "nengo": "#4aa3a2",
     "ranc": "#666666",
 }
-_NEAREST = 1.35
+_NEAREST = 1.6
 """Names at the ends of curves keep this factor between them."""
 
 
@@ -49,7 +49,7 @@ def draw(found: Comparison) -> bytes:
         _curves(axes, found)
         first, last = min(found.cores), max(found.cores)
         axes.axhline(1, color="black", linewidth=0.8, linestyle=(0, (5, 3)))
-        axes.annotate("real time", (first / 1.35, 1), xytext=(2, 3), textcoords="offset points", fontsize=8)
+        axes.annotate("real time", (last * 3.1, 1), xytext=(0, 3), textcoords="offset points", ha="right", fontsize=8)
         for cores in found.cores:
             if (limit := found.limit_ms(cores)) is not None:
                 axes.plot([cores / 1.3, cores * 1.3], [limit, limit], color="black", linewidth=1)
@@ -81,11 +81,19 @@ def _curves(axes: Any, found: Comparison) -> None:
         x, y = zip(*points, strict=True)
         axes.plot(x, y, marker="o", markersize=4, color=colour, linewidth=2.2 if ours else 1.3, zorder=3 if ours else 2)
         ends.append((y[-1], x[-1], peer.title, colour, "bold" if ours else "normal"))
-    # Names that would lie on each other are pushed up.
+    # Names that would lie on each other are pushed up; above its end stands that of a curve that ends early.
     highest: dict[float, float] = {}
     for y_end, x_end, title, colour, weight in sorted(ends):
         at = max(y_end, highest.get(x_end, 0.0) * _NEAREST)
         highest[x_end] = at
+        early = x_end < max(found.cores)
         axes.annotate(
-            title, (x_end, at), xytext=(7, 0), textcoords="offset points", va="center", color=colour, fontweight=weight
+            title,
+            (x_end, at),
+            xytext=(0, 7) if early else (7, 0),
+            textcoords="offset points",
+            va="bottom" if early else "center",
+            ha="center" if early else "left",
+            color=colour,
+            fontweight=weight,
         )

@@ -65,6 +65,8 @@ inlined = njit(**INLINED)
 
 _COLLECT, _FETCH, _POST = 9, 5, 3
 """Visits before and after ``compute``; found by measurement, the result does not depend on them."""
+_FEW = 8
+"""Lines that are asked for in any case, the last of a list again and again: cheaper than a wrong guess at its end."""
 _AHEAD = 16
 """Records of an outbox whose words of the ring are asked for before they are set."""
 _NARROW_AGAIN = 64
@@ -135,7 +137,10 @@ def _collect(image: Image, state: State, scratch: Scratch, tick: int, visit: int
         put(state.ring, due + k, uint64(0))
     put(scratch.n_axons, flight, n - start)
     rows = core * image.shape.n_axons * groups
-    for event in range(start, n):
+    last = max(n - 1, start)
+    for event in range(start, start + _FEW):
+        prefetch_far(image.crossbar, rows + get(scratch.axons, min(event, last)) * groups)
+    for event in range(start + _FEW, n):
         prefetch_far(image.crossbar, rows + get(scratch.axons, event) * groups)
 
 
@@ -194,8 +199,11 @@ def _compute(
     n = start
     for k in range(pairs):
         n += list_ones(scratch.fired, n, k << 6, get(scratch.spikes, flight * pairs + k))
-    for k in range(start, n):
-        prefetch(image.target, targets + get(scratch.fired, k))
+    final = max(n - 1, start)
+    for k in range(start, start + _FEW):
+        prefetch_far(image.target, targets + get(scratch.fired, min(k, final)))
+    for k in range(start + _FEW, n):
+        prefetch_far(image.target, targets + get(scratch.fired, k))
     n -= start
     put(scratch.n_fired, flight, n)
     scratch.totals[SPIKES] += n
