@@ -136,7 +136,7 @@ class FastEngine:
         """Spikes under way as sorted rows (tick at which it is due, core, axon), shape (n, 3)."""
         shape = self._image.shape
         slots = 1 << shape.slot_bits
-        ring = self._state.ring.view(np.uint8).reshape(slots, shape.n_cores, -1)
+        ring = self._state.ring.view(np.uint8).reshape(slots, shape.n_cores, 8 * extent(shape.words))
         ahead, core, byte = np.nonzero(np.roll(ring, -(self.tick % slots), axis=0))
         bits = np.unpackbits(ring[(ahead + self.tick) % slots, core, byte][:, None], axis=1, bitorder="little")
         row, bit = np.nonzero(bits)
@@ -202,6 +202,10 @@ class FastEngine:
         -------
         Spikes
             Of the watched neurons, with absolute ticks.
+
+        Notes
+        -----
+        After an interrupt (Ctrl-C) the state may be some ticks ahead of ``tick``: :meth:`reset` the engine.
         """
         record, cores = self._record(watched)
         fed = Events(

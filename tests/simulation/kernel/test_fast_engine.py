@@ -14,7 +14,7 @@ from neuromap.simulation.fast_engine import FastEngine
 from neuromap.simulation.kernel.tick import VISITS
 from neuromap.simulation.numpy_engine import NumpyEngine
 
-# Few shapes of cores: the kernels are compiled once for each (and once more for potentials of more than 30 bits).
+# Few shapes of cores: the kernels are compiled once for each, and once more for potentials of more than 30 bits.
 CORES = {
     "TrueNorth's": {"axons": 256, "neurons": 256, "axon_types": 4},
     "one group of lanes": {"axons": 64, "neurons": 32, "axon_types": 2},
@@ -32,10 +32,10 @@ WIDTHS = {
     32: WIDEST,
     40: WIDEST,
 }
+NARROW, WIDE = [9, 16, 17, 20, 30], [32, 40]
 MODES = ("stochastic_weight", "stochastic_leak", "noise_bits")
-CHIPS = st.fixed_dictionaries(
+RULES = st.fixed_dictionaries(
     {
-        "potential_bits": st.sampled_from(sorted(WIDTHS)),
         "overflow": st.sampled_from(["saturate", "wrap"]),
         "negative_comparison": st.sampled_from(["<", "<="]),
         "number_format": st.sampled_from(["sign_magnitude", "twos_complement"]),
@@ -65,37 +65,41 @@ def assert_same_run(parts_of, assert_same_spikes, assert_same_state):
     return check
 
 
-@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize(
+    ("core", "widths"),
+    [*((core, NARROW) for core in CORES), ("one group of lanes", WIDE)],
+    ids=[*CORES, "64 bits"],
+)
 @given(
-    seed=st.integers(0, 2**32 - 1), chip=CHIPS, n_cores=st.sampled_from([1, 3, 70]),
+    data=st.data(), seed=st.integers(0, 2**32 - 1), rules=RULES, n_cores=st.sampled_from([1, 3, 70]),
     modes=st.sets(st.sampled_from(MODES)), calm=st.booleans(), noise_seed=st.integers(0, 2**64 - 1),
 )  # fmt: skip
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=40)
 def test_every_program_runs_as_on_numpy(
     make_chip, torture_program, random_events, assert_same_state, assert_same_run,
-    core, seed, chip, n_cores, modes, calm, noise_seed,
+    core, widths, data, seed, rules, n_cores, modes, calm, noise_seed,
 ):  # fmt: skip
     rng = np.random.default_rng(seed)
-    made = make_chip(**CORES[core], **WIDTHS[chip["potential_bits"]], cores=(16, 16), **chip)
-    program = torture_program(rng, made, min(n_cores, 2000 // made.neurons), modes=modes, calm=calm)
+    bits = data.draw(st.sampled_from(widths))
+    chip = make_chip(**CORES[core], **WIDTHS[bits], cores=(16, 16), potential_bits=bits, **rules)
+    program = torture_program(rng, chip, min(n_cores, 2500 // chip.neurons), modes=modes, calm=calm)
     fast, oracle = FastEngine(program, noise_seed=noise_seed), NumpyEngine(program, noise_seed=noise_seed)
     assert_same_state(fast, oracle)
     assert_same_run(rng, fast, oracle, random_events(rng, program, 30))
 
 
 @given(
-    seed=st.integers(0, 2**32 - 1), chip=CHIPS, threads=st.sampled_from([2, 3]),
+    seed=st.integers(0, 2**32 - 1), rules=RULES, bits=st.sampled_from(NARROW + WIDE), threads=st.sampled_from([2, 3]),
     modes=st.sets(st.sampled_from(MODES)), calm=st.booleans(),
 )  # fmt: skip
 @settings(deadline=None, max_examples=12)
 def test_threads_change_nothing(
-    make_chip, torture_program, random_events, assert_same_state, assert_same_spikes, seed, chip, threads, modes, calm
-):
+    make_chip, torture_program, random_events, assert_same_state, assert_same_spikes,
+    seed, rules, bits, threads, modes, calm,
+):  # fmt: skip
     rng = np.random.default_rng(seed)
-    made = make_chip(
-        **CORES["one group of lanes"], **WIDTHS[chip["potential_bits"]], cores=(20, 20), **chip
-    )
-    program = torture_program(rng, made, 320, modes=modes, calm=calm)  # five blocks of 64
+    chip = make_chip(**CORES["one group of lanes"], **WIDTHS[bits], cores=(20, 20), potential_bits=bits, **rules)
+    program = torture_program(rng, chip, 320, modes=modes, calm=calm)  # five blocks of 64
     fast, oracle = FastEngine(program, threads=threads, noise_seed=seed), NumpyEngine(program, noise_seed=seed)
     assert_same_spikes(fast.step(), oracle.step())  # too little for threads: one alone begins
     events = random_events(rng, program, 80)

@@ -20,16 +20,20 @@ needs_avx2 = pytest.mark.skipif(
 needs_avx512 = pytest.mark.skipif(not FEATURES.get("avx512bw", False), reason="this processor has no AVX-512 (BW)")
 needs_x86 = pytest.mark.skipif(not X86, reason="starts from the code that is made on x86-64")
 
-# What is in the cache is not shown, so this needs a cache folder of its own. 256 x 256 x 4: TrueNorth's cores.
+# What comes from the cache is not shown, so this needs a cache folder of its own. One group of lanes is the least to
+# compile, and the shape of the test that is run with it.
 EMIT = """
 import sys
+from dataclasses import replace
 from pathlib import Path
+from neuromap.hardware.chip_file import load_chip
 from neuromap.simulation.characterisation import characterisation_program
 from neuromap.simulation.engine import HostEvents
 from neuromap.simulation.fast_engine import FastEngine
 from neuromap.simulation.kernel.compiled import compiled
 
-FastEngine(characterisation_program(1)).run(HostEvents.none(1))
+chip = replace(load_chip("truenorth"), axons=32, neurons=32)
+FastEngine(characterisation_program(1, chip=chip, synapses=1)).run(HostEvents.none(1))
 run = compiled().run
 [signature] = run.signatures
 Path(sys.argv[1], "kernel.s").write_text(run.inspect_asm(signature))
@@ -59,12 +63,11 @@ def count(pattern, text):
 @pytest.mark.slow
 @needs_avx512
 def test_avx_512_adds_under_a_mask(tmp_path):
-    # weights of 9 bits in all neurons alike: 8 vectors of 32 lanes hold the neurons of a core
     native = {name: os.environ[name] for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES") if name in os.environ}
     if native:
         pytest.skip(f"compiled for another processor: {native}")
     assembly, _ = emitted(tmp_path)
-    assert count(r"\bvpaddw\s.*%zmm\d+.*\{%k\d\}", assembly) >= 16
+    assert count(r"\bvpaddw\s.*%zmm\d+.*\{%k\d\}", assembly) >= 3  # weights in their three forms
 
 
 @pytest.mark.slow
@@ -72,10 +75,14 @@ def test_avx_512_adds_under_a_mask(tmp_path):
 def test_avx2_uses_its_vectors_and_gives_the_same_results(tmp_path):
     assembly, _ = emitted(tmp_path, **for_avx2())
     assert count(r"%zmm|\{%k\d\}", assembly) == 0
-    assert count(r"\bvpaddw\s.*%ymm", assembly) >= 32
+    assert count(r"\bvpaddw\s.*%ymm", assembly) >= 6
 
-    # the same torture and the same lanes, compiled for AVX2
-    chosen = ["test_fast_engine.py::test_torture[one group of lanes]", "test_lanes.py"]
+    chosen = [
+        "test_fast_engine.py::test_every_program_runs_as_on_numpy[one group of lanes]",
+        "test_lanes.py::test_operations[1-int16]",
+        "test_lanes.py::test_operations[8-int16]",
+        "test_lanes.py::test_listing_the_set_bits",
+    ]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(str(TESTS / name) for name in chosen)]
     run = subprocess.run(
         command, env=environment(tmp_path, **for_avx2()), cwd=TESTS.parents[2], capture_output=True, text=True
@@ -99,7 +106,7 @@ def test_neon_uses_its_vectors(tmp_path):
     module = llvm.parse_assembly(code)
     module.triple, module.data_layout = triple, str(machine.target_data)
     assembly = machine.emit_assembly(module)
-    assert count(r"\badd\s+v\d+\.8h", assembly) >= 64  # integrate: 8 lanes of 16 bits
-    assert count(r"\bcmg[et]\s+v\d+\.8h", assembly) >= 32  # fire
+    assert count(r"\badd\s+v\d+\.8h", assembly) >= 12  # integrate: 8 lanes of 16 bits
+    assert count(r"\bcmg[et]\s+v\d+\.8h", assembly) >= 4  # fire
     assert count(r"\badd\s+v\d+\.4s", assembly) >= 8  # the wide path
     assert count(r"%[re]?[abcd]x\b|%[xyz]mm", assembly) == 0

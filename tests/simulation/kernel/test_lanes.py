@@ -190,3 +190,20 @@ def test_asking_for_any_place_is_safe(index):
     array = np.arange(3, dtype=np.int32)
     asked_for(array, index)
     assert array.tolist() == [0, 1, 2]
+
+
+@njit
+def flags_taken(array, index):
+    word = L.nonzero_bytes(array, index)
+    L.clear_bytes(array, index)
+    return word
+
+
+@given(flags=arrays(np.uint8, 70, elements=st.sampled_from([0, 0, 1, 128, 255])), index=st.integers(0, 6))
+@settings(deadline=None)
+def test_64_flags(flags, index):
+    after = flags.copy()
+    word = flags_taken(after, index)
+    assert word == sum(int(flags[index + k] != 0) << k for k in range(64))
+    flags[index : index + 64] = 0
+    assert np.array_equal(after, flags)

@@ -50,9 +50,7 @@ print("same as ever")
 
 
 def test_an_interrupt_ends_a_run_and_its_threads():
-    process = subprocess.Popen(
-        [sys.executable, "-c", LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "running\n", process.stderr.read()
         process.send_signal(signal.SIGINT)
