@@ -55,6 +55,8 @@ def _message_of(error: BaseException) -> tuple[str, int]:
         return "out of memory; use a smaller network or fewer frames", _INTERNAL
     if isinstance(error, RecursionError):
         return "the input is nested too deeply to be processed", _INTERNAL
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return "threads: the system starts no more of them; ask for fewer with --threads", _INTERNAL
     if isinstance(error, OSError):
         where = error.filename or "input or output"
         return f"{where}: {error.strerror or error}", _USAGE
@@ -130,7 +132,10 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
     try:
         result = app(args=words, prog_name="neuromap", standalone_mode=False)
         sys.stdout.flush()
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort) as error:
+        if isinstance(error.__cause__, EOFError):  # typer takes it for the end of what is typed; nothing is, here
+            message, exit_code = _message_of(error.__cause__)
+            return _fail(error.__cause__, message, exit_code, as_json)
         return _fail(KeyboardInterrupt(), "interrupted", _INTERRUPTED, as_json)
     except BrokenPipeError:
         return _reader_gone()

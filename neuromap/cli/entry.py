@@ -8,6 +8,9 @@ import sys
 
 __all__ = ["main"]
 
+_ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Ctrl-C, a system that stops its processes, a terminal that is closed: all end the program in the same way."""
+
 
 def _leave(*_: object) -> None:
     """End at once; an exception could be caught, or wrapped, by whatever is being imported."""
@@ -25,12 +28,16 @@ def main() -> int:
     int
         The exit code; 130 where it was interrupted.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.SIG_IGN:  # as for a job in the background
-        signal.signal(signal.SIGINT, _leave)
+    before = {ending: signal.getsignal(ending) for ending in _ENDINGS}
+    mine = [ending for ending in _ENDINGS if before[ending] is not signal.SIG_IGN]  # ignored: a job in the background
+    for ending in mine:
+        signal.signal(ending, _leave)
     from neuromap.cli.main import main as run
 
-    signal.signal(signal.SIGINT, before)
+    for ending in mine:
+        # killed by default, without a chance to remove what is half written
+        kept = before[ending] if ending == signal.SIGINT else signal.default_int_handler
+        signal.signal(ending, kept)
     try:
         return run()
     except KeyboardInterrupt:  # before or after the run, which takes its own

@@ -18,6 +18,7 @@ from neuromap.hardware.program import HostTable, NeuronTable, OutputTable, Progr
 
 __all__ = [
     "EXECUTIONS",
+    "MAX_CORE_SIZE",
     "MAX_NODE_SIZE",
     "MAX_TICKS",
     "NODE_KINDS",
@@ -32,6 +33,9 @@ MAX_NODE_SIZE = 2**26
 
 MAX_TICKS = 2**24
 """Bound of every clock value (4.6 hours at 1 kHz): sums of ticks stay in int64, and simulations come to an end."""
+
+MAX_CORE_SIZE = 2**16
+"""Axons or neurons of a core; engines number them in 16 bits."""
 
 NODE_KINDS = ("input", "output", "hidden")
 
@@ -123,6 +127,9 @@ def _check_arrays(program: Program, origin: str) -> None:
             raise ProgramError(f"{origin}: tensor {name}: found {found}; needs {dtype}")
         if array.ndim != len(axes):
             raise ProgramError(f"{origin}: tensor {name}: found {array.ndim} axes; needs {len(axes)} ({axes})")
+    for what, size in (("axons", chip.axons), ("neurons", chip.neurons)):
+        if not 1 <= size <= MAX_CORE_SIZE:
+            raise ProgramError(f"{origin}: chip {chip.name}: {size} {what} per core; allowed is 1 to {MAX_CORE_SIZE}")
     extent = {
         "C": len(program.coordinates),
         "A": chip.axons,

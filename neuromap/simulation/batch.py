@@ -232,7 +232,7 @@ def simulate_batch(
     if keep not in ("frames", "counts"):
         raise InputError(f"keep {keep!r}: must be 'frames' or 'counts'")
     job = BatchJob.of(program, Recording() if record is None else record, keep == "frames")
-    chips = Chips(program, engine, noise_seed, n_threads)
+    chips = Chips(program, engine, noise_seed)
     portions = [stimuli] if isinstance(stimuli, Mapping) else stimuli
 
     found: list[Block] = []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from neuromap.errors import InputError, StimulusError
 from neuromap.frozen import freeze_arrays
 from neuromap.hardware.program import Program
 from neuromap.simulation.batch_stimuli import check_stimuli
-from neuromap.simulation.engine import Engine
+from neuromap.simulation.engine import Engine, HostEvents
 from neuromap.simulation.engines import make_engine
 from neuromap.simulation.host_feed import HostFeed
 from neuromap.simulation.recording import Readout, Recording, readout
@@ -101,17 +101,21 @@ class BatchJob:
 class Chips:
     """Engines for the threads, each used by one thread at a time."""
 
-    def __init__(self, program: Program, engine: str, noise_seed: int, n_threads: int) -> None:
+    def __init__(self, program: Program, engine: str, noise_seed: int) -> None:
         self._noise_seed = noise_seed
-        first = make_engine(program, engine, threads=1, noise_seed=noise_seed)
+        self._first = make_engine(program, engine, threads=1, noise_seed=noise_seed)
+        # Whatever has to be compiled is compiled here: in the main thread an interrupt does not wait for it.
+        self._first.run(HostEvents.none(1))
         self._free: SimpleQueue[Engine] = SimpleQueue()
-        for chip in (first, *(first.fork() for _ in range(n_threads - 1))):
-            self._free.put(chip)
+        self._free.put(self._first)
 
     @contextmanager
     def take(self) -> Iterator[Engine]:
-        """Lend an engine."""
-        chip = self._free.get()
+        """Lend an engine; a new one only where all are lent, so that few stimuli take the memory of few engines."""
+        try:
+            chip = self._free.get_nowait()
+        except Empty:
+            chip = self._first.fork()
         try:
             yield chip
         finally:

@@ -12,10 +12,11 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.errors import InputError, StimulusError
 from neuromap.frozen import freeze_arrays
 from neuromap.hardware.program import Program
 
-__all__ = ["Engine", "HostEvents", "Spikes", "Totals"]
+__all__ = ["Engine", "HostEvents", "Spikes", "Totals", "check_run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,25 @@ class HostEvents:
         """No events in ``n_ticks`` ticks."""
         return cls(np.zeros(n_ticks + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
 
+    @classmethod
+    def of_tick(cls, cores: ArrayLike, axons: ArrayLike) -> Self:
+        """Events of a single tick; one core may stand for several axons, or one axon for several cores.
+
+        Raises
+        ------
+        StimulusError
+            If the numbers of cores and axons differ.
+        """
+        columns = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (cores, axons)]
+        try:
+            core, axon = np.broadcast_arrays(*columns)
+        except ValueError:
+            raise StimulusError(
+                f"events: {len(columns[0])} cores and {len(columns[1])} axons; give as many of each"
+            ) from None
+        least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max  # what is beyond is refused as beyond the program
+        return cls(np.array([0, len(core)]), *(c.clip(least, most).astype(np.int32) for c in (core, axon)))
+
     @property
     def n_ticks(self) -> int:
         """Ticks of the run."""
@@ -54,6 +74,42 @@ class Spikes(NamedTuple):
     ticks: NDArray[np.int64]
     cores: NDArray[np.int64]
     neurons: NDArray[np.int64]
+
+
+def check_run(program: Program, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> None:
+    """Refuse events or a mask that do not fit a program.
+
+    Parameters
+    ----------
+    program : Program
+        What runs.
+    events : HostEvents
+        What the host feeds.
+    watched : ndarray of bool, optional
+        Must be of shape (C, N).
+
+    Raises
+    ------
+    StimulusError
+        If ``start`` does not divide the events, or an event points outside the program.
+    InputError
+        If the mask has another shape or type.
+    """
+    n = len(events.cores)
+    start = events.start
+    if len(events.axons) != n or len(start) == 0 or start[0] < 0 or start[-1] > n or (np.diff(start) < 0).any():
+        raise StimulusError(
+            f"events: start must rise from 0 or more to at most {n}, with a core and an axon for each event"
+        )
+    for name, column, bound in zip(
+        ("core", "axon"), (events.cores, events.axons), program.axon_types.shape, strict=True
+    ):
+        if n and not 0 <= int(column.min()) <= int(column.max()) < bound:
+            wrong = int(np.flatnonzero((column < 0) | (column >= bound))[0])
+            raise StimulusError(f"events: event {wrong} is at {name} {column[wrong]}; allowed is 0 to {bound - 1}")
+    if watched is not None and (watched.shape != program.target_core.shape or watched.dtype != np.bool_):
+        shape = program.target_core.shape
+        raise InputError(f"watched: found {watched.dtype} of shape {watched.shape}; needs bool of shape {shape}")
 
 
 class Totals(NamedTuple):
@@ -111,7 +167,7 @@ class Engine(Protocol):
         Parameters
         ----------
         events : HostEvents
-            What the host feeds; its tick 0 is the engine's present tick. Indices are not checked here.
+            What the host feeds; its tick 0 is the engine's present tick.
         watched : ndarray of bool, shape (C, N), optional
             Neurons whose spikes are returned; all by default.
 
@@ -119,6 +175,13 @@ class Engine(Protocol):
         -------
         Spikes
             Of the watched neurons, with absolute ticks.
+
+        Raises
+        ------
+        StimulusError
+            If an event points outside the program.
+        InputError
+            If the mask has another shape or type.
         """
 
     def reset(self, noise_seed: int | None = None) -> None:

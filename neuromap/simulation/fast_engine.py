@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.hardware.check import require_legal
 from neuromap.hardware.program import Program
-from neuromap.simulation.engine import HostEvents, Spikes, Totals
+from neuromap.simulation.engine import HostEvents, Spikes, Totals, check_run
 from neuromap.simulation.kernel import layout
 from neuromap.simulation.kernel.compiled import announced, compiled
 from neuromap.simulation.kernel.image import make_image, make_state, read_only, vector_groups
@@ -183,9 +183,7 @@ class FastEngine:
         self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
-        cores, axons = np.asarray(host_cores, np.int32).reshape(-1), np.asarray(host_axons, np.int32).reshape(-1)
-        cores, axons = np.broadcast_arrays(cores, axons)
-        spikes = self.run(HostEvents(np.array([0, len(cores)]), cores.copy(), axons.copy()))
+        spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
         return spikes.cores, spikes.neurons
 
     def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
@@ -194,7 +192,7 @@ class FastEngine:
         Parameters
         ----------
         events : HostEvents
-            What the host feeds; its tick 0 is the engine's present tick. Indices are not checked here.
+            What the host feeds; its tick 0 is the engine's present tick.
         watched : ndarray of bool, shape (C, N), optional
             Neurons whose spikes are returned; all by default.
 
@@ -203,10 +201,18 @@ class FastEngine:
         Spikes
             Of the watched neurons, with absolute ticks.
 
+        Raises
+        ------
+        StimulusError
+            If an event points outside the program.
+        InputError
+            If the mask has another shape or type.
+
         Notes
         -----
         After an interrupt (Ctrl-C) the state may be some ticks ahead of ``tick``: :meth:`reset` the engine.
         """
+        check_run(self.program, events, watched)
         record, cores = self._record(watched)
         fed = Events(
             read_only(np.ascontiguousarray(events.start, np.int64)),

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.hardware.check import require_legal
 from neuromap.hardware.program import Program
-from neuromap.simulation.engine import HostEvents, Spikes, Totals
+from neuromap.simulation.engine import HostEvents, Spikes, Totals, check_run
 from neuromap.simulation.neuron import Parameters, Width, by_chance, fire, integrate, leak
 from neuromap.simulation.noise import LEAK, THRESHOLD, Noise
 
@@ -133,8 +133,14 @@ class NumpyEngine:
         cores, neurons : ndarray of int64, shape (m,)
             The neurons that fired, ordered by core, then neuron.
         """
+        spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
+        return spikes.cores, spikes.neurons
+
+    def _tick(
+        self, host_cores: NDArray[np.int32], host_axons: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         due = self._due[self.tick % len(self._due)]
-        due[np.asarray(host_cores, dtype=np.int64), np.asarray(host_axons, dtype=np.int64)] = True
+        due[host_cores, host_axons] = True
         event_cores, event_axons = np.nonzero(due)
         due[event_cores, event_axons] = False  # the slot is free for spikes due one turn of the ring later
 
@@ -146,10 +152,11 @@ class NumpyEngine:
 
     def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
         """Run ``events.n_ticks`` ticks from the present one; see :meth:`neuromap.simulation.engine.Engine.run`."""
+        check_run(self.program, events, watched)
         nothing = np.zeros(0, dtype=np.int64)
         fired = [(nothing, nothing, nothing)]
         for start, end in pairwise(events.start.tolist()):
-            cores, neurons = self.step(events.cores[start:end], events.axons[start:end])
+            cores, neurons = self._tick(events.cores[start:end], events.axons[start:end])
             if watched is not None:
                 kept = watched[cores, neurons]
                 cores, neurons = cores[kept], neurons[kept]
@@ -192,6 +199,7 @@ class NumpyEngine:
         """Step 1 for all awake cores; ``rows`` and ``axons`` list the events, sorted."""
         if len(rows) == 0:
             return potential
+        n_events = np.bincount(rows, minlength=len(awake))[:, None]
         drive = np.zeros_like(potential)
         for start in range(0, len(rows), _ROWS):
             part = slice(start, start + _ROWS)
@@ -199,10 +207,10 @@ class NumpyEngine:
         if self._draws_events.any():
             self._add_drawn(drive, awake, rows, axons)
         if self._width.wrap:
-            return self._width.fit(potential + drive)  # wrapping once or after every event is the same
+            # Wrapping once or after every event is the same; without events nothing is fitted.
+            return np.where(n_events > 0, self._width.fit(potential + drive), potential)
 
         # The sum may replace the single events wherever no order of them can leave the range.
-        n_events = np.bincount(rows, minlength=len(awake))[:, None]
         bound = np.abs(potential) + self._peak_step[awake] * n_events
         safe = bound <= min(self._width.high, -self._width.low)
         result = potential + drive

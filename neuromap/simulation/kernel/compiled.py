@@ -7,7 +7,7 @@ import hashlib
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +17,10 @@ import numba
 import numpy as np
 from numba import njit, uint64
 from numba.core import event
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from neuromap import __version__
+from neuromap.errors import NotSupportedError
 from neuromap.simulation.kernel.lanes import count_ones, trailing_zeros
 from neuromap.simulation.kernel.team import run_ticks
 
@@ -49,7 +51,15 @@ def kernel_stamp() -> str:
 
 @cache
 def compiled() -> Compiled:
-    """Entry points for this machine."""
+    """Entry points for this machine.
+
+    Raises
+    ------
+    NotSupportedError
+        If Numba is told not to compile.
+    """
+    if numba.config.DISABLE_JIT:
+        raise NotSupportedError("NUMBA_DISABLE_JIT: the fast engine has to be compiled; unset it, or take engine numpy")
     _offer_sleep()
     return _entry_points(kernel_stamp())
 
@@ -100,10 +110,48 @@ def _entry_points(stamp: str) -> Compiled:
 def _cached(function: Callable[..., Any], stamp: str, **options: Any) -> Any:
     """Compile with a cache on disk, or without one where no folder can be written."""
     function.__qualname__ = f"{function.__name__}_{stamp[:20]}"  # Numba names its files so
-    try:
-        return njit(function, cache=True, nogil=True, error_model="numpy", **options)
-    except RuntimeError:  # "no locator available"
-        return njit(function, nogil=True, error_model="numpy", **options)
+    dispatcher = njit(function, nogil=True, error_model="numpy", **options)
+    with suppress(RuntimeError):  # "no locator available"
+        dispatcher._cache = _Cache(function)
+    return dispatcher
+
+
+class _SealedFile(IndexDataCacheFile):
+    """Files of the cache with a digest at the end, where unpickling does not look.
+
+    Machine code that a disk has changed is not run.
+    """
+
+    def _dump(self, value: Any) -> bytes:
+        data: bytes = super()._dump(value)
+        return data + hashlib.sha256(data).digest()
+
+    def _load_data(self, name: str) -> Any:
+        data = Path(self._data_path(name)).read_bytes()
+        if hashlib.sha256(data[:-32]).digest() != data[-32:]:
+            raise ValueError(f"{name}: the digest does not agree")
+        return super()._load_data(name)
+
+
+class _Cache(FunctionCache):
+    """Numba's cache, but never a reason to fail: what cannot be read is compiled, what cannot be kept is not kept."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _SealedFile(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(signature, target_context)
+        except Exception:  # whatever damaged files lead to
+            with suppress(Exception):
+                self.flush()
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        with suppress(OSError):  # a full disk
+            super().save_overload(signature, result)
 
 
 def _offer_sleep() -> None:

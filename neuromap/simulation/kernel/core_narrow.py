@@ -1,7 +1,8 @@
 """One tick of a core whose potentials fit 16 bits, proven by a bound: the common case.
 
-All neurons of a block are lanes of one vector. Since no potential can reach a rail, the order of the events does
-not matter and nothing has to be fitted.
+All neurons of a block are lanes of one vector. Since no potential can leave the rails, the order of the events does
+not matter and nothing has to be fitted; ``image.py`` has the proof. Cores with noise are wide, so step 3 of the neuron
+(:mod:`neuromap.simulation.neuron`) is empty here.
 """
 
 from __future__ import annotations
@@ -74,9 +75,10 @@ def tick_narrow(
             potential = _integrate(image, image.weights16, core, axons, first, last, block, width, before)
         # 2 leak
         potential = potential + _parameter(image, core, LEAK, block, width)
+        # 3 threshold noise: none
         # 4 fire
         spikes = potential >= _parameter(image, core, THRESHOLD, block, width)
-        # 5 fall below the negative threshold
+        # 5 fall below the negative threshold; then the resets of both: where no lane needs one, no plane is read
         if flags & _CAN_FALL:
             below = (potential < _parameter(image, core, LOW, block, width)) & ~spikes
             if any_lane(below):

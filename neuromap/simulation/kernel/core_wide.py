@@ -70,7 +70,7 @@ def tick_wide(
     for group in range(groups):
         here = (core * groups + group) * 32
         v = before = load(_ONE, state.wide, here)
-        zero = v - v
+        zero = v - v  # lanes of 0, as wide as the potential
         wide = state.wide.dtype.type
         # 1 integrate
         for event in range(first, last):
@@ -91,6 +91,7 @@ def tick_wide(
         spikes = v >= alpha
         # 5 fall below the negative threshold
         low = where(kappa, zero - beta, zero - (beta + eta))
+        # where the comparison is <=, V <= low is V < low + 1
         below = (v < low + broadcast(_ONE, wide(image.shape.at_most))) & ~spikes
         fired = where(gamma0, reset, where(gamma1, v - alpha, v))
         fallen = where(kappa, zero - beta, where(gamma0, zero - reset, where(gamma1, v + beta + eta, v)))

@@ -1,9 +1,22 @@
 """Lay a program out for the kernels: the image that is read, the state that changes.
 
-What decides between the narrow and the wide path is computed here. Potentials of a narrow core are int16. That is exact
-as long as no potential leaves ``-limit..limit`` at any moment: then nothing reaches a rail either, and the
-order of events does not matter. A core keeps a bound on its potentials; a tick with n events adds at most
-``n * peak_weight + growth`` to it, and resets set values of at most ``floor``.
+What decides between the narrow and the wide path is computed here. Potentials of a narrow core are int16. That is
+exact as long as no potential leaves ``-limit..limit`` at any moment: these values fit 16 bits, and none lies beyond a
+rail, so nothing saturates or wraps and the order of events does not matter.
+
+A core keeps a bound B on the magnitude of its potentials, ``floor <= B <= limit``. A tick with n due axons is narrow if
+``B + n * peak_weight + growth <= limit``; that sum is the next B. Step by step, for one neuron:
+
+- integrate: every partial sum of at most n events lies within ``B + n * peak_weight``;
+- leak: adds at most the magnitude of the largest leak, a part of ``growth``;
+- thresholds beyond the limit are never met, so what they would do does not matter (``can_spike``, ``can_fall``);
+- a reset that sets a value (R, -R, -beta) sets one of magnitude ``floor`` or less;
+- a reset that adds one moves the potential towards 0 and not past it: V >= alpha >= 0 gives 0 <= V - alpha <= V, and
+  V <= -beta <= 0 gives V <= V + beta <= 0. Only with a negative threshold can it move away from 0, by at most the
+  threshold's magnitude: the other part of ``growth``. A neuron takes one of the two resets in a tick, never both.
+
+If a value that a reset sets is beyond the limit, or some resets on one side set and others add, the core is wide for
+good.
 """
 
 from __future__ import annotations
@@ -34,7 +47,7 @@ def make_image(program: Program) -> Image:
     """Lay out everything that is only read; arrays of the program are used in place where they fit."""
     shape = _shape(program)
     neurons, chip, lanes = program.neurons, program.chip, 32 * extent(shape.groups)
-    never = 2**31 - 1  # padding lanes never spike and never fall
+    never = 2**31 - 1  # of the wide path: padding lanes stay at 0, and neither spike nor fall there
     header = np.zeros((shape.n_cores, at.HEADER), np.int32)
     packed = _Packed(shape)
     for cores in _blocks(shape.n_cores):
@@ -190,12 +203,14 @@ class _Packed:
         up_step, down_step = can_spike & (gamma != 0), can_fall & ~kappa & (gamma != 0)
         on_spike = np.where(gamma == 0, reset, np.where(gamma == 1, -alpha, 0)) * can_spike
         on_below = np.where(kappa, -beta, np.where(gamma == 0, -reset, np.where(gamma == 1, beta, 0))) * can_fall
-        # Values that a reset sets, and what a step away from a negative threshold can add.
+        # What resets can set, and by how much those that add can move a potential away from 0 (module docstring).
         floor = np.maximum(np.abs(on_spike) * ~up_step, np.abs(on_below) * ~down_step).max(axis=1, initial=0)
         steps = np.maximum(np.maximum(on_spike, 0) * up_step, np.maximum(-on_below, 0) * down_step)
         growth = np.abs(leak).max(axis=1, initial=0) + steps.max(axis=1, initial=0)
         header[:, at.FLOOR] = np.minimum(floor, 2**30)
         header[:, at.GROWTH] = np.minimum(growth, 2**30)
+        # Clipped bounds decide as before: potentials of a narrow core lie within -limit..limit, 32766 at most. For
+        # integers V <= -beta is V < -beta + 1.
         lows = np.clip(-beta + self.shape.at_most, -_INT16 - 1, _INT16)
         self._add_plane(header, at.LEAK, leak, 0)
         self._add_plane(header, at.THRESHOLD, np.clip(alpha, -_INT16 - 1, _INT16), _INT16)

@@ -47,6 +47,8 @@ HEADER = 16
 
 # Positions in the header. A parameter has two: its value, and where its plane lies if the neurons differ in it
 # (-1 if they share the value, 2 k for plane k of Image.planes8, 2 k + 1 for plane k of Image.planes16).
+# PEAK_WEIGHT, GROWTH and FLOOR bound the potentials of narrow cores (image.py); ON_SPIKE and ON_BELOW are what their
+# resets set or add, LOW is below what they fall.
 FLAGS, PEAK_WEIGHT, GROWTH, FLOOR, WEIGHTS = range(5)
 LEAK, THRESHOLD, ON_SPIKE, LOW, ON_BELOW = 6, 8, 10, 12, 14
 
@@ -58,7 +60,7 @@ class Flag:
     (neither) int16 planes. ``WIDE_ONLY`` cores never take the narrow path. ``CAN_FALL``: some neuron can get
     below its negative threshold while the core is narrow. ``STEP_UP``, ``STEP_DOWN``: resets add a value instead
     of setting one, after a spike and below the negative threshold. ``RESTLESS`` cores draw noise in every tick.
-    ``NOISE`` cores have any stochastic mode.
+    ``NOISE`` cores have any stochastic mode, ``NOISY_WEIGHTS`` cores a stochastic synapse.
     """
 
     UNIFORM = 1
@@ -90,8 +92,10 @@ class Shape(NamedTuple):
     words: tuple[int, ...] | int
     """One per 64 axons, a power of two."""
     slot_bits: int
+    """The ring has ``2 ** slot_bits`` slots, more than the longest delay."""
     low: int
     high: int
+    """Rails of the potential."""
     limit: int
     """Largest magnitude of a potential on the narrow path."""
     wrap: int
@@ -147,7 +151,7 @@ class State(NamedTuple):
     is_wide: NDArray[np.uint8]
     """(C,)."""
     bound: NDArray[np.int32]
-    """(C,): no potential of the core is larger in magnitude (narrow cores)."""
+    """(C,): no potential of the core is larger in magnitude, and it is FLOOR or more (narrow cores only)."""
     ring: NDArray[np.uint64]
     """(slots, C, words): axons that are due, one bit each."""
     busy: NDArray[np.uint8]

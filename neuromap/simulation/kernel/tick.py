@@ -127,6 +127,7 @@ def _list_visits(image: Image, state: State, first: int, last: int, tick: int, v
 
 @inlined
 def _collect(image: Image, state: State, scratch: Scratch, tick: int, visit: int) -> None:
+    """List the due axons of a core in ascending order, free their slot, and ask for their crossbar rows."""
     core, flight = get(scratch.visits, visit), visit & (FLIGHT - 1)
     words, groups = extent(image.shape.words), extent(image.shape.groups)
     due = (_slot(image, tick) * image.shape.n_cores + core) * words
@@ -184,6 +185,7 @@ def _compute(
     seed: int,
     width: Any,
 ) -> None:
+    """Take a core through the tick, list and count what fired, keep what is watched, say whether it stays awake."""
     core, flight = get(scratch.visits, visit), visit & (FLIGHT - 1)
     groups = extent(image.shape.groups)
     pairs = (groups + 1) >> 1
@@ -257,7 +259,7 @@ def _reconsider(image: Image, state: State, core: int, tick: int, most: int) -> 
             return False
         for k in range(start, start + lanes):
             peak = max(peak, abs(get(state.wide, k)))
-        if 2 * peak + most > image.shape.limit:  # with room to spare, or it would be back soon
+        if 2 * peak + most > image.shape.limit:  # peak + most is enough; with room to spare, or it would be back soon
             return False
         for k in range(start, start + lanes):
             put(state.narrow, k, get(state.wide, k))

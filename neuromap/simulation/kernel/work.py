@@ -33,14 +33,18 @@ class Scratch(NamedTuple):
     """Working memory of one thread."""
 
     visits: NDArray[np.int32]
+    """Cores that are visited in the tick, in order."""
     axons: NDArray[np.uint16]
     n_axons: NDArray[np.int64]
+    """(FLIGHT, axons and room) and (FLIGHT,): due axons of the visits in flight."""
     words: NDArray[np.uint32]
     spikes: NDArray[np.uint64]
     """The same memory as ``words``: spike bits of the visits in flight."""
     fired: NDArray[np.uint16]
     n_fired: NDArray[np.int64]
+    """The same for the neurons that fired."""
     totals: NDArray[np.int64]
+    """Since tick 0, see ``SPIKES`` and so on."""
 
 
 class Team(NamedTuple):
@@ -59,7 +63,9 @@ class Team(NamedTuple):
     n_out: NDArray[np.int64]
     """(2, threads, threads * 8): their number, padded against false sharing."""
     capacity: int
+    """Records for which an outbox has room: one per neuron of the sender."""
     barrier: NDArray[np.uint64]
+    """Words of the barrier, see ``team.py``."""
 
 
 class Events(NamedTuple):
