@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import io
 import os
+import signal
 import sys
 import threading
 from contextlib import suppress
@@ -99,10 +100,18 @@ def _drop_false_sizes() -> None:
             os.environ.pop(name, None)
 
 
+def _interrupt_main() -> None:
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)  # ends a sleep, too
+    else:
+        _thread.interrupt_main()
+
+
 def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
     """Take up an interrupt that came in a callback (of a weak reference, of the collector), where Python ignores it."""
     if issubclass(ignored.exc_type, KeyboardInterrupt):
-        threading.Timer(0.01, _thread.interrupt_main).start()  # from here it would be ignored once more
+        threading.Timer(0.01, _interrupt_main).start()  # from here it would be ignored once more
     else:
         sys.__unraisablehook__(ignored)
 

@@ -39,7 +39,10 @@ def main() -> int:
         kept = before[ending] if ending == signal.SIGINT else signal.default_int_handler
         signal.signal(ending, kept)
     try:
-        return run()
+        code = run()
+        for ending in mine:  # all is done and said: what comes while Python clears up changes nothing
+            signal.signal(ending, signal.SIG_IGN)
+        return code
     except KeyboardInterrupt:  # before or after the run, which takes its own
         _leave()
         raise

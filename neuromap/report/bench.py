@@ -30,6 +30,8 @@ TIME_AXIS = {
 }
 """The times that a bench speaks of."""
 
+_MOST_TICKS, _MOST_ROUNDS = 10**9, 10**4
+"""Days of work."""
 _BLOCK_SECONDS = 0.25
 """An engine is asked for so much at a time: an interrupt need not wait longer."""
 
@@ -220,11 +222,11 @@ def bench(
     threads : sequence of int
         Numbers of threads, without repetition.
     ticks : int, optional
-        Ticks that are measured for every program and number of threads, or a few more, in equal rounds.
+        Ticks that are measured for every program and number of threads, or a few more, in equal rounds; at most 10**9.
     seconds : float
         Without ``ticks``: about how long each of them is measured, in wall-clock seconds.
     rounds : int
-        Rounds, at most as many as ticks.
+        Rounds, at most 10**4 and as many as ticks.
     scaling : str, optional
         What differs between the programs; a label.
     settings : sequence, optional
@@ -304,12 +306,12 @@ def _checked(
         raise InputError(f"threads {', '.join(map(str, threads))}: a number is named twice; name each once")
     if engine == "numpy" and tuple(threads) != (1,):
         raise InputError(f"threads {', '.join(map(str, threads))}: the engine numpy has 1; ask for 1")
-    if ticks is not None and ticks < 1:
-        raise InputError(f"ticks {ticks}: must be 1 or more")
+    if ticks is not None and not 1 <= ticks <= _MOST_TICKS:
+        raise InputError(f"ticks {ticks}: must be 1 to {_MOST_TICKS}")
     if not 0 < seconds <= 3600:
         raise InputError(f"seconds {seconds:g}: must be above 0, at most 3600")
-    if rounds < 1:
-        raise InputError(f"rounds {rounds}: must be 1 or more")
+    if not 1 <= rounds <= _MOST_ROUNDS:
+        raise InputError(f"rounds {rounds}: must be 1 to {_MOST_ROUNDS}")
     return rounds if ticks is None else min(rounds, ticks)
 
 

@@ -16,6 +16,9 @@ from neuromap.simulation.recording import Potentials
 
 __all__ = ["Trace", "trace_labels"]
 
+_MAX_BYTES = 2**32
+"""Memory that the frames of a node may take."""
+
 
 @dataclass(frozen=True, eq=False)
 class Trace:
@@ -109,9 +112,15 @@ class Trace:
         Raises
         ------
         InputError
-            If the node was not recorded.
+            If the node was not recorded, or its frames take more than 4 GiB.
         """
-        frames = np.zeros((self.n_frames, self._port(name).size), dtype=np.bool_)
+        size = self._port(name).size
+        if self.n_frames * size > _MAX_BYTES:
+            raise InputError(
+                f"trace: {self.n_frames} frames of node {name} take {self.n_frames * size >> 30} GiB; at most "
+                f"{_MAX_BYTES >> 30} are made at once, take its spikes"
+            )
+        frames = np.zeros((self.n_frames, size), dtype=np.bool_)
         frame, between, index = self._clocked(name)
         mine = (between == 0) & (frame >= 1) & (frame < self.n_frames)
         frames[frame[mine], index[mine]] = True

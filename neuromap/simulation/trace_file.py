@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -28,6 +29,8 @@ _DTYPES = {
     "potentials": "int32", "potential_core": "int32", "potential_neuron": "int32", "potential_node": "int32",
     "potential_index": "int32",
 }  # fmt: skip
+_MOST = 2**53
+"""Ticks and frames are below this, so that sums of them fit into 64 bits."""
 _EVENTS = ("tick", "node", "index", "core", "neuron")
 _PLACES = ("potential_core", "potential_neuron", "potential_node", "potential_index")
 
@@ -79,13 +82,14 @@ def load_trace(path: str | Path) -> Trace:
     try:
         with path.open("rb") as stream:
             head = stream.read(8)
-        labels, tensors = load_hdf5(path) if is_hdf5(head) else _load_safetensors(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     try:
-        return _trace(labels, tensors)
-    except (KeyError, TypeError, ValueError) as error:
+        return _trace(*(load_hdf5(path) if is_hdf5(head) else _load_safetensors(path)))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: a damaged trace ({error})") from None
+    except MemoryError:
+        raise InputError(f"{path}: takes more memory than there is; read parts of it (docs/simulation.md)") from None
 
 
 def _load_safetensors(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
@@ -93,13 +97,13 @@ def _load_safetensors(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, TypeError, ValueError):
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
         raise InputError(f"{path}: not a readable safetensors file; a trace is one, or an HDF5 file") from None
     if metadata.get("format") != _FORMAT or metadata.get("version") not in _VERSIONS:
         raise InputError(f"{path}: not a trace of version {' or '.join(_VERSIONS)}; save one with simulate")
     try:
         return json.loads(metadata["trace"]), tensors
-    except (KeyError, ValueError) as error:
+    except (KeyError, RecursionError, ValueError) as error:
         raise InputError(f"{path}: a damaged trace ({error})") from None
 
 
@@ -109,10 +113,13 @@ def _trace(labels: Any, tensors: dict[str, NDArray[Any]]) -> Trace:
     nodes, potential_nodes = (_ports(labels.pop(key)) for key in ("nodes", "potential_nodes"))
     labels.setdefault("tick_seconds", None)
     numbers = [labels[key] for key in ("period", "n_frames", "n_ticks")]
-    if not all(type(number) is int for number in numbers) or labels["period"] < 1:
-        raise ValueError("period, n_frames and n_ticks must be integers, the period 1 or more")
-    if not isinstance(labels["tick_seconds"], (float, int, NoneType)):
-        raise ValueError("tick_seconds must be a number")
+    if not all(type(number) is int and 0 <= number < _MOST for number in numbers) or labels["period"] < 1:
+        raise ValueError(f"period, n_frames and n_ticks must be integers from 0 to {_MOST - 1}, the period 1 or more")
+    if not all(isinstance(labels[key], str) for key in ("name", "pattern", "execution")):
+        raise ValueError("name, pattern and execution must be text")
+    seconds = labels["tick_seconds"]
+    if type(seconds) not in (float, int, NoneType) or (seconds is not None and not 0 < seconds < math.inf):
+        raise ValueError("tick_seconds must be a number above 0")
     for name, array in tensors.items():
         if name in _DTYPES and array.dtype.name != _DTYPES[name]:
             raise ValueError(f"tensor {name} must be {_DTYPES[name]}, is {array.dtype.name}")
@@ -125,6 +132,10 @@ def _trace(labels: Any, tensors: dict[str, NDArray[Any]]) -> Trace:
         raise ValueError("a spike lies outside the ticks that were run")
     if len(tick) and (np.diff(tick) < 0).any():
         raise ValueError("spikes are not in the order of their ticks")
+    last = (labels["n_frames"] - 1) * labels["period"]
+    for port in nodes:
+        if port.kind == "output" and port.sample_tick + last >= labels["n_ticks"]:
+            raise ValueError(f"node {port.name} has frames after the ticks that were run")
     counts = tensors.get("counts")
     if counts is not None and counts.ndim != 2:
         raise ValueError("counts must be a table of cores and neurons")
@@ -147,6 +158,8 @@ def _ports(ports: list[dict[str, Any]]) -> tuple[NodePort, ...]:
     for port in found:
         if not (isinstance(port.name, str) and type(port.size) is int and type(port.sample_tick) is int):
             raise ValueError(f"node {port.name} has a size or sample tick that is no integer")
+        if not (0 <= port.size < 2**31 and abs(port.sample_tick) < _MOST):
+            raise ValueError(f"node {port.name} has a size or sample tick out of range")
     return found
 
 

@@ -8,6 +8,7 @@ Nothing is compressed: the wheels of libsonata, the format's own reader, come wi
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError, NotSupportedError
+from neuromap.simulation.hdf5_stream import Hdf5Stream
 from neuromap.simulation.recording import Chunk, Readout
 from neuromap.simulation.trace import Trace, trace_labels
 from neuromap.whole_file import check_target
@@ -39,6 +41,8 @@ _TICKS_IN_BLOCK = 64
 _NEURONS_IN_BLOCK = 1024
 _MAX_BYTES = 2**32
 _PLACES = ("core", "neuron", "node", "index")
+_SPIKE_BYTES = 40
+"""Of a spike while it is read: its tick, its row, its place, and what makes one of them from another."""
 
 EXACT_IN_FLOAT = 2**24
 """SONATA's potentials are 32-bit floats, which hold integers up to this size; larger ones are written as int32."""
@@ -79,23 +83,28 @@ def hdf5_writer(path: str | Path) -> Iterator[Writer]:
     if target is None:
         raise InputError(f"{path}: is a device or pipe; HDF5 needs the name of a file")
     temporary = target.with_name(f".neuromap-{os.urandom(8).hex()}")
+    stream = None
     # A thread of its own calls HDF5: the next ticks run meanwhile, and an interrupt, which Python hands to the main
     # thread only, is not lost in one of the callbacks of h5py, where exceptions are ignored.
     executor = ThreadPoolExecutor(1, thread_name_prefix="neuromap-hdf5")
     try:
         with _named(path):
-            file = executor.submit(h5py.File, temporary, "w", rdcc_nbytes=2**26).result()
+            stream = Hdf5Stream(temporary)
+            file = executor.submit(h5py.File, stream, "w", rdcc_nbytes=2**26).result()
         try:
-            yield lambda *what: _write(executor, file, path, *what)
+            yield lambda *what: _write(executor, file, stream, path, *what)
         finally:
-            with _named(path):
+            with _named(path, stream):
                 executor.submit(file.close).result()
+                stream.close()
         with _named(path):
             if target.exists():
                 temporary.chmod(target.stat().st_mode & 0o777)
             temporary.replace(target)
     finally:
         executor.shutdown()
+        if stream is not None:
+            stream.abandon()
         temporary.unlink(missing_ok=True)
 
 
@@ -148,14 +157,14 @@ def load_hdf5(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
         with h5py.File(path, "r") as file:
             if (file.attrs.get("format"), file.attrs.get("format_version")) != (_FORMAT, _VERSION):
                 raise InputError(f"{path}: not a trace of version {_VERSION}; save one with simulate")
-            sizes: list[int] = []
-            file.visititems(lambda _, item: sizes.append(item.nbytes) if isinstance(item, h5py.Dataset) else None)
-            if sum(sizes) > _MAX_BYTES:
+            found = _datasets(file)
+            n_bytes = sum(data.nbytes for data in found.values()) + _SPIKE_BYTES * found["tick"].size
+            if n_bytes > _MAX_BYTES:
                 raise InputError(
-                    f"{path}: holds {sum(sizes) >> 30} GiB; at most {_MAX_BYTES >> 30} are read at once, read parts of "
-                    "it with h5py (docs/simulation.md)"
+                    f"{path}: takes {n_bytes / 2**30:.1f} GiB of memory; at most {_MAX_BYTES >> 30} are read at once, "
+                    "read parts of it with h5py (docs/simulation.md)"
                 )
-            return _read(file)
+            return _read(file.attrs["trace"], found)
     except (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: a damaged trace ({' '.join(str(error).split())})") from None
 
@@ -172,17 +181,19 @@ def _h5py() -> Any:
 
 
 @contextmanager
-def _named(path: str | Path) -> Iterator[None]:
+def _named(path: str | Path, stream: Hdf5Stream | None = None) -> Iterator[None]:
     """Turn what HDF5 says of a file, whose name is not that of the user, into one line on the user's."""
     try:
         yield
-    except (OSError, RuntimeError) as error:  # h5py raises either where the disk is full
+    except (KeyError, OSError, RuntimeError, ValueError) as found:
+        error = found if stream is None or stream.error is None else stream.error  # what came first
         raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
 
 
 def _write(
     executor: ThreadPoolExecutor,
     file: h5py.File,
+    stream: Hdf5Stream,
     path: str | Path,
     header: Trace,
     neurons: Readout,
@@ -194,13 +205,15 @@ def _write(
     """Write a chunk while the next one is made."""
     ahead = executor.submit(_start, file, header, neurons, potential_neurons, peak)
     for chunk in chunks:
-        with _named(path):
+        with _named(path, stream):
             ahead.result()
+            stream.check()
         ahead = executor.submit(_append_chunk, file, chunk, 1000 * (header.tick_seconds or 0))
-    with _named(path):
+    with _named(path, stream):
         ahead.result()
         if counts is not None:
             executor.submit(file.create_dataset, "counts", data=counts).result()
+        stream.check()
 
 
 def _start(file: h5py.File, header: Trace, neurons: Readout, potential_neurons: Readout, peak: int) -> None:
@@ -268,19 +281,64 @@ def _append(dataset: h5py.Dataset, rows: NDArray[Any]) -> None:
         dataset[before:] = rows
 
 
-def _read(file: h5py.File) -> tuple[Any, dict[str, NDArray[Any]]]:
-    spikes, neurons = file[_SPIKES], file[_NEURONS]
-    if len({neurons[name].shape for name in _PLACES}) > 1:
-        raise ValueError("the columns of the table of neurons differ in length")
-    row = spikes["node_ids"][:]
-    if len(row) and row.max() >= len(neurons["core"]):
-        raise ValueError("a spike names a neuron that is not in the table of neurons")
-    tensors: dict[str, NDArray[Any]] = {"tick": spikes["ticks"][:]}
-    tensors |= {name: neurons[name][:][row] for name in _PLACES}
+def _datasets(file: h5py.File) -> dict[str, h5py.Dataset]:
+    """Find what is read of a file, under the names of a safetensors file; nothing outside the file is touched."""
+    names = {"tick": f"{_SPIKES}/ticks", "row": f"{_SPIKES}/node_ids"}
+    names |= {name: f"{_NEURONS}/{name}" for name in _PLACES}
     if "counts" in file:
-        tensors["counts"] = file["counts"][:]
+        names["counts"] = "counts"
     if _REPORT in file:
-        report = file[_REPORT]
-        tensors["potentials"] = report["data"].astype(np.int32)[:]
-        tensors |= {f"potential_{name}": report["mapping"][name][:] for name in _PLACES}
-    return json.loads(file.attrs["trace"]), tensors
+        names["potentials"] = f"{_REPORT}/data"
+        names |= {f"potential_{name}": f"{_REPORT}/mapping/{name}" for name in _PLACES}
+    found = {name: _dataset(file, path) for name, path in names.items()}
+    if found["row"].shape != found["tick"].shape:
+        raise ValueError("ticks and node_ids must be of the same length")
+    if len({found[name].shape for name in _PLACES}) > 1:
+        raise ValueError("the columns of the table of neurons differ in length")
+    return found
+
+
+def _dataset(file: h5py.File, path: str) -> h5py.Dataset:
+    import h5py
+
+    names = path.split("/")
+    links = (file.get("/".join(names[: k + 1]), getlink=True) for k in range(len(names)))
+    if not all(isinstance(link, h5py.HardLink) for link in links):
+        raise ValueError(f"{path} is missing, or a link to another place")
+    data = file[path]
+    if not isinstance(data, h5py.Dataset) or data.dtype.kind not in "iuf" or data.shape is None:
+        raise ValueError(f"{path} is no dataset of numbers")
+    if data.is_virtual or data.external:
+        raise ValueError(f"{path} lies in another file")
+    return data
+
+
+def _read(text: Any, found: dict[str, h5py.Dataset]) -> tuple[Any, dict[str, NDArray[Any]]]:
+    row = found["row"][:]
+    if row.ndim != 1 or row.dtype.kind not in "iu":
+        raise ValueError("node_ids must be a row of integers")
+    if len(row) and not 0 <= row.min() <= row.max() < found["core"].size:
+        raise ValueError("a spike names a neuron that is not in the table of neurons")
+    tensors: dict[str, NDArray[Any]] = {}
+    for name, data in found.items():
+        if name in _PLACES:
+            tensors[name] = data[:][row]
+        elif name == "potentials":
+            tensors[name] = _whole(data)
+        elif name != "row":
+            tensors[name] = data[:]
+    return json.loads(text), tensors
+
+
+def _whole(data: h5py.Dataset) -> NDArray[np.int32]:
+    """Read potentials, which may be floats, some rows at a time."""
+    values = np.empty(data.shape, dtype=np.int32)
+    rows = max(1, 2**24 // max(1, math.prod(data.shape[1:])))
+    for start in range(0, len(values), rows):
+        part = data[start : start + rows]
+        if part.dtype.kind == "f" and not (np.abs(part) <= EXACT_IN_FLOAT).all():  # nor NaN
+            raise ValueError(f"a potential is no number, or beyond {EXACT_IN_FLOAT}, where floats are inexact")
+        values[start : start + rows] = part
+        if (values[start : start + rows] != part).any():
+            raise ValueError("a potential is no integer of 32 bits")
+    return values

@@ -189,18 +189,21 @@ def test_a_terminal_of_no_width():
         assert line in shown.decode()
 
 
-def test_interrupt_while_the_program_is_imported():
+@pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_interrupt_while_the_program_is_imported(ending):
     """The interrupt comes with the first import of the commands, wherever that is."""
     code = (
         "import os, signal, sys\n"
         "from neuromap.cli.entry import main\n"
         "class Interrupter:\n"
         "    def find_spec(self, name, *rest):\n"
-        "        if name == 'neuromap.cli.map': os.kill(os.getpid(), signal.SIGINT)\n"
+        "        if name == 'neuromap.cli.map': os.kill(os.getpid(), signal.ENDING)\n"
         "sys.meta_path.insert(0, Interrupter())\n"
         "sys.exit(main())\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code.replace("ENDING", ending)], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "neuromap: interrupted\n")
 
 
@@ -240,3 +243,14 @@ def test_an_interrupt_that_python_ignores_ends_the_program_all_the_same(capsys):
     assert run_guarded(app_that(work), []) == 130
     assert not came_to_its_end
     assert capsys.readouterr().err == "neuromap: interrupted\n"
+
+
+def test_a_file_that_ends_too_soon_is_no_interrupt(capsys):
+    """Typer turns an EOFError into what it makes of Ctrl-D."""
+    assert run_guarded(app_that(raising(EOFError("ran out of input"))), []) == 1
+    assert "internal error, please report it: EOFError: ran out of input" in capsys.readouterr().err
+
+
+def test_a_system_without_threads_left(capsys):
+    assert run_guarded(app_that(raising(RuntimeError("can't start new thread"))), []) == 1
+    assert "ask for fewer with --threads" in capsys.readouterr().err

@@ -96,7 +96,8 @@ def test_choices_that_mean_nothing_are_refused(program, neuromap, words, found):
     assert done.err.count("\n") == 1
 
 
-def test_an_interrupt_leaves_no_half_hdf5_file(folder, program):
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_no_half_hdf5_file(folder, program, ending):
     out = folder / "out.h5"
     process = subprocess.Popen(
         [sys.executable, "-m", "neuromap", "simulate", program, "--frames", "3000000", "--record", "all", "-o", out],
@@ -106,7 +107,7 @@ def test_an_interrupt_leaves_no_half_hdf5_file(folder, program):
     while not list(folder.glob(".neuromap-*")) and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(ending)
     stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout, stderr) == (130, "", "neuromap: interrupted\n")
     assert not out.exists()

@@ -14,6 +14,7 @@ from safetensors import safe_open
 
 from neuromap.errors import InputError, StimulusError
 from neuromap.simulation.batch import simulate_batch
+from neuromap.simulation.batch_run import Chips
 from neuromap.simulation.recording import Recording
 from neuromap.simulation.simulate import simulate
 from neuromap.simulation.threads import thread_count
@@ -195,3 +196,12 @@ def test_wrong_requests_are_refused(mixer):
         simulate_batch(program, stimuli, keep="counts").frames("O")
     with pytest.raises(InputError, match="node H was not recorded; recorded nodes are O, P"):
         simulate_batch(program, stimuli).counts("H")
+
+
+def test_engines_are_made_as_they_are_needed(mixer):
+    chips = Chips(mixer(1, 1), "numpy", 0)
+    with chips.take() as one:
+        with chips.take() as two:
+            assert one is not two
+        with chips.take() as again:
+            assert again is two

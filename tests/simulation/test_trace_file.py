@@ -2,6 +2,7 @@
 
 import json
 import stat
+import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.simulation.frame_counts import frame_counts
@@ -161,6 +163,22 @@ def shorten(file, name):
     file[name] = values
 
 
+def put(file, name, value):
+    del file[name]
+    file[name] = value
+
+
+def declare(file, name, shape, **how):
+    if name in file:
+        del file[name]
+    file.create_dataset(name, shape, "i8", **how)
+
+
+def resize_node(file, size):
+    first, *others = json.loads(file.attrs["trace"])["nodes"]
+    change_labels(file, nodes=[{**first, "size": size}, *others])
+
+
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
@@ -184,6 +202,22 @@ def shorten(file, name):
         (lambda f: shorten(f, "neurons/index"), "a damaged trace"),
         (lambda f: shorten(f, "report/potentials/mapping/core"), "table of ticks and neurons"),
         (lambda f: shorten(f, "report/potentials/data"), "table of ticks and neurons"),
+        (lambda f: change_labels(f, period=10**30), "must be integers from 0"),
+        (lambda f: change_labels(f, n_frames=-5), "must be integers from 0"),
+        (lambda f: change_labels(f, n_frames=10**12), "frames after the ticks that were run"),
+        (lambda f: change_labels(f, tick_seconds=float("nan")), "tick_seconds"),
+        (lambda f: change_labels(f, name=None), "must be text"),
+        (lambda f: resize_node(f, 10**30), "out of range"),
+        (lambda f: put(f, "spikes/neurons/node_ids", np.array([0.5])), "same length"),
+        (lambda f: put(f, "spikes/neurons/node_ids", f["spikes/neurons/ticks"][:] + 0.5), "row of integers"),
+        (lambda f: put(f, "spikes/neurons/node_ids", f["spikes/neurons/ticks"][:] * 0 - 1), "not in the table"),
+        (lambda f: put(f, "neurons/core", h5py.Empty("i4")), "no dataset of numbers"),
+        (lambda f: put(f, "counts", h5py.ExternalLink("other.h5", "/counts")), "link to another place"),
+        (lambda f: put(f, "neurons", h5py.SoftLink("/report/potentials/mapping")), "link to another place"),
+        (lambda f: declare(f, "counts", (2**20, 2**20), chunks=(64, 64)), "GiB of memory"),
+        (lambda f: declare(f, "counts", (4, 4), external=[("other.bin", 0, 128)]), "lies in another file"),
+        (lambda f: f["report/potentials/data"].__setitem__((0, 0), np.nan), "a potential is no number"),
+        (lambda f: f["report/potentials/data"].__setitem__((0, 0), 0.5), "no integer"),
     ],
 )
 def test_damaged_files_are_refused_in_one_line(long_run, damage, found):
@@ -235,3 +269,43 @@ def test_wide_potentials_come_back_exactly(make_chip, make_program, tmp_path, bi
         )
         with h5py.File(tmp_path / name) as file:
             assert file["report/potentials/data"].dtype == ("f4" if bits == 25 else "i4")
+
+
+@pytest.mark.parametrize(
+    "labels", ["[" * 100_000, '{"period": 1e999}', "[]", '{"nodes": 1, "period": 1, "n_frames": 2, "n_ticks": 3}']
+)
+def test_labels_of_a_safetensors_file_are_checked(mixer, tmp_path, labels):
+    path = tmp_path / "run.trace"
+    simulate(mixer(1, 1), stimulus_of(np.random.default_rng(1), 3)).save(path)
+    metadata = {"format": "neuromap trace", "version": "2", "trace": labels}
+    save_file(load_file(path), path, metadata=metadata)
+    with pytest.raises(InputError, match="a damaged trace") as caught:
+        load_trace(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits there")
+@pytest.mark.parametrize("room", [0, 100, 3000, 9000, 40_000, 200_000])
+def test_a_full_disk_is_one_line(mixer, tmp_path, room):
+    # In a process of its own: HDF5 itself ends the process where it cannot write on closing a file.
+    path = tmp_path / "run.h5"
+    mixer(7, 2).save(tmp_path / "mixer.nmp")
+    path.write_text("before")
+    code = """
+import resource, sys
+import numpy as np
+import neuromap as nm
+from neuromap.errors import NeuromapError
+from neuromap.simulation.simulate import simulate_to_file
+rng, program = np.random.default_rng(0), nm.load_program("mixer.nmp")
+frames = {"I": rng.random((4000, 3)) < 0.4, "J": rng.random((4000, 2)) < 0.4}
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+try:
+    simulate_to_file("run.h5", program, frames, engine="numpy", record=nm.Recording("all", "all", True))
+except NeuromapError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(room)], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "run.h5: cannot be written (File too large)\n", "")
+    assert path.read_text() == "before"
+    assert not list(tmp_path.glob(".neuromap-*"))

@@ -7,11 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 import hardware_models
 import neuromap
-from neuromap.simulation.kernel.compiled import kernel_stamp
+from neuromap.simulation.kernel.compiled import _cached, kernel_stamp
 
 PACKAGES = [Path(package.__file__).parent for package in (neuromap, hardware_models)]
 
@@ -103,3 +104,32 @@ def test_without_a_folder_to_write_to_it_compiles_every_time(copied):
     run = python(copied, RUN, **nowhere)
     assert (run.returncode, run.stdout.split()[0]) == (0, "{3}"), run.stderr
     assert home.is_file()
+
+
+def double(x):
+    return 2 * x
+
+
+def flipped(data):
+    return data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :]
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("damage", [lambda _: b"", lambda data: data[:-7], lambda _: b"garbage", flipped])
+def test_a_damaged_cache_is_compiled_anew(tmp_path, monkeypatch, suffix, damage):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def hits():
+        again = _cached(double, "stamp")
+        assert again(21) == 42
+        return sum(again.stats.cache_hits.values())
+
+    assert [hits(), hits()] == [0, 1]
+    (path,) = tmp_path.rglob(f"*{suffix}")
+    path.write_bytes(damage(path.read_bytes()))
+    hits()  # damage to the seal at the end of an index changes nothing
+    assert hits() == 1
+    if suffix == ".nbc":
+        path = next(tmp_path.rglob("*.nbc"))
+        path.write_bytes(flipped(path.read_bytes()))
+        assert [hits(), hits()] == [0, 1]
