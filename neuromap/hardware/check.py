@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from neuromap.errors import ProgramError
-from neuromap.hardware import chip_rules, index_rules, mapping_rules
+from neuromap.hardware import arrival_rules, chip_rules, defect_rules, index_rules, mapping_rules
 from neuromap.hardware.program import Program
 from neuromap.hardware.structure import require_well_formed
 from neuromap.hardware.violation import Finding, Place, Violation
@@ -25,6 +25,7 @@ _INDEX_RULES: tuple[_Rule, ...] = (
     index_rules.targets,
     index_rules.delays,
     index_rules.labels,
+    index_rules.splitters,
     index_rules.host_rows,
     index_rules.output_rows,
     index_rules.row_kinds,
@@ -38,6 +39,8 @@ _CHIP_RULES: tuple[_Rule, ...] = (
     chip_rules.stochastic_modes,
     chip_rules.reach,
     chip_rules.output_targets,
+    defect_rules.dead_cores,
+    defect_rules.dead_routes,
 )
 _MAPPING_RULES: tuple[_Rule, ...] = (
     mapping_rules.axon_sources,
@@ -45,6 +48,7 @@ _MAPPING_RULES: tuple[_Rule, ...] = (
     mapping_rules.input_labels,
     mapping_rules.output_labels,
     mapping_rules.unused_neurons,
+    arrival_rules.arrivals,
     mapping_rules.potential_widths,
 )
 

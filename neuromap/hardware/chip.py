@@ -7,9 +7,12 @@ Figures that nobody has published are ``None``: absent is not zero.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, Self
+
+from neuromap.errors import ChipError
+from neuromap.hardware.defects import Defects
 
 __all__ = ["ChipSpec", "NeuronRules"]
 
@@ -69,8 +72,15 @@ class ChipSpec:
         Readings of the neuron model.
     router, energy : mapping of str to float
         Optional figures, by the names of the chip file; absent figures are absent keys.
+    defects : Defects
+        Cores, routers and links that do not work, in coordinates of the board.
     description, source : str
         What it is, and where its figures come from.
+
+    Raises
+    ------
+    ChipError
+        If ``defects`` are none, or one lies beyond the board.
     """
 
     name: str
@@ -92,10 +102,15 @@ class ChipSpec:
     energy: Mapping[str, float] = field(default_factory=dict)
     description: str = ""
     source: str = ""
+    defects: Defects = field(default_factory=Defects)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "router", MappingProxyType(dict(self.router)))
         object.__setattr__(self, "energy", MappingProxyType(dict(self.energy)))
+        if not isinstance(self.defects, Defects):
+            raise ChipError(f"chip {self.name}: defects: found {self.defects!r:.60}; needs Defects, empty for none")
+        if self.defects:
+            self.defects.require_on_board(self.columns, self.rows)
 
     @property
     def columns(self) -> int:
@@ -109,8 +124,32 @@ class ChipSpec:
 
     @property
     def n_cores(self) -> int:
-        """Cores of the whole board."""
+        """Cores of the whole board, dead ones included."""
         return self.columns * self.rows
+
+    @property
+    def n_usable_cores(self) -> int:
+        """Cores that can hold neurons: neither the core nor its router is dead."""
+        return self.n_cores - len({*self.defects.cores, *self.defects.routers})
+
+    def with_defects(self, defects: Defects) -> Self:
+        """Return this chip with other defects than before.
+
+        Parameters
+        ----------
+        defects : Defects
+            All of them; ``Defects()`` for a chip without.
+
+        Returns
+        -------
+        ChipSpec
+
+        Raises
+        ------
+        ChipError
+            If a defect lies beyond the board.
+        """
+        return replace(self, defects=defects)
 
     def _signed_range(self, bits: int) -> tuple[int, int]:
         top = 2 ** (bits - 1) - 1

@@ -14,6 +14,7 @@ from typing import Any
 
 from neuromap.errors import ChipError, NotSupportedError
 from neuromap.hardware.chip import ChipSpec, NeuronRules
+from neuromap.hardware.defects_file import DEFECT_KEYS, defects_document, defects_from_table
 from neuromap.toml_table import TomlTable, did_you_mean, parse_toml, read_toml, show, show_name
 
 __all__ = [
@@ -41,6 +42,7 @@ ROUTER_KEYS = {
     "boundary_spikes_per_second": "spikes that all ports of one chip carry together",
     "boundary_bits_per_second": "bits that all ports of one chip carry together",
     "boundary_seconds": "time of crossing from one chip to the next",
+    "boundary_hops": "hops that crossing from one chip to the next counts as in placement, besides its own",
     "spike_bits": "bits of one spike between two routers",
 }
 """Figures of the table ``[router]``."""
@@ -78,7 +80,7 @@ _NEURON_CHOICES: dict[str, tuple[str, ...]] = {
 }
 _NEURON_SWITCHES = ("signed_threshold", "stochastic")
 _TOP_KEYS = (
-    "format", "name", "description", "source", "grid", "core", "time", "neuron", "router", "energy",
+    "format", "name", "description", "source", "grid", "core", "time", "neuron", "router", "energy", "defects",
 )  # fmt: skip
 _TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "grid": ("cores", "chips", "reach"),
@@ -87,6 +89,7 @@ _TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "neuron": (*_NEURON_CHOICES, *_NEURON_SWITCHES),
     "router": tuple(ROUTER_KEYS),
     "energy": tuple(ENERGY_KEYS),
+    "defects": tuple(DEFECT_KEYS),
 }
 
 
@@ -192,6 +195,8 @@ def chip_document(chip: ChipSpec) -> dict[str, Any]:
         document["grid"]["reach"] = list(chip.reach)
     document |= {key: getattr(chip, key) for key in ("description", "source") if getattr(chip, key)}
     document |= {key: dict(getattr(chip, key)) for key in ("router", "energy") if getattr(chip, key)}
+    if chip.defects:
+        document["defects"] = defects_document(chip.defects)
     return document
 
 
@@ -266,4 +271,5 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
         raise ChipError("core.threshold_bits: found 1; signed thresholds need 2 bits or more")
     for key in ("router", "energy"):
         values[key] = {name: tables[key].number(name, 0.0, 1e30) for name in tables[key].values}
+    values["defects"] = defects_from_table(tables["defects"])
     return ChipSpec(rules=NeuronRules(**rules), **values)

@@ -24,6 +24,7 @@ __all__ = [
     "output_rows",
     "reset_modes",
     "row_kinds",
+    "splitters",
     "targets",
 ]
 
@@ -130,6 +131,22 @@ def labels(program: Program) -> Iterator[Finding]:
             int(index[c, n]),
             "a neuron of its node, or 0 without a node",
             "index label",
+        ),
+    )
+
+
+def splitters(program: Program) -> Iterator[Finding]:
+    """``splitter-label``: a splitter bears a label and is a relay; who counts either relies on it."""
+    if program.is_splitter is None:
+        return
+    yield find(
+        "splitter-label",
+        program.is_splitter & (~program.is_relay | (program.neuron_node < 0)),
+        lambda c, n: (
+            Place(core=c, neuron=n),
+            (int(program.neuron_node[c, n]), int(program.is_relay[c, n])),
+            "a node, and 1: a splitter is a relay",
+            "label (node, relay) of a splitter",
         ),
     )
 

@@ -190,7 +190,7 @@ class Program:
     neuron_index : ndarray of int32, shape (C, N)
         Label: the neuron within the node; 0 where unused.
     is_relay : ndarray of bool, shape (C, N)
-        Label: whether the neuron only lengthens a delay.
+        Label: whether the neuron only hands on its source's spikes: it lengthens a delay, or is a splitter.
     nodes : tuple of NodePort
         Labels and clocks.
     period : int
@@ -203,6 +203,8 @@ class Program:
         Neurons that are read out.
     pattern, execution : str
         Labels of the rollout: the pattern's name and "windowed" or "pipelined"; empty for programs by hand.
+    is_splitter : ndarray of bool, shape (C, N), or None
+        Label: whether the relay is there to fan out; splitters are relays too. None where there are none.
     """
 
     name: str
@@ -224,6 +226,7 @@ class Program:
     outputs: OutputTable
     pattern: str = ""
     execution: str = ""
+    is_splitter: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

@@ -125,6 +125,8 @@ def program_bytes(program: Program) -> bytes:
     end = 0
     # widest dtypes first: then every tensor starts at a multiple of its item size
     tensors = program_tensors(program)
+    if program.is_splitter is not None and not program.is_splitter.any():
+        del tensors["is_splitter"]  # programs without splitters keep the bytes of their files
     for name in sorted(tensors, key=lambda name: (-np.dtype(TENSORS[name][0]).itemsize, name)):
         array = np.ascontiguousarray(tensors[name]).astype(np.dtype(TENSORS[name][0]).newbyteorder("<"))
         start, end = end, end + array.nbytes

@@ -66,6 +66,7 @@ TENSORS: Mapping[str, tuple[str, str]] = {
     "neuron_node": ("int32", "CN"),
     "neuron_index": ("int32", "CN"),
     "is_relay": ("bool", "CN"),
+    "is_splitter": ("bool", "CN"),
     "host.node": ("int32", "K"),
     "host.index": ("int32", "K"),
     "host.core": ("int32", "K"),
@@ -79,7 +80,9 @@ TENSORS: Mapping[str, tuple[str, str]] = {
 }
 """Name, dtype and axes of every array of a program; also the tensors of a program file."""
 
-OPTIONAL_TENSORS = frozenset({"neurons.stochastic_weight", "neurons.stochastic_leak", "neurons.noise_bits"})
+OPTIONAL_TENSORS = frozenset(
+    {"neurons.stochastic_weight", "neurons.stochastic_leak", "neurons.noise_bits", "is_splitter"}
+)
 """Those that a program need not have: ``None`` in the program, absent from its file."""
 
 

@@ -39,6 +39,37 @@ def _random_chip(rng, *, roomy):
     )
 
 
+def _keep_clocks(ticks, period, node, index, is_relay, target_core, target_axon, delay, host_arrivals, bits):
+    """Delete synapses by which a neuron would read spikes in other ticks than its node's; relays read one neuron.
+
+    A relay takes the label of the first neuron, no relay, whose axon lies in its core, and reads that axon only.
+    """
+    feeder = {(target_core[c, n], target_axon[c, n]): (c, n) for c, n in np.argwhere(target_core >= 0)}
+    relay_tick = {}
+    for c, n in np.argwhere(is_relay):
+        bits[c, :, n] = False
+        for axon in range(bits.shape[1]):
+            source = feeder.get((c, axon))
+            if source is not None and not is_relay[source]:
+                bits[c, axon, n] = True
+                node[c, n], index[c, n] = node[source], index[source]
+                relay_tick[c, n] = ticks[node[source]] + delay[source]
+                break
+    for c, axon, n in np.argwhere(bits):
+        if is_relay[c, n] or node[c, n] < 0:
+            continue
+        own = ticks[node[c, n]]
+        legal = True
+        if (c, axon) in host_arrivals:
+            _, first, arrival = host_arrivals[c, axon]
+            legal = arrival == own + (1 - first) * period
+        elif (c, axon) in feeder:
+            source = feeder[c, axon]
+            tick = relay_tick.get(source) if is_relay[source] else ticks[node[source]]
+            legal = tick is None or tick + delay[source] - own in (0, period)
+        bits[c, axon, n] = legal
+
+
 def _random_program(seed, *, mapped=False):
     """Return a legal random program; ``mapped`` ones keep the rules of mapped programs too."""
     rng = np.random.default_rng(seed)
@@ -85,6 +116,18 @@ def _random_program(seed, *, mapped=False):
     beta = within(chip.threshold_range)
     rails = chip.potential_range
     core, neuron = np.nonzero(read)
+    arrival = rng.integers(-first * period, 20, len(fed))
+    is_relay = used & ~read & (rng.random(shape) < 0.2)
+    if mapped:
+        ticks = [port.sample_tick for port in nodes]
+        arrival = rng.choice(ticks[1:], len(fed)) + (1 - first) * period
+        for c, n in np.argwhere(target_core >= 0):  # most spikes arrive when some node is computed
+            fitting = np.array([t - ticks[node[c, n]] + r * period for t in ticks[1:] for r in (0, 1)])
+            fitting = fitting[(fitting >= chip.delay[0]) & (fitting <= chip.delay[1])]
+            delay[c, n] = rng.choice(fitting) if len(fitting) else delay[c, n]
+        host_arrivals = dict(zip(map(tuple, fed), zip(bias, first, arrival, strict=True), strict=True))
+        _keep_clocks(ticks, period, node, index, is_relay, target_core, target_axon, delay, host_arrivals, bits)
+
     return Program(
         name=f"random {seed}",
         chip=chip,
@@ -107,7 +150,7 @@ def _random_program(seed, *, mapped=False):
         delay=delay.astype(np.uint8),
         neuron_node=node.astype(np.int32),
         neuron_index=index.astype(np.int32),
-        is_relay=used & ~read & (rng.random(shape) < 0.2),
+        is_relay=is_relay,
         nodes=nodes,
         period=period,
         ticks_per_step=int(rng.integers(1, 4)),
@@ -116,7 +159,7 @@ def _random_program(seed, *, mapped=False):
             index=np.where(bias, 0, rng.integers(0, 12, len(fed))).astype(np.int32),
             core=fed[:, 0].astype(np.int32),
             axon=fed[:, 1].astype(np.int32),
-            arrival=rng.integers(-first * period, 20, len(fed)).astype(np.int64),
+            arrival=arrival.astype(np.int64),
             first_frame=first.astype(np.int8),
         ),
         outputs=OutputTable(
@@ -141,6 +184,16 @@ def _with_noise(program, seed=0):
     )
     chip = dataclasses.replace(program.chip, rules=dataclasses.replace(program.chip.rules, stochastic=True))
     return dataclasses.replace(program, chip=chip, neurons=neurons)
+
+
+def _with_splitters(program):
+    """The program with every relay a splitter, at least one if any neuron bears a label."""
+    marks = program.is_relay.copy()
+    labelled = np.argwhere(program.neuron_node >= 0)
+    if not len(labelled):
+        return program
+    marks[tuple(labelled[0])] |= not marks.any()
+    return dataclasses.replace(program, is_relay=marks, is_splitter=marks.copy())
 
 
 def _edited(program, path, change):
@@ -176,3 +229,14 @@ def edited():
 @pytest.fixture(scope="session")
 def with_noise():
     return _with_noise
+
+
+@pytest.fixture(scope="session")
+def with_splitters():
+    return _with_splitters
+
+
+@pytest.fixture(scope="session")
+def with_options():
+    """The program with every optional table."""
+    return lambda program, seed=0: _with_splitters(_with_noise(program, seed))

@@ -341,7 +341,9 @@ def test_executions_are_those_of_the_schedule():
 def test_the_documentation_lists_every_rule():
     page = Path(__file__).resolve().parents[2] / "docs" / "program-file.md"
     folder = Path(nm.__file__).parent / "hardware"
-    sources = "".join((folder / f"{name}_rules.py").read_text() for name in ("index", "chip", "mapping"))
+    sources = "".join(
+        (folder / f"{name}_rules.py").read_text() for name in ("index", "chip", "mapping", "defect", "arrival")
+    )
     rules = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', sources))
     assert {rule for rule, *_ in BREAKS} <= rules
     assert rules == set(re.findall(r"^\| `([a-z-]+)` \|", page.read_text().split("## Rules")[1], re.M))
@@ -366,6 +368,8 @@ def test_a_full_truenorth_chip_is_checked_in_seconds(random_program):
     program = dataclasses.replace(
         small,
         chip=chip,
+        nodes=tuple(dataclasses.replace(port, sample_tick=0) for port in small.nodes),
+        period=1,
         coordinates=np.stack(np.divmod(np.arange(n_cores), 64), axis=1).astype(np.int32),
         axon_types=rng.integers(0, 4, shape).astype(np.uint8),
         crossbar=rng.integers(0, 256, (n_cores, 256, 32)).astype(np.uint8),

@@ -38,14 +38,19 @@ def refusal(data):
     return message
 
 
+def without(program, names):
+    """The program without some of its optional tables."""
+    neurons = {name.removeprefix("neurons."): None for name in names if name.startswith("neurons.")}
+    top = {name: None for name in names if not name.startswith("neurons.")}
+    return dataclasses.replace(program, neurons=dataclasses.replace(program.neurons, **neurons), **top)
+
+
 @given(seed=seeds, mapped=st.booleans(), absent=st.none() | st.sets(st.sampled_from(sorted(OPTIONAL_TENSORS))))
 @settings(deadline=None, max_examples=40)
-def test_round_trip(random_program, with_noise, seed, mapped, absent):
+def test_round_trip(random_program, with_options, seed, mapped, absent):
     program = random_program(seed, mapped=mapped)
     if absent is not None:
-        program = with_noise(program, seed)
-        none = {name.removeprefix("neurons."): None for name in absent}
-        program = dataclasses.replace(program, neurons=dataclasses.replace(program.neurons, **none))
+        program = without(with_options(program, seed), absent)
     loaded = program_from_bytes(program_bytes(program), "test")
     assert program_tensors(loaded).keys() == program_tensors(program).keys()
     for name, array in program_tensors(program).items():
@@ -65,6 +70,16 @@ def test_programs_without_stochastic_modes_keep_the_files_of_before_them(random_
     }  # fmt: skip
 
 
+def test_a_table_of_no_splitters_is_none_at_all(random_program):
+    program = random_program(2)
+    none = dataclasses.replace(program, is_splitter=np.zeros_like(program.is_relay))
+    assert program_bytes(none) == program_bytes(program)
+    assert program_from_bytes(program_bytes(none), "test").is_splitter is None
+    misshapen = dataclasses.replace(program, is_splitter=np.zeros((1, 1), bool))
+    with pytest.raises(ProgramError, match="tensor is_splitter: found shape"):
+        program_bytes(misshapen)
+
+
 @given(seed=seeds)
 @settings(deadline=None, max_examples=20)
 def test_equal_programs_give_equal_bytes(random_program, seed):
@@ -77,8 +92,8 @@ def test_equal_programs_give_equal_bytes(random_program, seed):
 
 
 @pytest.mark.parametrize("path", [path for path in TENSORS if path != "crossbar"])
-def test_a_change_in_any_array_changes_the_bytes(random_program, edited, path, with_noise):
-    program = with_noise(next(p for p in map(random_program, range(50)) if len(p.host) and len(p.outputs)))
+def test_a_change_in_any_array_changes_the_bytes(random_program, edited, path, with_options):
+    program = with_options(next(p for p in map(random_program, range(50)) if len(p.host) and len(p.outputs)))
 
     def flip(array):
         array[(0,) * array.ndim] ^= array.dtype.type(1)
@@ -163,8 +178,8 @@ def test_other_safetensors_files_are_refused():
     assert "not a neuromap program" in refusal(safetensors.numpy.save(weights, {"neuromap": "weights"}))
 
 
-def test_format_and_tensors(random_program, with_noise):
-    tensors, metadata, _ = parts_of(program_bytes(with_noise(random_program(2))))
+def test_format_and_tensors(random_program, with_options):
+    tensors, metadata, _ = parts_of(program_bytes(with_options(random_program(2))))
     assert set(tensors) == set(TENSORS)
     assert "format: found '2'; this version reads format 1" in refusal(file_of(tensors, metadata | {"format": "2"}))
     assert "tensor more: is not part" in refusal(file_of(tensors | {"more": np.ones(1)}, metadata))
@@ -172,7 +187,7 @@ def test_format_and_tensors(random_program, with_noise):
     for name in TENSORS:
         rest = file_of({k: v for k, v in tensors.items() if k != name}, metadata)
         if name in OPTIONAL_TENSORS:
-            assert getattr(program_from_bytes(rest, "test").neurons, name.removeprefix("neurons.")) is None
+            assert name not in program_tensors(program_from_bytes(rest, "test"))
         else:
             assert f"tensor {name}: is missing" in refusal(rest)
         wrong = tensors | {name: tensors[name].astype(np.float32)}
@@ -182,9 +197,9 @@ def test_format_and_tensors(random_program, with_noise):
         assert "axes" in refusal(file_of(tensors | {name: tensors[name][None]}, metadata))
 
 
-def test_booleans_are_0_or_1(random_program, with_noise):
-    program = with_noise(random_program(2))
-    for name in ("is_relay", "neurons.stochastic_leak"):
+def test_booleans_are_0_or_1(random_program, with_options):
+    program = with_options(random_program(2))
+    for name in ("is_relay", "is_splitter", "neurons.stochastic_leak"):
         data = bytearray(program_bytes(program))
         length = int.from_bytes(data[:8], "little")
         start = json.loads(data[8 : 8 + length])[name]["data_offsets"][0]
@@ -282,9 +297,9 @@ def test_illegal_programs_are_loaded_only_on_request(random_program, edited):
         program_from_bytes(program_bytes(nowhere), "test", check=False)
 
 
-def test_a_program_without_cores(random_program, edited, with_noise):
+def test_a_program_without_cores(random_program, edited, with_options):
     """A network whose neurons can never spike needs no core at all."""
-    program = with_noise(random_program(4, mapped=True))
+    program = with_options(random_program(4, mapped=True))
     for path in TENSORS:
         program = edited(program, path, lambda a: a[:0])
     loaded = program_from_bytes(program_bytes(program), "test")
