@@ -1,4 +1,7 @@
-"""First and full response of output nodes, in update steps; definitions in ``docs/time.md``.
+"""First and full response of output nodes; definitions in ``docs/time.md``.
+
+Times are in the schedule's unit: update steps, or ticks where edges have latencies. Neither search asks which:
+latencies are in the phases.
 
 Along a path the delays add up to phi(output) - phi(input) + P times the streaming edges on it. The sampling step of
 every input is its own onset, so each input starts at -phi(input); inputs that do not reach an output play no
@@ -24,8 +27,8 @@ class FullResponse:
     Attributes
     ----------
     steps : int
-        Update steps from stimulus onset to the first output that the longest path has reached, or an upper
-        bound of them.
+        Update steps (ticks of a tick-level schedule) from stimulus onset to the first output that the longest
+        path has reached, or an upper bound of them.
     is_exact : bool
         False where ``steps`` is an upper bound.
     """
@@ -35,16 +38,16 @@ class FullResponse:
 
 
 def first_responses(graph: IndexedPattern, phases: Sequence[int], period: int) -> list[int]:
-    """Update steps from stimulus onset to the first frame that depends on it, for every node.
+    """Time from stimulus onset to the first frame that depends on it, for every node.
 
     Parameters
     ----------
     graph : IndexedPattern
         A valid pattern.
     phases : sequence of int, one per node
-        In update steps.
+        In the schedule's unit.
     period : int
-        Frame period P, in update steps.
+        Frame period P, in the same unit.
     """
     least = _least(graph, {u: -phases[u] for u in graph.inputs}, period)
     return [phases[v] + least[v] for v in range(graph.n)]
@@ -58,9 +61,9 @@ def full_responses(graph: IndexedPattern, phases: Sequence[int], period: int) ->
     graph : IndexedPattern
         A valid pattern.
     phases : sequence of int, one per node
-        In update steps.
+        In the schedule's unit.
     period : int
-        Frame period P, in update steps.
+        Frame period P, in the same unit.
     """
     upper, lower = longest_paths(graph, {u: -phases[u] for u in graph.inputs}, period)
     return [FullResponse(phases[v] + upper[v], upper[v] == lower[v]) for v in range(graph.n)]

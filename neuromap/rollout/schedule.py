@@ -1,7 +1,7 @@
 """``Rollout``: a network, a pattern and an execution, and the times that follow from them.
 
-All times are update steps (``docs/time.md``). Frame i of node v is known at step (i - 1) P + phi(v), with P
-the frame period and phi the phase.
+All times are update steps, or ticks where edges have latencies (``docs/time.md``). Frame i of node v is known at
+time (i - 1) P + phi(v), with P the frame period and phi the phase.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import TypeVar
 
 from neuromap.errors import InputError, PatternError
 from neuromap.network.network import EdgeKey, Network
-from neuromap.rollout.cycle_ratio import indexed_cycle_ratio, pipelined_period, pipelined_phases
+from neuromap.rollout.cycle_ratio import indexed_cycle_ratio, pipelined_period
+from neuromap.rollout.latencies import edge_latencies
 from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.phases import pipelined_phases, sample_late, windowed_phases
 from neuromap.rollout.responses import FullResponse, first_responses, full_responses
 from neuromap.rollout.walks import IndexedPattern
 
@@ -41,13 +43,24 @@ class Rollout:
     execution : {"windowed", "pipelined"}
         *Windowed*: windows of size 1 one after the other, as in Fischer, Köhler, Pfeil 2018. *Pipelined*:
         frames follow each other as closely as the cycles of the network allow.
+    latencies : mapping of (str, str) to int, optional
+        Makes the schedule *tick-level*: its unit of time is a tick, and every edge carries its value for at
+        least its latency c(e) >= 1 in ticks, 1 where an edge is not named. Without latencies the unit is an
+        update step and every edge asks for one.
+
+    Attributes
+    ----------
+    network, pattern, execution
+        As given; the pattern as a value.
+    is_tick_level : bool
+        Whether latencies were given, so that all times are ticks instead of update steps.
 
     Raises
     ------
     PatternError
         If the pattern is invalid (the message names the cycle), is unknown or belongs to another network.
     InputError
-        If the execution is unknown.
+        If the execution is unknown, an edge with a latency is unknown, or a latency is no integer or out of range.
 
     Examples
     --------
@@ -55,13 +68,24 @@ class Rollout:
     >>> r = Rollout(net, "sequential")
     >>> r.frame_period, r.first_response("O"), r.full_response("O")
     (2, 2, 2)
+    >>> ticks = r.with_latencies({("A", "O"): 3})
+    >>> ticks.is_tick_level, ticks.frame_period, dict(ticks.delays)
+    (True, 4, {('I', 'A'): 1, ('A', 'O'): 3, ('I', 'O'): 4})
     """
 
     network: Network = field(repr=False)
     pattern: RolloutPattern
     execution: str
+    is_tick_level: bool
+    _latencies: tuple[int, ...] = field(repr=False)
 
-    def __init__(self, network: Network, pattern: RolloutPattern | str, execution: str = "windowed") -> None:
+    def __init__(
+        self,
+        network: Network,
+        pattern: RolloutPattern | str,
+        execution: str = "windowed",
+        latencies: Mapping[EdgeKey, int] | None = None,
+    ) -> None:
         if execution not in EXECUTIONS:
             choices = " or ".join(map(repr, EXECUTIONS))
             raise InputError(f"execution {execution!r}: unknown; choose {choices}")
@@ -78,6 +102,34 @@ class Rollout:
         object.__setattr__(self, "network", network)
         object.__setattr__(self, "pattern", pattern)
         object.__setattr__(self, "execution", execution)
+        object.__setattr__(self, "is_tick_level", latencies is not None)
+        object.__setattr__(self, "_latencies", edge_latencies(network, latencies))
+
+    def with_latencies(self, latencies: Mapping[EdgeKey, int]) -> Rollout:
+        """Schedule the same network, pattern and execution in ticks.
+
+        Parameters
+        ----------
+        latencies : mapping of (str, str) to int
+            Latency c(e) >= 1 in ticks, 1 for edges that are not named; latencies that this rollout had are
+            not kept.
+
+        Returns
+        -------
+        Rollout
+            A tick-level one.
+
+        Raises
+        ------
+        InputError
+            If an edge is unknown, or a latency is no integer or out of range.
+        """
+        return Rollout(self.network, self.pattern, self.execution, latencies)
+
+    @cached_property
+    def latencies(self) -> Mapping[EdgeKey, int]:
+        """Least delay that every edge asks for: c(e) in ticks, or 1 in update steps."""
+        return MappingProxyType(dict(zip(self.network.edges, self._latencies, strict=True)))
 
     @property
     def _graph(self) -> IndexedPattern:
@@ -85,37 +137,39 @@ class Rollout:
 
     @cached_property
     def cycle_ratio(self) -> Fraction | None:
-        """Maximum cycle ratio, exact: edges over streaming edges; ``None`` without cycles."""
-        return indexed_cycle_ratio(self._graph)
+        """Maximum cycle ratio, exact: latencies over streaming edges; ``None`` without cycles."""
+        return indexed_cycle_ratio(self._graph, self._latencies)
 
     @cached_property
     def frame_period(self) -> int:
-        """P: update steps between two frames of the same node."""
+        """P: update steps, or ticks, between two frames of the same node."""
         if self.execution == "windowed":
-            return self.pattern.inference_factor
+            return max(self._known)
         return pipelined_period(self.cycle_ratio)
+
+    @cached_property
+    def _known(self) -> list[int]:
+        """Windowed: when each node is known inside a frame."""
+        return windowed_phases(self._graph, self._latencies)
 
     @cached_property
     def _phases(self) -> list[int]:
         graph, period = self._graph, self.frame_period
         if self.execution == "windowed":
-            known = self.pattern.phases
-            phases = [known.get(name, 0) for name in self.network.nodes]
+            phases = self._known.copy()
         else:
-            phases = pipelined_phases(graph, period)
-        for u in graph.inputs:
-            # As late as possible: an earlier sample would only be an older one.
-            phases[u] = min(phases[graph.targets[e]] + graph.values[e] * period - 1 for e in graph.outgoing[u])
+            phases = pipelined_phases(graph, self._latencies, period)
+        sample_late(graph, self._latencies, period, phases)
         return phases
 
     @cached_property
     def phases(self) -> Mapping[str, int]:
-        """Update step at which frame 1 of each node is known (sampled, for inputs); may be negative."""
+        """Update step or tick at which frame 1 of each node is known (sampled, for inputs); may be negative."""
         return MappingProxyType(dict(zip(self.network.nodes, self._phases, strict=True)))
 
     @cached_property
     def delays(self) -> Mapping[EdgeKey, int]:
-        """Update steps for which every edge carries its value: d = phi(v) - phi(u) + R P, at least 1."""
+        """Time for which every edge carries its value: d = phi(v) - phi(u) + R P, at least its latency."""
         graph, phases, period = self._graph, self._phases, self.frame_period
         steps = (
             phases[v] - phases[u] + r * period
@@ -125,16 +179,16 @@ class Rollout:
 
     @cached_property
     def first_responses(self) -> Mapping[str, int]:
-        """First response of every output, in update steps."""
+        """First response of every output, in update steps or ticks."""
         return self._by_output(first_responses(self._graph, self._phases, self.frame_period))
 
     @cached_property
     def full_responses(self) -> Mapping[str, FullResponse]:
-        """Full response of every output, in update steps, and whether it is exact."""
+        """Full response of every output, in update steps or ticks, and whether it is exact."""
         return self._by_output(full_responses(self._graph, self._phases, self.frame_period))
 
     def first_response(self, output: str) -> int:
-        """Update steps from stimulus onset to the first output frame that depends on it.
+        """Time from stimulus onset to the first output frame that depends on it.
 
         The least sum of delays over all inputs and all walks from them to the output; each input has its own
         onset, its sampling step.
@@ -148,7 +202,7 @@ class Rollout:
         return self.first_responses[output]
 
     def full_response(self, output: str) -> int:
-        """Update steps from stimulus onset to the first output that the longest path has reached.
+        """Time from stimulus onset to the first output that the longest path has reached.
 
         The greatest sum of delays over all inputs and all paths that visit no node twice; an upper bound
         where :meth:`full_response_is_exact` is false.
@@ -173,9 +227,9 @@ class Rollout:
         return self.full_responses[output].is_exact
 
     def worst_case_reaction(self, output: str) -> int:
-        """Update steps from an event that just missed a sample to the first output that depends on it.
+        """Time from an event that just missed a sample to the first output that depends on it.
 
-        First response plus frame period minus one step.
+        First response plus frame period minus one update step or tick.
 
         Raises
         ------
@@ -185,7 +239,7 @@ class Rollout:
         return self.first_response(output) + self.frame_period - 1
 
     def sampling_frequency(self, step_seconds: float) -> float:
-        """Input frames that the network takes in per second, at ``step_seconds`` per update step."""
+        """Input frames that the network takes in per second, at ``step_seconds`` per update step or tick."""
         return 1.0 / (self.frame_period * step_seconds)
 
     def _by_output(self, by_node: Sequence[_T]) -> Mapping[str, _T]:

@@ -158,7 +158,7 @@ class IndexedPattern:
 
 
 class LongestWalks:
-    """Longest walks under the weights ``q - p R(e)``, or a cycle whose weight is positive.
+    """Longest walks under the weights ``q c(e) - p R(e)``, or a cycle whose weight is positive.
 
     Bellman and Ford's relaxation, node by node in an order that the sequential edges follow, so that a
     round carries values along any number of sequential edges; after each round the walks of the parent
@@ -171,17 +171,22 @@ class LongestWalks:
     ----------
     graph : IndexedPattern
         A valid pattern.
+    latencies : sequence of int, one per edge
+        c, at least 1.
     edges : sequence of int
         The edges that walks may use.
     parents : sequence of int
         For every node the last edge of a first walk, -1 where a walk starts; no cycle among them.
     """
 
-    def __init__(self, graph: IndexedPattern, edges: Sequence[int], parents: Sequence[int]) -> None:
+    def __init__(
+        self, graph: IndexedPattern, latencies: Sequence[int], edges: Sequence[int], parents: Sequence[int]
+    ) -> None:
         self._graph = graph
-        self._out: list[list[tuple[int, int, int]]] = [[] for _ in range(graph.n)]
+        self._latencies = latencies
+        self._out: list[list[tuple[int, int]]] = [[] for _ in range(graph.n)]
         for e in edges:
-            self._out[graph.sources[e]].append((graph.targets[e], graph.values[e], e))
+            self._out[graph.sources[e]].append((graph.targets[e], e))
         self._order = [v for v in graph.sequential_order if self._out[v]]
         self.parents = list(parents)
         self.values = [0] * graph.n
@@ -195,7 +200,7 @@ class LongestWalks:
             Empty, and :attr:`values` holds the longest walks; or cycles of positive weight (their edges),
             and :attr:`parents` is a forest again.
         """
-        weight = (q, q - p)
+        weight = [q * c - p * r for c, r in zip(self._latencies, self._graph.values, strict=True)]
         active = [True] * self._graph.n
         self._sum(weight)
         values, parents = self.values, self.parents
@@ -208,9 +213,9 @@ class LongestWalks:
                     continue
                 active[u] = False
                 value = values[u]
-                for v, r, e in self._out[u]:
-                    if value + weight[r] > values[v]:
-                        values[v] = value + weight[r]
+                for v, e in self._out[u]:
+                    if value + weight[e] > values[v]:
+                        values[v] = value + weight[e]
                         parents[v] = e
                         active[v] = changed = True
             if changed:
@@ -222,7 +227,7 @@ class LongestWalks:
                     active[v] = True
         return []
 
-    def _sum(self, weight: tuple[int, int]) -> list[int]:
+    def _sum(self, weight: Sequence[int]) -> list[int]:
         """Set the values to the sums along the parents; return the nodes whose value rose."""
         graph, parents, values = self._graph, self.parents, self.values
         done = [False] * graph.n
@@ -238,7 +243,7 @@ class LongestWalks:
                 v = graph.sources[parents[v]]
             for v in reversed(path):
                 e = parents[v]
-                value = 0 if e < 0 else values[graph.sources[e]] + weight[graph.values[e]]
+                value = 0 if e < 0 else values[graph.sources[e]] + weight[e]
                 if value > values[v]:
                     rose.append(v)
                 values[v] = value
