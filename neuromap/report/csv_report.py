@@ -11,7 +11,7 @@ from neuromap.report.latency import LatencyReport
 
 __all__ = ["to_csv"]
 
-_LEFT_OUT = frozenset({"infeasibility", "verification", "outputs"})
+_LEFT_OUT = frozenset({"infeasibility", "verification", "outputs", "core_bound"})
 
 
 def to_csv(report: LatencyReport) -> str:
@@ -44,6 +44,8 @@ def to_csv(report: LatencyReport) -> str:
         for key, value in row.items():
             if key not in _LEFT_OUT:
                 line.update(_flat(key, value))
+            elif key == "core_bound" and value is not None:  # population by population it is in the JSON form
+                line.update(_flat(key, {name: part for name, part in value.items() if name != "populations"}))
         for name, responses in row["outputs"].items():
             line.update(_flat(f"outputs.{name}", responses))
         lines.append(line)

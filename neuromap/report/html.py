@@ -18,7 +18,7 @@ from neuromap.report.latency import TIME_AXIS, LatencyReport
 from neuromap.report.layers import layout
 from neuromap.report.numbers import plain, seconds
 from neuromap.report.row import ReportRow
-from neuromap.report.text import sequential_line
+from neuromap.report.text import at_least, sequential_line
 from neuromap.rollout.pattern import RolloutPattern
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(plain=plain, seconds=seconds, markup=Markup)
+    environment.filters.update(plain=plain, seconds=seconds, markup=Markup, at_least=at_least)
     return environment
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib.resources import files
 from typing import Any
 
+from neuromap.mapping.lower_bounds import CoreBound
 from neuromap.report.latency import TIME_AXIS, LatencyReport
 from neuromap.report.numbers import json_count
 from neuromap.report.row import ReportRow
+from neuromap.report.usage import Usage
 
-__all__ = ["SCHEMA_ID", "report_schema", "to_dict", "to_json"]
+__all__ = ["SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
 
-SCHEMA_ID = "neuromap-latency-report-1"
+SCHEMA_ID = "neuromap-latency-report-2"
 """What the member ``format`` of a report says."""
+
+# what the chip is like stands in the head of the report
+_USAGE = tuple(f.name for f in fields(Usage) if f.name not in ("cores_of_chip", "usable_cores"))
 
 
 def report_schema() -> dict[str, Any]:
@@ -54,7 +59,12 @@ def to_dict(report: LatencyReport) -> dict[str, Any]:
             "inputs": list(network.inputs),
             "outputs": list(network.outputs),
         },
-        "chip": {"name": chip.name, "cores": chip.n_cores, "tick_seconds": chip.tick_seconds},
+        "chip": {
+            "name": chip.name,
+            "cores": chip.n_cores,
+            "usable_cores": chip.n_usable_cores,
+            "tick_seconds": chip.tick_seconds,
+        },
         "stimulus": dict(report.stimulus),
         "time_axis": dict(TIME_AXIS),
         "most_sequential_patterns": json_count(report.most_sequential),
@@ -76,6 +86,7 @@ def _row(row: ReportRow) -> dict[str, Any]:
         "infeasibility": row.infeasibility.to_dict() if hasattr(row.infeasibility, "to_dict") else None,
         "streaming_edges": [list(key) for key in row.streaming_edges],
         "inference_factor": row.inference_factor,
+        "schedule": row.schedule,
         "frame_period_steps": row.frame_period_steps,
         "frame_period_ticks": row.frame_period_ticks,
         "ticks_per_step": row.ticks_per_step,
@@ -87,15 +98,8 @@ def _row(row: ReportRow) -> dict[str, Any]:
         "worst_case_reaction_seconds": row.worst_case_reaction_seconds,
         "full_response_exact": row.full_response_exact,
         "outputs": {name: asdict(responses) for name, responses in row.outputs.items()},
-        "cores": used.cores if used else None,
-        "neurons": used.neurons if used else None,
-        "copies": used.copies if used else None,
-        "relays": used.relays if used else None,
-        "axons": used.axons if used else None,
-        "bias_axons": used.bias_axons if used else None,
-        "synapses": used.synapses if used else None,
-        "neuron_utilisation": used.neuron_utilisation if used else None,
-        "axon_utilisation": used.axon_utilisation if used else None,
+        "core_bound": bound_object(row.core_bound),
+        **{name: getattr(used, name, None) for name in _USAGE},
         "verified": row.verified,
         "verification": {
             **asdict(verification),
@@ -105,6 +109,22 @@ def _row(row: ReportRow) -> dict[str, Any]:
         if verification
         else None,
     }
+
+
+def bound_object(bound: CoreBound | None) -> dict[str, Any] | None:
+    """Make the JSON-ready form of a lower bound on cores.
+
+    Parameters
+    ----------
+    bound : CoreBound or None
+        ``None`` where nothing was mapped.
+
+    Returns
+    -------
+    dict or None
+        Members ``total``, ``by``, ``neurons``, ``axons``, and ``populations`` with ``name``, ``cores`` and ``by``.
+    """
+    return None if bound is None else {**asdict(bound), "populations": [asdict(p) for p in bound.populations]}
 
 
 def to_json(report: LatencyReport) -> str:

@@ -15,7 +15,8 @@ from neuromap.errors import DoesNotFitError, InputError, PatternError
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.chip_file import load_chip
 from neuromap.hardware.program import Program
-from neuromap.mapping.map_rollout import map_rollout
+from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.options import MappingOptions
 from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
 from neuromap.report.frames import DEFAULT_FRAMES, choose_frames
@@ -138,6 +139,7 @@ def latency_report(
     engine: str = "fast",
     threads: int | None = None,
     noise_seed: int = 0,
+    options: MappingOptions | None = None,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> LatencyReport:
     """Map every pattern in every execution; predict, measure, observe and verify each.
@@ -160,6 +162,9 @@ def latency_report(
         Number, seed and density of the random frames; without one every frame draws its own.
     engine, threads, noise_seed : str, int or None, int
         As in :func:`neuromap.simulation.simulate.simulate`.
+    options : MappingOptions, optional
+        How every rollout is mapped: splitters, placement, packing, pins, and a seed of its own. With
+        ``splitters="anywhere"`` a row may be scheduled in ticks (:attr:`ReportRow.schedule`).
     progress : callable, optional
         Called as ``progress(what, rows done, rows in all)``.
 
@@ -202,12 +207,14 @@ def latency_report(
             if progress is not None:
                 progress(f"{pattern.name}, {execution}", len(rows), total)
             try:
-                rollout = Rollout(network, pattern, execution)
-                program = map_rollout(rollout, spec)
+                mapped = map_network(Rollout(network, pattern, execution), spec, options)
             except (PatternError, DoesNotFitError) as error:
                 rows.append(refused_row(pattern, execution, error))
                 continue
-            row = report_row(rollout, program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
+            # Predictions come from the rollout as it was scheduled: splitters may have lengthened it.
+            row = report_row(
+                mapped.rollout, mapped.program, checked, engine=engine, threads=threads, noise_seed=noise_seed
+            )
             rows.append(row)
     if progress is not None:
         progress("done", total, total)
@@ -232,7 +239,8 @@ def report_on_program(
     Parameters
     ----------
     rollout : Rollout
-        Where the prediction comes from.
+        Where the prediction comes from; of a program with splitters on edges without slack the tick-level rollout
+        that :func:`neuromap.mapping.map_rollout.map_network` gave with it.
     program : Program
         What is measured, observed and verified.
     frames, n_frames, seed, density, engine, threads, noise_seed

@@ -16,9 +16,10 @@ class Responses:
     Attributes
     ----------
     first_response_steps, full_response_steps : int, float or None
-        Update steps; whole numbers but for measurements on programs that were edited.
+        Update steps; whole numbers but for measurements on programs that were edited. ``None`` on tick-level
+        schedules, which have no update steps.
     first_response_ticks, full_response_ticks : int or None
-        Ticks of the chip: steps times ticks per step.
+        Ticks of the chip: steps times ticks per step, where there are steps.
     first_response_seconds, full_response_seconds : float or None
         Ticks times the tick length.
     """
@@ -31,8 +32,10 @@ class Responses:
     full_response_seconds: float | None = None
 
     @classmethod
-    def from_ticks(cls, first: int | None, full: int | None, ticks_per_step: int, tick_seconds: float) -> Responses:
-        """Convert ticks into the other units; ``None`` stays ``None``."""
+    def from_ticks(
+        cls, first: int | None, full: int | None, ticks_per_step: int | None, tick_seconds: float
+    ) -> Responses:
+        """Convert ticks into the other units; ``None`` stays ``None``. Without ticks per step there are no steps."""
         return cls(
             first_response_steps=_steps(first, ticks_per_step),
             first_response_ticks=first,
@@ -43,8 +46,8 @@ class Responses:
         )
 
 
-def _steps(ticks: int | None, ticks_per_step: int) -> int | float | None:
-    if ticks is None:
+def _steps(ticks: int | None, ticks_per_step: int | None) -> int | float | None:
+    if ticks is None or ticks_per_step is None:
         return None
     return ticks // ticks_per_step if ticks % ticks_per_step == 0 else ticks / ticks_per_step
 
@@ -62,7 +65,7 @@ class OutputResponses:
     observed_first_difference_ticks : int or None
         Ticks from onset to the first output spike that differs between a run with and one without the stimulus.
     worst_case_reaction_ticks : int or None
-        Predicted first response plus frame period minus one update step.
+        Predicted first response plus frame period minus one update step, or one tick on tick-level schedules.
     full_response_exact : bool
         Whether the predicted full response is exact; else it is an upper bound.
     """

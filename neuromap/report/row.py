@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
 from neuromap.hardware.program import NodePort, Program
+from neuromap.mapping.legalise import legalise
+from neuromap.mapping.lower_bounds import CoreBound, core_bound
 from neuromap.network.network import EdgeKey
 from neuromap.report.observe import extend_frames, first_difference
 from neuromap.report.responses import OutputResponses, Responses, over_outputs
@@ -23,9 +25,10 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule import Rollout
 from neuromap.simulation.stimulus import check_frames
 
-__all__ = ["ReportRow", "Status", "refused_row", "report_row"]
+__all__ = ["ReportRow", "Schedule", "Status", "refused_row", "report_row"]
 
 Status = Literal["mapped", "invalid", "does not fit"]
+Schedule = Literal["steps", "ticks"]
 _EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {"mapped": 0, "invalid": PatternError.exit_code, "does not fit": DoesNotFitError.exit_code}
 )
@@ -54,7 +57,11 @@ class ReportRow:
     streaming_edges : tuple of (str, str)
         Edges with R = 1.
     inference_factor : int or None
-        F, in update steps.
+        F of the pattern, in update steps.
+    schedule : {"steps", "ticks"}
+        The unit in which the row was scheduled (docs/time.md). ``"ticks"``: splitters stand on edges without slack,
+        so every edge has a latency of its own and there are no update steps. All figures in update steps
+        (``*_steps``) and ``ticks_per_step`` are then ``None``; the inference factor belongs to the pattern and stays.
     frame_period_steps, frame_period_ticks : int or None
         Between two frames of one node.
     ticks_per_step : int or None
@@ -66,7 +73,7 @@ class ReportRow:
     observed_first_difference_ticks : int or None
         The least over the outputs.
     worst_case_reaction_ticks : int or None
-        Predicted first response plus frame period minus one update step.
+        Predicted first response plus frame period minus one update step, or one tick of a tick-level schedule.
     worst_case_reaction_seconds : float or None
         The same in seconds.
     full_response_exact : bool or None
@@ -74,11 +81,13 @@ class ReportRow:
     outputs : mapping of str to OutputResponses
         The responses output by output.
     usage : Usage or None
-        Cores, neurons, copies, relays, axons.
+        Cores, neurons, copies, relays, axons, ways.
+    core_bound : CoreBound or None
+        What no mapping of the schedule can do without; ``None`` also where the chip cannot give its delays.
     verification : Verification or None
         Chip against reference.
     rollout : Rollout or None
-        The schedule; ``None`` for invalid patterns.
+        The schedule that was mapped; ``None`` for invalid patterns.
     ports : tuple of NodePort
         Labels and clocks of the program, for the timeline.
     """
@@ -91,6 +100,7 @@ class ReportRow:
     cycle: tuple[str, ...] = ()
     infeasibility: Any = None
     inference_factor: int | None = None
+    schedule: Schedule = "steps"
     frame_period_steps: int | None = None
     frame_period_ticks: int | None = None
     ticks_per_step: int | None = None
@@ -103,6 +113,7 @@ class ReportRow:
     full_response_exact: bool | None = None
     outputs: Mapping[str, OutputResponses] = field(default_factory=dict)
     usage: Usage | None = None
+    core_bound: CoreBound | None = None
     verification: Verification | None = None
     rollout: Rollout | None = None
     ports: tuple[NodePort, ...] = ()
@@ -135,7 +146,7 @@ def report_row(
     Parameters
     ----------
     rollout : Rollout
-        The schedule: where predictions come from.
+        The schedule as it was mapped (``map_network(...).rollout``): where predictions come from.
     program : Program
         What was mapped from it (and perhaps edited since): where measurements come from.
     frames : mapping of str to array_like, shape (n_frames, size)
@@ -157,20 +168,22 @@ def report_row(
     """
     checked = check_frames(frames, rollout.network)
     verification = verify(rollout, program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
-    step, second = program.ticks_per_step, program.chip.tick_seconds
+    # A tick-level schedule is in ticks already and has no update steps.
+    per_step = None if rollout.is_tick_level else program.ticks_per_step
+    scale, second = per_step or 1, program.chip.tick_seconds
     found = measure(program)
-    stimulus, onset = _onset(rollout, program, checked)
+    stimulus, onset = _onset(rollout, program, checked, scale)
     observed = first_difference(program, stimulus, onset, engine=engine, threads=threads, noise_seed=noise_seed)
     outputs = {}
     for name in rollout.network.outputs:
-        first, full = rollout.first_response(name) * step, rollout.full_response(name) * step
+        first, full = rollout.first_response(name) * scale, rollout.full_response(name) * scale
         outputs[name] = OutputResponses(
-            predicted=Responses.from_ticks(first, full, step, second),
+            predicted=Responses.from_ticks(first, full, per_step, second),
             measured=Responses.from_ticks(
-                found[name].first_response_ticks, found[name].full_response_ticks, step, second
+                found[name].first_response_ticks, found[name].full_response_ticks, per_step, second
             ),
             observed_first_difference_ticks=observed[name],
-            worst_case_reaction_ticks=rollout.worst_case_reaction(name) * step,
+            worst_case_reaction_ticks=rollout.worst_case_reaction(name) * scale,
             full_response_exact=rollout.full_response_is_exact(name),
         )
     row = ReportRow(
@@ -179,9 +192,10 @@ def report_row(
         status="mapped",
         streaming_edges=rollout.pattern.streaming_edges,
         frame_period_ticks=program.period,
-        ticks_per_step=step,
+        ticks_per_step=per_step,
         sampling_frequency_hz=sampling_frequency(program),
         usage=usage(program),
+        core_bound=_core_bound(rollout, program, scale),
         verification=verification,
         ports=program.nodes,
     )
@@ -242,7 +256,8 @@ def _overall(
     return replace(
         row,
         inference_factor=rollout.pattern.inference_factor,
-        frame_period_steps=rollout.frame_period,
+        schedule="ticks" if rollout.is_tick_level else "steps",
+        frame_period_steps=None if rollout.is_tick_level else rollout.frame_period,
         predicted=over_outputs([o.predicted for o in outputs.values()]),
         measured=over_outputs([o.measured for o in outputs.values()]),
         observed_first_difference_ticks=min((s for s in seen if s is not None), default=None),
@@ -255,10 +270,17 @@ def _overall(
 
 
 def _onset(
-    rollout: Rollout, program: Program, frames: Mapping[str, NDArray[np.bool_]]
+    rollout: Rollout, program: Program, frames: Mapping[str, NDArray[np.bool_]], scale: int
 ) -> tuple[dict[str, NDArray[np.bool_]], int]:
     """Give frames with an onset after as many as fill the network, for as many more as the full response takes."""
     period = program.period
-    ticks = max(rollout.full_response(name) for name in rollout.network.outputs) * program.ticks_per_step
+    ticks = max(rollout.full_response(name) for name in rollout.network.outputs) * scale
     span = math.ceil(ticks / period) + 1
     return extend_frames(frames, 2 * span + 2), span
+
+
+def _core_bound(rollout: Rollout, program: Program, scale: int) -> CoreBound | None:
+    try:
+        return core_bound(legalise(rollout, program.chip, stretch=scale), program.chip)
+    except DoesNotFitError:  # a program that was not mapped from this schedule
+        return None

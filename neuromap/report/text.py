@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["columns_in_blocks", "latency_tables", "print_report", "render_text", "summary_lines"]
+__all__ = ["at_least", "columns_in_blocks", "latency_tables", "print_report", "render_text", "summary_lines"]
 
 _HEADERS = (
     "pattern",
@@ -29,6 +29,7 @@ _HEADERS = (
     "cores",
     "neurons",
     "copies",
+    "splitters",
     "relays",
     "axons",
     "verified",
@@ -98,13 +99,17 @@ def latency_tables(report: LatencyReport, width: int = 160) -> list[Table]:
     from rich.text import Text
 
     rows = [[row.pattern, row.execution, *_figures(row), _verdict(row)] for row in report.rows]
+    headers = list(_HEADERS)
+    if not any(row.usage is not None and row.usage.splitters for row in report.rows):
+        unused = headers.index("splitters")
+        headers, rows = _without(headers, unused), [_without(cells, unused) for cells in rows]
     tables = []
-    for columns in columns_in_blocks(_HEADERS, rows, width, gap=2, repeated=(0, 1)):
+    for columns in columns_in_blocks(headers, rows, width, gap=2, repeated=(0, 1)):
         table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
         for k in columns:
-            table.add_column(Text(_HEADERS[k]), justify="left" if k < 2 else "right", no_wrap=k >= 1, overflow="fold")
+            table.add_column(Text(headers[k]), justify="left" if k < 2 else "right", no_wrap=k >= 1, overflow="fold")
         for row, cells in zip(report.rows, rows, strict=True):
-            table.add_row(*(Text(cells[k], style=_style(row) if k == len(_HEADERS) - 1 else "") for k in columns))
+            table.add_row(*(Text(cells[k], style=_style(row) if k == len(headers) - 1 else "") for k in columns))
         tables.append(table)
     return tables
 
@@ -112,7 +117,8 @@ def latency_tables(report: LatencyReport, width: int = 160) -> list[Table]:
 def _figures(row: ReportRow) -> list[str]:
     predicted, measured, used = row.predicted, row.measured, row.usage
     bound = "" if row.full_response_exact in (True, None) else "≤"
-    counts = (None,) * 5 if used is None else (used.cores, used.neurons, used.copies, used.relays, used.axons)
+    names = ("neurons", "copies", "splitters", "relays", "axons")
+    cores = plain(None) if used is None else f"{used.cores}{at_least(row)}"
     return [
         plain(row.inference_factor),
         plain(row.frame_period_ticks),
@@ -120,8 +126,18 @@ def _figures(row: ReportRow) -> list[str]:
         f"{plain(predicted.first_response_ticks)} / {plain(measured.first_response_ticks)}",
         f"{bound}{plain(predicted.full_response_ticks)} / {plain(measured.full_response_ticks)}",
         plain(row.worst_case_reaction_ticks),
-        *map(plain, counts),
+        cores,
+        *(plain(getattr(used, name, None)) for name in names),
     ]
+
+
+def at_least(row: ReportRow) -> str:
+    """Write the lower bound on cores as it stands behind their number; empty where there is none."""
+    return "" if row.core_bound is None else f" (≥ {row.core_bound.total})"
+
+
+def _without(cells: list[str], k: int) -> list[str]:
+    return cells[:k] + cells[k + 1 :]
 
 
 def _verdict(row: ReportRow) -> str:
@@ -156,6 +172,8 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
         "first and full response from stimulus onset: predicted from the schedule / measured on the program "
         "(-: not defined)."
     )
+    if any(row.core_bound is not None for row in report.rows):
+        below.append("cores: in use (≥: a lower bound on those of any mapping).")
     if any(row.full_response_exact is False for row in report.rows):
         below.append("≤: the search for the longest path was cut off; an upper bound.")
     if (line := sequential_line(report)) is not None:

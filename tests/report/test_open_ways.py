@@ -146,7 +146,8 @@ def test_an_edit_is_caught_where_it_changes_when_an_output_is_reached(networks, 
     """All weights and thresholds are 1: neurons spike where any way leads, so nothing else can hide an edit.
 
     What stays hidden: where ways not through the edited neuron reach the same outputs at the same ticks as those
-    through it, before and after the edit (a self-edge that spikes for ever does so, for later ticks).
+    through it, before and after the edit (a self-edge that spikes for ever does so, for later ticks). The checker
+    may know such a program by its clocks all the same, and then it is not verified either.
     """
     network = data.draw(networks())
     rollout = Rollout(network, data.draw(patterns(network)), data.draw(EXECUTIONS))
@@ -158,7 +159,8 @@ def test_an_edit_is_caught_where_it_changes_when_an_output_is_reached(networks, 
         result = verify(rollout, changed, frames)
         ways = (arrivals(p, name, k, result.n_ticks) for p in (program, changed))
         moved = len({frozenset(w for w in way if w[0] < result.n_ticks) for way in ways}) == 2
-        assert result.verified != moved
+        assert (result.n_mismatches + result.n_strays > 0) == moved
+        assert result.verified == (not moved and result.n_violations == 0)
         caught |= moved
     before, after = measure(program), measure(changed)
     if any(before[o].first_response_ticks != after[o].first_response_ticks for o in network.outputs):
