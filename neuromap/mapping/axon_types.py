@@ -121,7 +121,9 @@ def _coloured(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal
     low, high = chip.weight_range
     if weights.size and (weights.min() < low or weights.max() > high):
         return None
-    colours = _colour(weights, types)
+    colours = _colour_by_value(weights, types)
+    if colours is None:
+        colours = _colour(weights, types)
     if colours is None:
         return None
     palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
@@ -129,6 +131,16 @@ def _coloured(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal
         columns = weights[:, colours == colour]
         palette[:, colour] = columns.max(axis=1, initial=0) + columns.min(axis=1, initial=0)
     return np.arange(weights.shape[1]), colours, (weights != 0).T, palette
+
+
+def _colour_by_value(weights: Ints, types: int) -> Ints | None:
+    """Give sources of one weight the type of that weight; ``None`` where some have several, or there are too many."""
+    highest, lowest = weights.max(axis=0, initial=0), weights.min(axis=0, initial=0)
+    value = highest + lowest
+    if ((highest != 0) & (lowest != 0)).any() or ((weights != 0) & (weights != value)).any():
+        return None
+    values, colours = np.unique(value, return_inverse=True)
+    return colours.astype(np.int64) if len(values) <= types else None
 
 
 def _colour(weights: Ints, types: int) -> Ints | None:

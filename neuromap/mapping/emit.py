@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from neuromap.frozen import freeze_arrays
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.program import BIAS, HostTable, NeuronTable, OutputTable, Program
-from neuromap.mapping.legalise import HostLink, Link
 from neuromap.mapping.partition import Partition
+from neuromap.mapping.signals import BIAS_SIGNAL, FROM_CHIP
 
-__all__ = ["Routes", "emit", "route"]
+__all__ = ["Routes", "emit", "fed_axons", "route"]
 
 Ints = NDArray[np.int64]
 READ_OUT = -1
@@ -26,15 +26,16 @@ class Routes:
     Attributes
     ----------
     core, slot : ndarray of int64, shape (r,)
-        The copy: core (tile) and neuron of the core.
-    tile_row : ndarray of int64, shape (r,)
-        Position of the copied neuron within its tile.
+        The copy: core and neuron of the core.
+    tile, tile_row : ndarray of int64, shape (r,)
+        The tile that the copied neuron belongs to, and its position within it.
     target_core, target_axon, delay : ndarray of int64, shape (r,)
         Its target; target_core is -1 where the copy is read out.
     """
 
     core: Ints
     slot: Ints
+    tile: Ints
     tile_row: Ints
     target_core: Ints
     target_axon: Ints
@@ -53,45 +54,65 @@ class Routes:
 def route(partition: Partition) -> Routes:
     """Pair every axon that a neuron feeds with a copy of that neuron.
 
-    Copies of one neuron sit side by side; a read-out copy comes first.
+    Copies of one neuron sit side by side, a read-out copy comes first. The axons of a neuron with replicas are
+    shared out among them in the order of the target cores.
     """
-    network = partition.network
-    home_core = [np.full(len(p.neurons), -1, np.int64) for p in network.populations]
-    home_row = [np.full(len(p.neurons), -1, np.int64) for p in network.populations]
-    for core, tile in enumerate(partition.tiles):
-        home_core[tile.population][tile.neurons] = core
-        home_row[tile.population][tile.neurons] = np.arange(len(tile.neurons))
+    network, tiles = partition.network, partition.tiles
+    core_of = np.empty(len(tiles), np.int64)
+    rank_of = np.empty(len(tiles), np.int64)
+    for core, layout in enumerate(partition.cores):
+        core_of[list(layout.tiles)] = core
+        rank_of[list(layout.tiles)] = np.arange(len(layout.tiles))
 
+    first = np.cumsum([0, *(len(p.neurons) for p in network.populations)])  # neurons of all populations in one row
+    target_core, target_axon, signal = fed_axons(partition)
+    from_chip = partition.signals.kind[signal] == FROM_CHIP
+    signal = signal[from_chip]
+    read_out = [first[i] + np.arange(len(p.neurons)) for i, p in enumerate(network.populations) if p.is_output]
+    reads = np.concatenate([np.zeros(0, np.int64), *read_out])
+    # a copy is wanted for every axon and every neuron that is read out
+    wanted = np.concatenate([reads, first[partition.signals.source[signal]] + partition.signals.neuron[signal]])
+    none = np.full(len(reads), READ_OUT)
+    target_core = np.concatenate([none, target_core[from_chip]])
+    target_axon = np.concatenate([np.zeros(len(reads), np.int64), target_axon[from_chip]])
+    delay = np.concatenate([np.zeros(len(reads), np.int64), partition.signals.tick[signal]])
+
+    # and offered by the tiles, as many as each neuron has there
     empty = np.zeros(0, np.int64)
-    rows: list[tuple[Ints, Ints, Ints, Ints, Ints]] = [(empty,) * 5]
-    for core, tile in enumerate(partition.tiles):
-        population = network.populations[tile.population]
-        if population.is_output:
-            n = len(tile.neurons)
-            none = np.full(n, READ_OUT)
-            rows.append((np.full(n, core), np.arange(n), none, np.zeros(n, np.int64), np.zeros(n, np.int64)))
-        axons, link_of, neuron_of = partition.axons_fed(tile)
-        for number, link in enumerate(partition.sources[tile.population].links):
-            if isinstance(link, Link):
-                here = link_of == number
-                source = neuron_of[here]
-                n = len(source)
-                rows.append(
-                    (
-                        home_core[link.source][source],
-                        home_row[link.source][source],
-                        np.full(n, core),
-                        axons[here].astype(np.int64),
-                        np.full(n, link.delay),
-                    )
-                )
-    core_, row, target_core, target_axon, delay = (np.concatenate(c).astype(np.int64) for c in zip(*rows, strict=True))
-    order = np.lexsort((target_axon, target_core, row, core_))
-    core_, row, target_core, target_axon, delay = (
-        column[order] for column in (core_, row, target_core, target_axon, delay)
-    )
-    slot = np.arange(len(core_)) - np.searchsorted(core_, core_, side="left")
-    return Routes(core_, slot, row, target_core, target_axon, delay)
+    tile = np.repeat(np.arange(len(tiles)), [len(t.neurons) for t in tiles])
+    row = np.concatenate([empty, *(np.arange(len(t.neurons)) for t in tiles)])
+    neuron = np.concatenate([empty, *(first[t.population] + t.neurons for t in tiles)])
+    copies = np.concatenate([empty, *(t.copies for t in tiles)])
+    order = np.argsort(neuron, kind="stable")
+    offered, home = np.repeat(neuron[order], copies[order]), np.repeat(order, copies[order])
+    order = np.lexsort((target_axon, target_core, wanted))
+    kept = np.isin(wanted[order], neuron)  # a read-out neuron that no source reaches is in no tile: it never spikes
+    order = order[kept]
+    start = np.searchsorted(offered, wanted[order], side="left")
+    rank = np.arange(len(order)) - np.searchsorted(wanted[order], wanted[order], side="left")
+    assert (offered[start + rank] == wanted[order]).all(), "tiles hold a copy for every axon"
+    home = home[start + rank]
+    target_core, target_axon, delay = target_core[order], target_axon[order], delay[order]
+    tile, row = tile[home], row[home]
+    core = core_of[tile]
+    order = np.lexsort((target_axon, target_core, row, rank_of[tile], core))
+    core = core[order]
+    slot = np.arange(len(core)) - np.searchsorted(core, core, side="left")
+    return Routes(core, slot, tile[order], row[order], target_core[order], target_axon[order], delay[order])
+
+
+def fed_axons(partition: Partition) -> tuple[Ints, Ints, Ints]:
+    """Return core, axon and signal of every axon in use, by core and axon."""
+    cores, axons, signals = [], [], []
+    for core, layout in enumerate(partition.cores):
+        of_core = np.empty(layout.n_axons, np.int64)
+        for tile, axon_of in zip(layout.tiles, layout.axon_of, strict=True):
+            of_core[axon_of] = partition.signals.of_axon[tile]
+        cores.append(np.full(layout.n_axons, core))
+        axons.append(np.arange(layout.n_axons))
+        signals.append(of_core)
+    empty = [np.zeros(0, np.int64)]
+    return tuple(np.concatenate(empty + part) for part in (cores, axons, signals))  # type: ignore[return-value]
 
 
 def emit(
@@ -102,27 +123,31 @@ def emit(
     Neurons that nobody uses get the leak of a silent frame neuron, so that they rest.
     """
     network = partition.network
-    n_cores, n, a, types = len(partition.tiles), chip.neurons, chip.axons, chip.axon_types
+    n_cores, n, a, types = len(partition.cores), chip.neurons, chip.axons, chip.axon_types
     axon_types = np.zeros((n_cores, a), np.uint8)
     crossbar = np.zeros((n_cores, a, -(-n // 8)), np.uint8)
     weights = np.zeros((n_cores, n, types), np.int16)
     leak = np.full((n_cores, n), -1, np.int16)
     node, index = np.full((n_cores, n), -1, np.int32), np.zeros((n_cores, n), np.int32)
-    relay = np.zeros((n_cores, n), bool)
+    relay, splitter = np.zeros((n_cores, n), bool), np.zeros((n_cores, n), bool)
     bounds = np.searchsorted(routes.core, np.arange(n_cores + 1))
-    for core, tile in enumerate(partition.tiles):
-        plan, population = tile.plan, network.populations[tile.population]
-        rows = routes.tile_row[bounds[core] : bounds[core + 1]]
-        used = len(rows)
-        axon_types[core, : plan.n_axons] = plan.axon_type
-        bits = np.zeros((plan.n_axons, n), bool)
-        bits[:, :used] = plan.synapses[:, rows]
-        crossbar[core, : plan.n_axons] = np.packbits(bits, axis=1, bitorder="little")
-        weights[core, :used] = plan.weights[rows]
-        leak[core, :used] = plan.leak[rows]
-        node[core, :used] = population.node
-        index[core, :used] = population.neurons[tile.neurons[rows]]
-        relay[core, :used] = population.is_relay
+    for core, layout in enumerate(partition.cores):
+        rows = slice(bounds[core], bounds[core + 1])
+        bits = np.zeros((layout.n_axons, n), bool)
+        for number, axon_of, type_of in zip(layout.tiles, layout.axon_of, layout.type_of, strict=True):
+            tile = partition.tiles[number]
+            plan, population = tile.plan, network.populations[tile.population]
+            here = routes.tile[rows] == number
+            slots, row = routes.slot[rows][here], routes.tile_row[rows][here]
+            axon_types[core, axon_of] = type_of[plan.axon_type]
+            bits[np.ix_(axon_of, slots)] = plan.synapses[:, row]
+            weights[core, slots[:, None], type_of] = plan.weights[row]
+            leak[core, slots] = plan.leak[row]
+            node[core, slots] = population.node
+            index[core, slots] = population.neurons[tile.neurons[row]]
+            relay[core, slots] = population.is_relay
+            splitter[core, slots] = population.is_splitter
+        crossbar[core, : layout.n_axons] = np.packbits(bits, axis=1, bitorder="little")
 
     target_core, target_axon = np.full((n_cores, n), -1, np.int32), np.zeros((n_cores, n), np.int32)
     delay = np.zeros((n_cores, n), np.uint8)
@@ -158,6 +183,7 @@ def emit(
         neuron_node=node,
         neuron_index=index,
         is_relay=relay,
+        is_splitter=splitter if splitter.any() else None,
         nodes=network.ports,
         period=network.period,
         ticks_per_step=network.ticks_per_step,
@@ -171,38 +197,15 @@ def emit(
 
 
 def _host_table(partition: Partition) -> HostTable:
-    network = partition.network
-    empty = np.zeros(0, np.int64)
-    rows: list[tuple[Ints, ...]] = [(empty,) * 6]
-    for core, tile in enumerate(partition.tiles):
-        axons, link_of, neuron_of = partition.axons_fed(tile)
-        for number, link in enumerate(partition.sources[tile.population].links):
-            if isinstance(link, HostLink):
-                here = link_of == number
-                rows.append(_host_rows(link.node, neuron_of[here], core, axons[here], link.arrival, link.first_frame))
-        bias = np.flatnonzero(tile.plan.source == BIAS)
-        tick = network.populations[tile.population].sample_tick
-        rows.append(_host_rows(BIAS, np.zeros(len(bias), np.int64), core, bias, tick, 1))
-    node, index, core_, axon, arrival, first = (np.concatenate(c) for c in zip(*rows, strict=True))
+    core, axon, signal = fed_axons(partition)
+    signals = partition.signals
+    from_host = signals.kind[signal] != FROM_CHIP
+    core, axon, signal = core[from_host], axon[from_host], signal[from_host]
     return HostTable(
-        node=node.astype(np.int32),
-        index=index.astype(np.int32),
-        core=core_.astype(np.int32),
+        node=np.where(signals.kind[signal] == BIAS_SIGNAL, BIAS, signals.source[signal]).astype(np.int32),
+        index=signals.neuron[signal].astype(np.int32),
+        core=core.astype(np.int32),
         axon=axon.astype(np.int32),
-        arrival=arrival.astype(np.int64),
-        first_frame=first.astype(np.int8),
-    )
-
-
-def _host_rows(
-    node: int, index: Ints, core: int, axons: NDArray[np.intp], arrival: int, first: int
-) -> tuple[Ints, ...]:
-    n = len(axons)
-    return (
-        np.full(n, node),
-        index,
-        np.full(n, core),
-        axons.astype(np.int64),
-        np.full(n, arrival),
-        np.full(n, first),
+        arrival=signals.tick[signal].astype(np.int64),
+        first_frame=signals.first_frame[signal].astype(np.int8),
     )

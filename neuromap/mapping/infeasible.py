@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from neuromap.errors import DoesNotFitError
 
-__all__ = ["Infeasibility", "Limit", "Remedy", "refuse"]
+__all__ = ["Infeasibility", "Limit", "Remedy", "count_cores", "refuse"]
 
-Limit = Literal["axons", "axon_types", "copies", "cores", "potential", "reach"]
+Limit = Literal["axons", "axon_types", "copies", "cores", "delay", "potential", "reach", "routes"]
 
 
 @dataclass(frozen=True)
@@ -20,16 +20,43 @@ class Remedy:
     Attributes
     ----------
     lever : str
-        What to change: ``groups``, ``chip.axons``, ``chip.neurons``, ``chip.cores``, ``weights``, ...
-    value : int or None
-        What to change it to, computed; ``None`` where the remedy is advice without a number.
+        What to change (docs/mapping.md has the list): ``groups`` and ``weights`` of the edges into the node;
+        ``chip``, another chip; ``chip.axons`` and other figures of the chip; ``splitters`` and other fields of
+        :class:`~neuromap.mapping.options.MappingOptions`.
+    value : int, str, bool or None
+        What to change it to; ``None`` where the remedy is advice that no program can follow.
     text : str
         The remedy as half a sentence.
+    tried : bool
+        Whether it was applied and the network then mapped (:mod:`neuromap.mapping.remedies`); else it was computed for
+        this limit alone, and another limit may be met next.
+    cores : int or None
+        Cores that the network then took.
     """
 
     lever: str
-    value: int | None
+    value: int | str | bool | None
     text: str
+    tried: bool = False
+    cores: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.text} (tried: {count_cores(self.cores)})" if self.tried and self.cores else self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {
+            "lever": self.lever,
+            "value": self.value,
+            "text": self.text,
+            "tried": self.tried,
+            "cores": self.cores,
+        }
+
+
+def count_cores(number: int) -> str:
+    """Write a number of cores."""
+    return f"{number} core{'s' * (number != 1)}"
 
 
 @dataclass(frozen=True)
@@ -38,7 +65,7 @@ class Infeasibility:
 
     Attributes
     ----------
-    limit : {"axons", "axon_types", "copies", "cores", "potential", "reach"}
+    limit : {"axons", "axon_types", "copies", "cores", "delay", "potential", "reach", "routes"}
         The resource that is short.
     node : str or None
         The node of the network; ``None`` where the network as a whole is too large.
@@ -66,7 +93,7 @@ class Infeasibility:
     def message(self) -> str:
         """The refusal in one line."""
         head = f"node {self.node}: " if self.node else ""
-        tail = "; ".join(remedy.text for remedy in self.remedies)
+        tail = "; ".join(str(remedy) for remedy in self.remedies)
         return f"{head}{self.statement} ({self.gap} too many)" + (f"; {tail}" if tail else "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,7 +105,7 @@ class Infeasibility:
             "bound": self.bound,
             "gap": self.gap,
             "message": self.message,
-            "remedies": [{"lever": r.lever, "value": r.value, "text": r.text} for r in self.remedies],
+            "remedies": [remedy.to_dict() for remedy in self.remedies],
         }
 
 

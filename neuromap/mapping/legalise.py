@@ -1,8 +1,8 @@
-"""Legalise a rollout: from update steps to ticks, and from long delays to relays.
+"""Legalise a rollout: from update steps to ticks, from long delays to relays, from fan-out to splitters.
 
 The result is a graph of *populations* whose links all have delays that the chip can hold. A population is
-a node of the network or a set of relays. A relay is the frame neuron with weight 1 and threshold 1, so the stages after
-this one need no special case for it (Fischer et al. 2018, section 2: edges that bridge more
+a node of the network or a set of relays or splitters. Those are the frame neuron with weight 1 and threshold 1, so the
+stages after this one need no special case for them (Fischer et al. 2018, section 2: edges that bridge more
 than one frame are subsumed by copy-nodes).
 """
 
@@ -17,13 +17,18 @@ from scipy import sparse
 
 from neuromap.frozen import freeze_arrays
 from neuromap.hardware.program import NodePort
+from neuromap.mapping.hops import hops_of_delay, shared_hops
+from neuromap.mapping.refuse_delay import refuse_delay
 from neuromap.network import require_weights
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from neuromap.hardware.chip import ChipSpec
+    from neuromap.network.network import EdgeKey, Node
     from neuromap.rollout.schedule import Rollout
 
-__all__ = ["HostLink", "Legalised", "Link", "Population", "hops_of_delay", "legalise", "ticks_per_step"]
+__all__ = ["HostLink", "Legalised", "Link", "Population", "legalise", "ticks_per_step"]
 
 Matrix: TypeAlias = "sparse.csr_array[Any, tuple[int, int]]"
 
@@ -41,11 +46,11 @@ class Population:
     neurons : ndarray of int64, shape (n,)
         Neuron within the node.
     shape : tuple of three int, or None
-        Rows, columns, features where the population is a whole node; ``None`` for relays.
+        Rows, columns, features where the population is a whole node; ``None`` for relays and splitters.
     threshold : ndarray of int64, shape (n,)
         theta, clipped to where it still matters.
-    is_relay, is_output : bool
-        Its role.
+    is_relay, is_output, is_splitter : bool
+        Its role; splitters are relays as well.
     sample_tick : int
         Tick of frame 0.
     """
@@ -58,6 +63,7 @@ class Population:
     is_relay: bool
     is_output: bool
     sample_tick: int
+    is_splitter: bool = False
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -125,7 +131,7 @@ class Legalised:
     shapes : tuple of (rows, columns, features)
         One per node of the network.
     populations : tuple of Population
-        Nodes that are not inputs, in the network's order, then relays.
+        Nodes that are not inputs, in the network's order, then relays and splitters.
     links, host_links : tuple
         Every delay is one that a neuron, or the host, can give.
     period, ticks_per_step : int
@@ -139,32 +145,6 @@ class Legalised:
     host_links: tuple[HostLink, ...]
     period: int
     ticks_per_step: int
-
-
-def hops_of_delay(delay: int, least: int, greatest: int) -> tuple[int, ...] | None:
-    """Split a delay into as few legal hops as possible, full ones first.
-
-    Parameters
-    ----------
-    delay, least, greatest : int
-        Ticks: the delay, and the range that one neuron can give.
-
-    Returns
-    -------
-    tuple of int or None
-        Delays of the hops; ``None`` where no split is legal.
-    """
-    hops = -(-delay // greatest)
-    if hops * least > delay:
-        return None
-    split = [greatest] * (hops - 1) + [delay - greatest * (hops - 1)]
-    place = hops - 2
-    while split[-1] < least:  # borrow from the full hops; each can lend greatest - least
-        lent = min(least - split[-1], greatest - least)
-        split[place] -= lent
-        split[-1] += lent
-        place -= 1
-    return tuple(split)
 
 
 def ticks_per_step(rollout: Rollout, chip: ChipSpec) -> int:
@@ -183,7 +163,7 @@ def ticks_per_step(rollout: Rollout, chip: ChipSpec) -> int:
 
 @dataclass
 class _Builder:
-    """Collects populations and links; relays of one source are shared where their delays agree."""
+    """Collects populations and links; relays of one source are shared by all delays that they serve."""
 
     chip: ChipSpec
     populations: list[Population]
@@ -191,36 +171,41 @@ class _Builder:
     relays: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)
 
     def connect(
-        self, source: int, target: int, matrix: Matrix, delay: int, needed: NDArray[np.int64], groups: int | None
+        self,
+        source: int,
+        target: int,
+        matrix: Matrix,
+        hops: tuple[int, ...],
+        needed: NDArray[np.int64],
+        groups: int | None,
+        is_splitter: bool,
     ) -> None:
-        """Link two populations, over relays where the delay is too long for one neuron."""
-        hops = hops_of_delay(delay, *self.chip.delay)
-        assert hops is not None, "ticks_per_step admits feasible delays only"
-        if len(hops) == 1:
-            self.links.append(Link(source, target, matrix, delay, groups))
-            return
+        """Link two populations by one or more hops; all but the last end in a relay or splitter."""
         relay = source
         for last in range(1, len(hops)):
-            relay = self._relay(source, relay, hops[:last], needed)
-        columns = self.populations[relay].neurons
-        self.links.append(Link(relay, target, sparse.csr_array(matrix[:, columns]), hops[-1], groups))
+            relay = self._relay(source, relay, hops[:last], needed, is_splitter)
+        if relay != source:
+            matrix = sparse.csr_array(matrix[:, self.populations[relay].neurons])
+        self.links.append(Link(relay, target, matrix, hops[-1], groups))
 
-    def _relay(self, origin: int, before: int, hops: tuple[int, ...], needed: NDArray[np.int64]) -> int:
+    def _relay(
+        self, origin: int, before: int, hops: tuple[int, ...], needed: NDArray[np.int64], is_splitter: bool
+    ) -> int:
         key = (origin, hops)
         if key not in self.relays:
             source, size = self.populations[origin], len(needed)
             self.relays[key] = len(self.populations)
-            tick = self.populations[before].sample_tick + hops[-1]
             self.populations.append(
                 Population(
-                    name=f"{source.name} relay {len(hops)}",
+                    name=f"{source.name} splitter" if is_splitter else f"{source.name} relay {len(hops)}",
                     node=source.node,
                     neurons=needed,
                     shape=None,
                     threshold=np.ones(size, np.int64),
                     is_relay=True,
                     is_output=False,
-                    sample_tick=tick,
+                    sample_tick=self.populations[before].sample_tick + hops[-1],
+                    is_splitter=is_splitter,
                 )
             )
             wires = needed if before == origin else np.arange(size)
@@ -242,7 +227,9 @@ def _clip(theta: NDArray[np.int64], matrices: list[Matrix]) -> NDArray[np.int64]
     return np.clip(theta, low, high)
 
 
-def legalise(rollout: Rollout, chip: ChipSpec) -> Legalised:
+def legalise(
+    rollout: Rollout, chip: ChipSpec, *, stretch: int | None = None, split: frozenset[EdgeKey] = frozenset()
+) -> Legalised:
     """Turn a rollout's schedule into ticks and legal delays.
 
     Parameters
@@ -251,74 +238,92 @@ def legalise(rollout: Rollout, chip: ChipSpec) -> Legalised:
         Network, pattern and execution.
     chip : ChipSpec
         Gives the delay range.
+    stretch : int, optional
+        Ticks of an update step; by default as few as the delays need.
+    split : frozenset of (str, str)
+        Edges whose spikes go over splitters. Their delay must have room for two hops.
 
     Returns
     -------
     Legalised
-        Populations in the order of the network's nodes, then relays.
+        Populations in the order of the network's nodes, then relays and splitters.
 
     Raises
     ------
     NetworkError
         If shapes, weights or thresholds are missing.
+    DoesNotFitError
+        If a delay cannot be given with the ticks per step that were asked for.
     """
-    network, pattern = rollout.network, rollout.pattern
+    network = rollout.network
     require_weights(network)
-    stretch = ticks_per_step(rollout, chip)
+    if stretch is None:
+        stretch = ticks_per_step(rollout, chip)
     period = rollout.frame_period * stretch
     inner = [n for n in network.nodes if n not in network.inputs]
     origin = max(0, -min(rollout.phases[n] for n in inner)) * stretch
-
-    def tick(step: int) -> int:
-        return step * stretch + origin
-
     roles = dict.fromkeys(network.inputs, "input") | dict.fromkeys(network.outputs, "output")
     ports = tuple(
-        NodePort(n, network.nodes[n].size, roles.get(n, "hidden"), tick(rollout.phases[n]) - period)
-        for n in network.nodes
+        NodePort(n, node.size, roles.get(n, "hidden"), rollout.phases[n] * stretch + origin - period)
+        for n, node in network.nodes.items()
     )
     position = {port.name: i for i, port in enumerate(ports)}
     number = {n: i for i, n in enumerate(inner)}
     matrices = {key: edge.matrix().astype(np.int64) for key, edge in network.edges.items()}
-    populations = []
-    for n in inner:
-        node = network.nodes[n]
-        assert node.threshold is not None, "require_weights saw to it"
-        theta = _clip(node.threshold.astype(np.int64), [m for (_, v), m in matrices.items() if v == n])
-        port = ports[position[n]]
-        populations.append(
-            Population(
-                n,
-                position[n],
-                np.arange(node.size),
-                node.shape,
-                theta,
-                False,
-                port.kind == "output",
-                port.sample_tick,
-            )
-        )
+    into: dict[str, list[Matrix]] = {n: [] for n in inner}
+    for (_, v), matrix in matrices.items():
+        into[v].append(matrix)
+    builder = _Builder(chip, [_whole_node(network.nodes[n], into[n], position[n], ports[position[n]]) for n in inner])
 
-    builder = _Builder(chip, populations)
+    hops = _hops(rollout, chip, stretch, split, matrices)
+    needed: dict[str, list[NDArray[np.int64]]] = {}
+    for e, way in hops.items():  # relays and splitters of a source carry every neuron that some edge reads over them
+        if len(way) > 1:
+            needed.setdefault(e[0], []).append(np.unique(matrices[e].indices).astype(np.int64))
+    carried = {u: np.unique(np.concatenate(read)) for u, read in needed.items()}
     host_links = []
-    long_delay = chip.delay[1]
-    needed: dict[str, NDArray[np.int64]] = {}
-    for u in inner:  # relays of a source carry every neuron that some long edge reads
-        read = [
-            np.unique(matrices[e].indices) for e in matrices if e[0] == u and rollout.delays[e] * stretch > long_delay
-        ]
-        if read:
-            needed[u] = np.unique(np.concatenate(read)).astype(np.int64)
     for (u, v), matrix in matrices.items():
-        streaming = pattern[u, v]
         groups = getattr(network.edges[u, v].transform, "groups", None)
         if u in network.inputs:
-            arrival = tick(rollout.phases[v]) + (streaming - 1) * period
+            streaming = rollout.pattern[u, v]
+            arrival = rollout.phases[v] * stretch + origin + (streaming - 1) * period
             host_links.append(HostLink(position[u], number[v], matrix, arrival, 1 - streaming, groups))
-        elif matrix.nnz:
-            delay = rollout.delays[u, v] * stretch
-            builder.connect(number[u], number[v], matrix, delay, needed.get(u, np.arange(0)), groups)
+        elif (u, v) in hops:
+            needs = carried.get(u, np.arange(0))
+            builder.connect(number[u], number[v], matrix, hops[u, v], needs, groups, (u, v) in split)
     shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
     return Legalised(
         ports, shapes, tuple(builder.populations), tuple(builder.links), tuple(host_links), period, stretch
     )
+
+
+def _whole_node(node: Node, into: list[Matrix], position: int, port: NodePort) -> Population:
+    assert node.threshold is not None, "require_weights saw to it"
+    theta = _clip(node.threshold.astype(np.int64), into)
+    is_output = port.kind == "output"
+    return Population(port.name, position, np.arange(node.size), node.shape, theta, False, is_output, port.sample_tick)
+
+
+def _hops(
+    rollout: Rollout, chip: ChipSpec, stretch: int, split: frozenset[EdgeKey], matrices: Mapping[EdgeKey, Matrix]
+) -> dict[EdgeKey, tuple[int, ...]]:
+    """Say how every edge on the chip that has weights is given its delay, in ticks."""
+    least, greatest = chip.delay
+    inputs = set(rollout.network.inputs)
+    ticks = {e: d * stretch for e, d in rollout.delays.items() if e[0] not in inputs and matrices[e].nnz}
+    long: dict[str, set[int]] = {}
+    for e, delay in ticks.items():
+        if hops_of_delay(delay, least, greatest) is None:
+            raise refuse_delay(e, delay, stretch, ticks_per_step(rollout, chip), chip)
+        if delay > greatest:
+            long.setdefault(e[0], set()).add(delay)
+    shared = {u: shared_hops(delays, least, greatest) for u, delays in long.items()}
+    hops = {}
+    for e, delay in ticks.items():
+        if delay > greatest:
+            hops[e] = shared[e[0]][delay]
+        elif e in split:
+            hops[e] = (least, delay - least)
+        else:
+            hops[e] = (delay,)
+    return hops

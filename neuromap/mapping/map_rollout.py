@@ -3,27 +3,106 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from neuromap.hardware.check import require_legal
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.chip_file import load_chip
 from neuromap.hardware.program import Program
-from neuromap.mapping.emit import emit, route
-from neuromap.mapping.legalise import legalise
-from neuromap.mapping.partition import partition
+from neuromap.mapping.emit import Routes, emit, route
+from neuromap.mapping.fan_out import choose_fan_out
+from neuromap.mapping.legalise import Legalised
+from neuromap.mapping.options import MappingOptions
+from neuromap.mapping.partition import Partition
 from neuromap.mapping.place import place
+from neuromap.network.network import EdgeKey
 from neuromap.rollout.schedule import Rollout
 
-__all__ = ["map_rollout"]
+__all__ = ["Mapping", "map_network", "map_rollout"]
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Mapping:
+    """What every stage of the mapper made of a rollout.
+
+    Attributes
+    ----------
+    rollout : Rollout
+        The schedule that was mapped. Where splitters stand on edges without slack it is a tick-level one, else
+        the rollout that was asked for.
+    split : frozenset of (str, str)
+        Edges whose spikes go over splitters.
+    partition : Partition
+        Tiles and cores; ``partition.network`` is the legalised network.
+    routes : Routes
+        Copies and their targets.
+    program : Program
+        What is loaded onto the chip.
+    """
+
+    rollout: Rollout
+    split: frozenset[EdgeKey]
+    partition: Partition
+    routes: Routes
+    program: Program
+
+    @property
+    def network(self) -> Legalised:
+        """Populations and links in ticks."""
+        return self.partition.network
+
+
+def map_network(
+    rollout: Rollout,
+    chip: str | Path | ChipSpec = "truenorth",
+    options: MappingOptions | None = None,
+    progress: Progress | None = None,
+) -> Mapping:
+    """Map a rolled-out network onto a chip and keep what every stage made.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Network with weights, valid pattern, execution.
+    chip : str, path or ChipSpec
+        Name of a packaged chip, a chip file, or a chip.
+    options : MappingOptions
+        Strategies, limits and pins.
+    progress : callable, optional
+        Called with parts done, parts in all, and the name of the last.
+
+    Returns
+    -------
+    Mapping
+        Its program is legal for the chip.
+
+    Raises
+    ------
+    NetworkError, ChipError, DoesNotFitError
+        As :func:`map_rollout`.
+    """
+    spec, options = load_chip(chip), options or MappingOptions()
+    fan_out = choose_fan_out(rollout, spec, options, progress)
+    parts = fan_out.partition
+    routes = route(parts)
+    where = place(len(parts.cores), routes.wires, spec, options.placer)
+    pattern = rollout.pattern.name or "unnamed"
+    program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, spec)
+    require_legal(program)  # the checker shares no code with the mapper
+    return Mapping(fan_out.rollout, fan_out.split, parts, routes, program)
 
 
 def map_rollout(
     rollout: Rollout,
     chip: str | Path | ChipSpec = "truenorth",
     *,
-    placer: str = "swap",
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
+    options: MappingOptions | None = None,
+    **choices: Any,
 ) -> Program:
     """Map a rolled-out network onto a chip.
 
@@ -36,10 +115,13 @@ def map_rollout(
         Network with weights, valid pattern, execution.
     chip : str, path or ChipSpec
         Name of a packaged chip, a chip file, or a chip.
-    placer : {"swap", "hilbert", "row-major"}
-        How cores are placed; the function computed does not depend on it.
     progress : callable, optional
-        Called with parts tiled, parts in all, and the name of the last.
+        Called with parts done, parts in all, and the name of the last.
+    options : MappingOptions, optional
+        Strategies, limits and pins.
+    **choices
+        Fields of :class:`~neuromap.mapping.options.MappingOptions` by name, in place of those of ``options``:
+        ``placer``, ``splitters``, ``packing``, ``partitioner``, ``pins``, ``seed``, ``seconds``, ``ticks_per_step``.
 
     Returns
     -------
@@ -52,6 +134,8 @@ def map_rollout(
         If shapes, weights or thresholds are missing.
     ChipError
         If the chip is unknown or its file malformed.
+    InputError
+        If an option is unknown or out of range.
     DoesNotFitError
         If the network does not fit; ``error.infeasibility`` names node, demand, bound, gap and remedies.
 
@@ -63,12 +147,4 @@ def map_rollout(
     >>> program.period
     1
     """
-    spec = load_chip(chip)
-    legal = legalise(rollout, spec)
-    parts = partition(legal, spec, progress)
-    routes = route(parts)
-    where = place(len(parts.tiles), routes.wires, spec, placer)
-    pattern = rollout.pattern.name or "unnamed"
-    program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, spec)
-    require_legal(program)  # the checker shares no code with the mapper
-    return program
+    return map_network(rollout, chip, replace(options or MappingOptions(), **choices), progress).program

@@ -6,61 +6,44 @@ it. Populations are tiled from the outputs backwards; on cycles the copies are i
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from neuromap.frozen import freeze_arrays
+from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.program import BIAS
-from neuromap.mapping.legalise import HostLink, Legalised, Link, Matrix
-from neuromap.mapping.refusals import refuse_circle, refuse_copies, refuse_cores, refuse_neuron
+from neuromap.mapping.legalise import Legalised, Link, Population
+from neuromap.mapping.options import MappingOptions
+from neuromap.mapping.packing import CoreLayout, alone, pack
+from neuromap.mapping.refusals import refuse_circle, refuse_cores, refuse_neuron
+from neuromap.mapping.signals import FROM_CHIP, Signals, signals_of
+from neuromap.mapping.sources import Sources, join_sources
 from neuromap.mapping.tiling import Stuck, Tile, tile_population
 
-__all__ = ["Partition", "Sources", "partition"]
+__all__ = ["Partition", "Tilings", "partition", "tile_again"]
 
 Ints = NDArray[np.int64]
 ROUNDS = 40
 """Rounds in which the copies of a cycle may settle."""
+PACKINGS = 3
+"""Times that tiles are packed: shared axons ask for fewer copies, which leaves room for more tiles."""
 HOPELESS = 2
 """Times the chip's cores at which tiling stops; below that it goes on, so that a refusal can say how many would do."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sources:
-    """The joined matrix of all links into a population.
-
-    Attributes
-    ----------
-    links : tuple of Link or HostLink
-        In the order of the columns.
-    matrix : csr_array of int64, shape (n, s)
-        Their matrices side by side.
-    link_of, neuron_of : ndarray of int64, shape (s,)
-        Link of each column, and the neuron of the link's source.
-    """
-
-    links: tuple[Link | HostLink, ...]
-    matrix: Matrix
-    link_of: Ints
-    neuron_of: Ints
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-    @property
-    def fed_by_chip(self) -> NDArray[np.bool_]:
-        """Which columns are neurons of the chip; shape (s,)."""
-        return np.array([isinstance(link, Link) for link in self.links], bool)[self.link_of]
+MANY = 4096
+"""Cores below which tiling is quick enough to go on: packing may still bring their number down a lot."""
+Tilings: TypeAlias = dict[bytes, tuple[Tile, ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Tiles of all populations; a tile is a core.
+    """Tiles of all populations, and the cores that hold them.
 
     Attributes
     ----------
@@ -69,41 +52,28 @@ class Partition:
     sources : tuple of Sources
         One per population.
     tiles : tuple of Tile
-        One per core, populations in order.
+        Populations in order.
+    signals : Signals
+        What the axons of the tiles carry.
+    cores : tuple of CoreLayout
+        Every tile is in one of them.
     """
 
     network: Legalised
     sources: tuple[Sources, ...]
     tiles: tuple[Tile, ...]
-
-    def axons_fed(self, tile: Tile) -> tuple[NDArray[np.intp], Ints, Ints]:
-        """Return for the non-bias axons of a tile: axon, link within ``sources.links``, neuron of its source."""
-        axons = np.flatnonzero(tile.plan.source != BIAS)
-        columns = tile.columns[tile.plan.source[axons]]
-        sources = self.sources[tile.population]
-        return axons, sources.link_of[columns], sources.neuron_of[columns]
+    signals: Signals
+    cores: tuple[CoreLayout, ...]
 
 
-def _join(network: Legalised, index: int) -> Sources:
-    links: list[Link | HostLink] = [
-        *(link for link in network.links if link.target == index),
-        *(link for link in network.host_links if link.target == index),
-    ]
-    widths = [link.matrix.shape[1] for link in links]
-    n = len(network.populations[index].neurons)
-    empty: Matrix = sparse.csr_array((n, 0), dtype=np.int64)
-    matrix: Matrix = sparse.hstack([empty, *(link.matrix for link in links)], format="csr")
-    matrix.sort_indices()
-    return Sources(
-        tuple(links),
-        matrix,
-        np.repeat(np.arange(len(links)), widths),
-        np.concatenate([np.arange(w) for w in widths]) if widths else np.zeros(0, np.int64),
-    )
-
-
-def partition(network: Legalised, chip: ChipSpec, progress: Callable[[int, int, str], None] | None = None) -> Partition:
-    """Tile every population so that all cores are legal.
+def partition(
+    network: Legalised,
+    chip: ChipSpec,
+    options: MappingOptions,
+    progress: Callable[[int, int, str], None] | None = None,
+    known: Tilings | None = None,
+) -> Partition:
+    """Tile every population so that all tiles are legal, then pack the tiles into cores.
 
     Parameters
     ----------
@@ -111,56 +81,122 @@ def partition(network: Legalised, chip: ChipSpec, progress: Callable[[int, int, 
         From :func:`neuromap.mapping.legalise.legalise`.
     chip : ChipSpec
         Limits.
+    options : MappingOptions
+        Packing, partitioner and pins.
     progress : callable, optional
         Called with populations tiled, populations in all, and the name of the last.
+    known : dict, optional
+        Tilings that were found before, to which new ones are added; for those who partition similar networks.
 
     Raises
     ------
     DoesNotFitError
-        With the infeasibility as data: axons (fan-in), axon types, potential, copies (fan-out), or cores.
+        With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or cores.
     """
+    sources = join_sources(network)
+    known = {} if known is None else known
+    by_population = _tile_all(network, sources, chip, options, progress, known)
+    tiles = [tile for i in range(len(sources)) for tile in by_population[i]]
+    signals = signals_of(network, sources, tiles)
+    cores = alone(tiles, chip)
+    tiles = _with_copies(tiles, _copies_in_cores(network, signals, cores)) or tiles
+    for _ in range(PACKINGS if options.packing else 0):
+        packed = pack(tiles, signals, chip)
+        fewer = _with_copies(tiles, _copies_in_cores(network, signals, packed))
+        if fewer is None or len(packed) > len(cores):
+            break  # it shares fewer axons than the packing before, whose copies these tiles hold
+        before = sum(int(tile.copies.sum()) for tile in tiles)
+        tiles, cores = fewer, packed
+        if sum(int(tile.copies.sum()) for tile in tiles) == before:
+            break  # no axon more was shared, so there is no more room than before
+    if len(cores) > chip.n_cores:
+        holders = Counter(tiles[core.tiles[0]].population for core in cores)
+        raise refuse_cores(network, holders, chip)
+    return Partition(network, sources, tuple(tiles), signals, cores)
+
+
+def _tile_all(
+    network: Legalised,
+    sources: tuple[Sources, ...],
+    chip: ChipSpec,
+    options: MappingOptions,
+    progress: Callable[[int, int, str], None] | None,
+    known: Tilings,
+) -> dict[int, list[Tile]]:
+    """Tile from the outputs backwards; on cycles iterate until the copies hold."""
     count = len(network.populations)
-    sources = tuple(_join(network, i) for i in range(count))
     graph = nx.DiGraph([(link.source, link.target) for link in network.links])
     graph.add_nodes_from(range(count))
     condensed = nx.condensation(graph)
+    links_from: dict[int, list[Link]] = {}
+    for link in network.links:
+        links_from.setdefault(link.source, []).append(link)
     tiles: dict[int, list[Tile]] = {}
+    size: dict[int, float] = {}
+    hopeless = HOPELESS * (max(chip.n_cores, MANY) if options.packing else chip.n_cores)
     floor: dict[int, Ints] = {}  # copies seen so far: they only grow, so that the iteration ends
     done = 0
     for group in reversed(list(nx.topological_sort(condensed))):
         members = sorted(condensed.nodes[group]["members"], reverse=True)
         for _ in range(ROUNDS):
+            settled = True
             for index in members:
-                demand = _copies(network, sources, tiles, index)
+                demand = _copies(network.populations[index], links_from.get(index, []), sources, tiles)
                 floor[index] = np.maximum(demand, floor[index]) if index in floor else demand
-                if index not in tiles or not _holds(tiles[index], floor[index], chip):
-                    tiles[index] = _tile(network, sources[index], index, floor[index], chip)
-                if sum(map(len, tiles.values())) > HOPELESS * chip.n_cores:
+                kept = _keep(tiles[index], floor[index], chip) if index in tiles else None
+                if kept is None:
+                    kept = _tile(network, sources[index], index, floor[index], chip, options, known)
+                    settled = False
+                tiles[index] = kept
+                size[index] = sum(_fill(tile, chip) for tile in kept) if options.packing else len(kept)
+                if sum(size.values()) > hopeless:
                     raise refuse_cores(network, {i: len(t) for i, t in tiles.items()}, chip)
-            if all(_holds(tiles[i], _copies(network, sources, tiles, i), chip) for i in members):
+            if settled or not graph.subgraph(members).edges:
                 break
         else:
-            worst = max(members, key=lambda i: _fullest(tiles[i], _copies(network, sources, tiles, i)))
-            fullest = _fullest(tiles[worst], _copies(network, sources, tiles, worst))
-            raise refuse_circle(network, worst, fullest, ROUNDS, chip)
+            worst = max(members, key=lambda i: _fullest(tiles[i]))
+            raise refuse_circle(network, worst, _fullest(tiles[worst]), ROUNDS, chip)
         done += len(members)
         if progress is not None:
             progress(done, count, network.populations[members[-1]].name)
-    if sum(map(len, tiles.values())) > chip.n_cores:
-        raise refuse_cores(network, {i: len(t) for i, t in tiles.items()}, chip)
-    return Partition(network, sources, tuple(tile for i in range(count) for tile in tiles[i]))
+    return tiles
 
 
-def _copies(network: Legalised, sources: tuple[Sources, ...], tiles: dict[int, list[Tile]], index: int) -> Ints:
+def tile_again(
+    parts: Partition, index: int, copies: Ints, chip: ChipSpec, options: MappingOptions, known: Tilings
+) -> list[Tile] | None:
+    """Tile one population of a partition with other copies; ``None`` where a neuron does not fit.
+
+    Parameters
+    ----------
+    parts : Partition
+        Gives the population and what it reads.
+    index : int
+        The population.
+    copies : ndarray of int64, shape (n,)
+        Neurons of a core that each neuron takes.
+    chip : ChipSpec
+        Limits.
+    options : MappingOptions
+        Partitioner and pins.
+    known : dict
+        As in :func:`partition`.
+    """
+    try:
+        return _tile(parts.network, parts.sources[index], index, copies, chip, options, known)
+    except DoesNotFitError:
+        return None
+
+
+def _copies(
+    population: Population, links: list[Link], sources: tuple[Sources, ...], tiles: dict[int, list[Tile]]
+) -> Ints:
     """Count the copies that each neuron needs: one per axon that it feeds, one if it is read out.
 
     Readers that are not tiled yet count one axon per source that they read.
     """
-    population = network.populations[index]
     copies = np.full(len(population.neurons), int(population.is_output), np.int64)
-    for link in network.links:
-        if link.source != index:
-            continue
+    for link in links:
         reader = sources[link.target]
         place = reader.links.index(link)
         if link.target not in tiles:
@@ -173,23 +209,99 @@ def _copies(network: Legalised, sources: tuple[Sources, ...], tiles: dict[int, l
     return copies
 
 
-def _holds(tiles: list[Tile], copies: Ints, chip: ChipSpec) -> bool:
-    placed = np.zeros(len(copies), bool)
+def _keep(tiles: list[Tile], copies: Ints, chip: ChipSpec) -> list[Tile] | None:
+    """Give tiles new copies where they hold them; ``None`` where some core is too small or a neuron is missing."""
+    missing = copies.copy()
+    kept = []
     for tile in tiles:
-        placed[tile.neurons] = True
-    return bool(placed[copies > 0].all()) and _fullest(tiles, copies) <= chip.neurons
+        share = np.minimum(missing[tile.neurons], chip.neurons)
+        if share.sum() > chip.neurons:
+            return None
+        missing[tile.neurons] -= share
+        kept.append(replace(tile, copies=share))
+    return kept if not missing.any() else None
 
 
-def _fullest(tiles: list[Tile], copies: Ints) -> int:
+def _fill(tile: Tile, chip: ChipSpec) -> float:
+    """Return the part of a core that a tile takes, of the resource that it takes most of."""
+    return max(tile.plan.n_axons / chip.axons, float(tile.copies.sum()) / chip.neurons)
+
+
+def _fullest(tiles: list[Tile]) -> int:
     """Count the neurons of the fullest core."""
-    return max((int(copies[tile.neurons].sum()) for tile in tiles), default=0)
+    return max((int(tile.copies.sum()) for tile in tiles), default=0)
 
 
-def _tile(network: Legalised, sources: Sources, index: int, copies: Ints, chip: ChipSpec) -> list[Tile]:
+def _tile(
+    network: Legalised,
+    sources: Sources,
+    index: int,
+    copies: Ints,
+    chip: ChipSpec,
+    options: MappingOptions,
+    known: Tilings,
+) -> list[Tile]:
     population = network.populations[index]
-    if copies.max(initial=0) > chip.neurons:
-        raise refuse_copies(population, copies, chip)
-    tiles = tile_population(index, population, sources.matrix, sources.fed_by_chip, copies, chip)
+    key = _digest(population, sources, copies)
+    if key not in known:
+        known[key] = tuple(_tile_anew(network, sources, index, copies, chip, options))
+    return [replace(tile, population=index) for tile in known[key]]
+
+
+def _digest(population: Population, sources: Sources, copies: Ints) -> bytes:
+    """Name what a tiling depends on, as far as it differs between fan-outs of one network."""
+    matrix = sources.matrix
+    digest = hashlib.blake2b(repr((population.name, population.shape, matrix.shape)).encode(), digest_size=16)
+    for array in (matrix.indptr, matrix.indices, matrix.data, population.threshold, copies, sources.fed_by_chip):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.digest()
+
+
+def _tile_anew(
+    network: Legalised, sources: Sources, index: int, copies: Ints, chip: ChipSpec, options: MappingOptions
+) -> list[Tile]:
+    population = network.populations[index]
+    own = network.ports[population.node].name if population.shape is not None else None  # relays are not pinned
+    tiles = tile_population(
+        index,
+        population,
+        sources.matrix,
+        sources.fed_by_chip,
+        copies,
+        chip,
+        partitioner=options.partitioner,
+        pin_tile=options.pins.tiles.get(own) if own is not None else None,
+        pin_cores=options.pins.cores.get(own) if own is not None else None,
+        seed=options.seed,
+    )
     if isinstance(tiles, Stuck):
         raise refuse_neuron(network, population, sources.links, sources.matrix, tiles.neuron, chip)
     return tiles
+
+
+def _copies_in_cores(network: Legalised, signals: Signals, cores: tuple[CoreLayout, ...]) -> list[Ints]:
+    """Count the copies that every neuron needs once tiles share axons."""
+    copies = [np.full(len(p.neurons), int(p.is_output), np.int64) for p in network.populations]
+    for core in cores:
+        axons = np.concatenate(core.axon_of)
+        carried = np.concatenate([signals.of_axon[tile] for tile in core.tiles])
+        carried = carried[np.unique(axons, return_index=True)[1]]
+        carried = carried[signals.kind[carried] == FROM_CHIP]
+        for source in np.unique(signals.source[carried]).tolist():
+            np.add.at(copies[source], signals.neuron[carried[signals.source[carried] == source]], 1)
+    return copies
+
+
+def _with_copies(tiles: list[Tile], copies: list[Ints]) -> list[Tile] | None:
+    """Lower the copies in tiles to those that are needed; ``None`` where the tiles hold fewer than that."""
+    missing = [needed.copy() for needed in copies]
+    lowered = []
+    for tile in tiles:
+        share = np.minimum(tile.copies, missing[tile.population][tile.neurons])
+        missing[tile.population][tile.neurons] -= share
+        lowered.append(replace(tile, copies=share))
+    reached = [np.zeros(len(needed), bool) for needed in copies]
+    for tile in tiles:
+        reached[tile.population][tile.neurons] = True
+    held = all(not left[here].any() for left, here in zip(missing, reached, strict=True))
+    return lowered if held else None

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip import ChipSpec
 from neuromap.mapping.axon_types import plan_axons
-from neuromap.mapping.infeasible import Remedy, refuse
+from neuromap.mapping.infeasible import Remedy, count_cores, refuse
 from neuromap.mapping.legalise import HostLink, Legalised, Link, Matrix, Population
 
-__all__ = ["refuse_circle", "refuse_copies", "refuse_cores", "refuse_neuron"]
+__all__ = ["refuse_circle", "refuse_cores", "refuse_neuron"]
 
 Ints = NDArray[np.int64]
 AMPLE = 2**20
@@ -28,22 +28,9 @@ LOOKED_AT = 64
 """Neurons of a population among which the one with the greatest demand is named."""
 
 
-def refuse_copies(population: Population, copies: Ints, chip: ChipSpec) -> DoesNotFitError:
-    """Refuse a neuron that needs more copies than a core has neurons."""
-    demand = int(copies.max())
-    remedies = [
-        Remedy("chip.neurons", demand, f"a core with at least {demand} neurons would hold them"),
-        Remedy("readers", None, "readers in fewer cores (groups, smaller layers) need fewer"),
-    ]
-    text = (
-        f"one neuron needs {demand} copies for the axons that it feeds, a {chip.name} core has {chip.neurons} neurons"
-    )
-    return refuse("copies", population.name, demand, chip.neurons, text, remedies)
-
-
 def refuse_circle(network: Legalised, worst: int, demand: int, rounds: int, chip: ChipSpec) -> DoesNotFitError:
     """Refuse a cycle on which copies, axons and cores drive each other up."""
-    node = network.ports[network.populations[worst].node].name
+    node = _node_of(network, network.populations[worst])
     text = (
         f"copies did not settle in {rounds} rounds: on its cycle every new core asks for more copies, a core still "
         f"needs {demand} neurons, a {chip.name} core has {chip.neurons}"
@@ -52,16 +39,29 @@ def refuse_circle(network: Legalised, worst: int, demand: int, rounds: int, chip
     return refuse("copies", node, demand, chip.neurons, text, remedies)
 
 
-def refuse_cores(network: Legalised, cores: Mapping[int, int], chip: ChipSpec) -> DoesNotFitError:
-    """Refuse a network whose parts, as far as they are tiled, need more cores than there are."""
+def refuse_cores(
+    network: Legalised, cores: Mapping[int, int], chip: ChipSpec, *, given_up: bool = False
+) -> DoesNotFitError:
+    """Refuse a network that takes more cores than there are.
+
+    Parameters
+    ----------
+    network : Legalised
+        The network.
+    cores : mapping of int to int
+        Cores of each population.
+    chip : ChipSpec
+        The chip.
+    given_up : bool
+        Whether these are cores so far: the network is not tiled to its end, and no number is known that would do.
+    """
     largest = max(cores, key=lambda i: cores[i])
-    used, name = sum(cores.values()), network.populations[largest].name
-    text = (
-        f"the network needs at least {used} cores ({cores[largest]} for its largest part, {name}), "
-        f"{chip.name} has {chip.n_cores}"
-    )
-    remedies = [Remedy("chip.cores", used, f"a chip or board with at least {used} cores is needed")]
-    return refuse("cores", network.ports[network.populations[largest].node].name, used, chip.n_cores, text, remedies)
+    population, bound, used = network.populations[largest], chip.n_usable_cores, sum(cores.values())
+    part = f"{cores[largest]} for its largest part, {population.name}"
+    more = "more than " if given_up else ""
+    text = f"the network needs {more}{count_cores(used)} ({part}), {chip.name} has {bound}"
+    remedy = Remedy("chip.cores", None if given_up else used, f"a chip or board of {more}{count_cores(used)} would do")
+    return refuse("cores", _node_of(network, population), used, bound, text, [remedy])
 
 
 def refuse_neuron(
@@ -103,6 +103,11 @@ def _refuse_axons(population: Population, demand: int, remedies: list[Remedy], c
     return refuse("axons", population.name, demand, chip.axons, text, remedies)
 
 
+def _node_of(network: Legalised, population: Population) -> str:
+    """Name the node that a population belongs to; of relays and splitters the one whose spikes they carry."""
+    return network.ports[population.node].name
+
+
 def _row(matrix: Matrix, neuron: int) -> Ints:
     """Nonzero weights of one neuron, shape (1, s)."""
     data: Ints = matrix[[neuron]].data.astype(np.int64)[None, :]
@@ -132,10 +137,10 @@ def _fewer_axons(
                     remedies.append(Remedy("groups", now * more, text))
                     break
     alike = np.ones((1, int(np.diff(matrix.indptr)[neuron])), np.int64)
-    plan = plan_axons(alike, np.ones(1, np.int64), chip)
+    plan = plan_axons(alike, np.clip(population.threshold[[neuron]], 0, alike.size + 1), chip)
     if plan is not None:
         text = f"weights of one sign and magnitude per source would need {plan.n_axons}"
-        remedies.append(Remedy("weights", plan.n_axons, text))
+        remedies.append(Remedy("weights", 1, text))
     return remedies
 
 

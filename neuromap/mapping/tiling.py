@@ -1,13 +1,12 @@
-"""Tile one population over cores: in which order neurons fill cores, and how many fit into each.
+"""Tile one population over cores: which neurons share a core, so that axons and copies fit and little is read twice.
 
-A core takes a run of neurons along an order; runs are as long as axons and copies allow, so every tile is legal
-by construction. Orders walk blocks of rows and columns and chunks of features; which one needs the fewest cores and
-axons is tried, not guessed.
+A tile is a run of neurons along an order, and orders are cut at least cost: cores, copies that the tile's axons ask of
+the nodes before it, and deliveries. Every tile is planned, so that it is legal by construction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,18 +14,21 @@ from numpy.typing import NDArray
 
 from neuromap.frozen import freeze_arrays
 from neuromap.hardware.chip import ChipSpec
+from neuromap.mapping.axon_demand import AxonDemand, axon_demand, dense_rows
 from neuromap.mapping.axon_types import AxonPlan, plan_axons
+from neuromap.mapping.exchange_neurons import exchange_neurons
 from neuromap.mapping.legalise import Matrix, Population
+from neuromap.mapping.metis_order import metis_order
+from neuromap.mapping.options import Partitioner
+from neuromap.mapping.overlap_order import overlap_order
+from neuromap.mapping.pinned_tiles import Pin, pinned_shape, spread_evenly
+from neuromap.mapping.tile_shapes import CutOrder, cheapest_blocks, cut_single
 
-__all__ = ["Stuck", "Tile", "orders", "tile_along", "tile_population"]
+__all__ = ["Planner", "Stuck", "Tile", "tile_along", "tile_population"]
 
 Ints = NDArray[np.int64]
-SAMPLE = 4
-"""Tiles from which an order is judged."""
-PLANNED = 8
-"""Orders that are judged with axons planned, after a cheap guess has ranked all."""
-FINALISTS = 2
-"""Orders that are tiled to the end."""
+FEW, MANY = 2**18, 2**25
+"""Items up to which neurons of a node with rows and columns, and of any other, are also ordered by overlap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +41,8 @@ class Tile:
         Position in ``Legalised.populations``.
     neurons : ndarray of int64, shape (n,)
         Positions within the population, ascending.
+    copies : ndarray of int64, shape (n,)
+        Neurons of the core that each takes; one with more copies than a core has neurons is in several tiles.
     columns : ndarray of int64, shape (s,)
         Columns of the population's joined matrix that the core reads; ``plan.source`` points into it.
     plan : AxonPlan
@@ -47,6 +51,7 @@ class Tile:
 
     population: int
     neurons: Ints
+    copies: Ints
     columns: Ints
     plan: AxonPlan
 
@@ -67,125 +72,71 @@ class Stuck:
     neuron: int
 
 
-def _sizes(n: int) -> list[int]:
-    return sorted({n, *(2**k for k in range(n.bit_length()) if 2**k < n)})
+class Planner:
+    """Plans tiles of one population; tiles that look alike share one plan."""
+
+    def __init__(self, index: int, matrix: Matrix, threshold: Ints, chip: ChipSpec) -> None:
+        self._index, self._matrix, self._threshold, self._chip = index, matrix, threshold, chip
+        self._known: dict[bytes, AxonPlan | None] = {}
+
+    def tile(self, neurons: Ints, copies: Ints) -> Tile | None:
+        """Plan a tile of some neurons, in any order; ``None`` where they do not fit a core."""
+        if int(copies.sum()) > self._chip.neurons:
+            return None
+        order = np.argsort(neurons)
+        neurons, copies = neurons[order], copies[order]
+        columns, weights = dense_rows(self._matrix, neurons)
+        threshold = self._threshold[neurons]
+        look = hashlib.blake2b(weights.tobytes(), digest_size=16, key=str(weights.shape).encode())
+        look.update(threshold.tobytes())
+        key = look.digest()
+        if key not in self._known:
+            self._known[key] = plan_axons(weights, threshold, self._chip)
+        plan = self._known[key]
+        return None if plan is None else Tile(self._index, neurons, copies, columns, plan)
 
 
-def _divisors(n: int) -> list[int]:
-    return [d for d in range(1, n + 1) if n % d == 0]
-
-
-def orders(population: Population) -> Iterator[Ints]:
-    """Yield orders in which the neurons of a population may fill cores.
-
-    A node's orders walk chunks of features, then blocks of rows and columns, then the neurons of a block; relays
-    have their one order.
-    """
-    if population.shape is None:
-        yield np.arange(len(population.neurons))
-        return
-    rows, columns, features = population.shape
-    r, c, f = np.unravel_index(np.arange(rows * columns * features), population.shape)
-    seen = set()
-    for chunk in reversed(_divisors(features)):
-        for height in _sizes(rows):
-            for width in _sizes(columns):
-                spans = height == rows or width == columns
-                if not (spans or height / 2 <= width <= 2 * height):
-                    continue  # long thin blocks read more sources than square ones, unless they span the node
-                order = np.lexsort((f, c, r, c // width, r // height, f // chunk))
-                key = order.tobytes()
-                if key not in seen:
-                    seen.add(key)
-                    yield order
-
-
-def _longest_prefix(matrix: Matrix, copies: Ints, run: Ints, chip: ChipSpec) -> int:
-    """Bound the neurons of ``run`` that one core can take, by copies and by distinct sources."""
-    by_copies = int(np.searchsorted(np.cumsum(copies[run]), chip.neurons, side="right"))
-    run = run[: max(1, by_copies)]
-    rows = matrix[run]
-    _, first = np.unique(rows.indices, return_index=True)
-    row_of = np.searchsorted(rows.indptr, first, side="right") - 1
-    sources = np.cumsum(np.bincount(row_of, minlength=len(run)))
-    return min(by_copies, int(np.searchsorted(sources, chip.axons, side="right")))
-
-
-def tile_along(
-    index: int,
-    matrix: Matrix,
-    threshold: Ints,
-    copies: Ints,
-    order: Ints,
-    chip: ChipSpec,
-    *,
-    most: int | None = None,
-) -> list[Tile] | Stuck:
+def tile_along(planner: Planner, cut: CutOrder, copies: Ints, chip: ChipSpec, *, exact: bool) -> list[Tile] | Stuck:
     """Fill cores along an order.
 
     Parameters
     ----------
-    index : int
-        Position of the population.
-    matrix : csr_array of int64, shape (n, s)
-        Joined weights of all links into the population.
-    threshold, copies : ndarray of int64, shape (n,)
-        theta and neurons of a core that each neuron takes; neurons with 0 copies are left out.
-    order : ndarray of int64
-        Positions of neurons.
+    planner : Planner
+        Of the population.
+    cut : CutOrder
+        Order of the neurons and where tiles should end.
+    copies : ndarray of int64, shape (n,)
+        Neurons of a core that each neuron takes.
     chip : ChipSpec
         Limits.
-    most : int, optional
-        Stop after so many tiles (to compare orders on a sample).
+    exact : bool
+        Whether tiles end where they should; else they are as long as the plan allows, and the ends are first guesses.
 
     Returns
     -------
     list of Tile or Stuck
         The neuron, where a single one does not fit.
     """
-    order = order[copies[order] > 0]
-    tiles: list[Tile] = []
-    start = 0
-    guess = chip.neurons
-    while start < len(order) and (most is None or len(tiles) < most):
-        run = order[start : start + chip.neurons]
-        high = _longest_prefix(matrix, copies, run, chip)
-        low, found = 0, None
-        trial, failed = min(high, guess), False
-        while low < high:  # the tile before is a good guess; then all that may fit; then halves
-            tile = _plan(index, matrix, threshold, run[:trial], chip)
+    order, tiles, start = cut.neurons, [], 0
+    while start < len(order):
+        end = int(cut.ends[np.searchsorted(cut.ends, start, side="right")])
+        trial = end - start
+        most = int(np.searchsorted(np.cumsum(copies[order[start : start + chip.neurons]]), chip.neurons, side="right"))
+        low, high, failed, found = 0, trial if exact else most, False, None
+        trial = min(trial, high)
+        while low < high:  # the end that was asked for; then all that may fit; then halves
+            run = order[start : start + trial]
+            tile = planner.tile(run, copies[run])
             if tile is None:
-                high, failed = trial - 1, True
+                high, failed, exact = trial - 1, True, False
             else:
                 low, found = trial, tile
             trial = (low + high + 1) // 2 if failed else high
         if found is None:
-            return Stuck(int(run[0]))
+            return Stuck(int(order[start]))
         tiles.append(found)
         start += low
-        guess = low
     return tiles
-
-
-def _plan(index: int, matrix: Matrix, threshold: Ints, neurons: Ints, chip: ChipSpec) -> Tile | None:
-    neurons = np.sort(neurons)
-    rows = matrix[neurons]
-    columns = np.unique(rows.indices).astype(np.int64)
-    weights = np.zeros((len(neurons), len(columns)), np.int64)
-    row_of = np.repeat(np.arange(len(neurons)), np.diff(rows.indptr))
-    weights[row_of, np.searchsorted(columns, rows.indices)] = rows.data
-    plan = plan_axons(weights, threshold[neurons], chip)
-    return None if plan is None else Tile(index, neurons, columns, plan)
-
-
-def _cost(tiles: list[Tile], fed_by_chip: NDArray[np.bool_], chip: ChipSpec) -> float:
-    """Cores per neuron of the population, counting the copies of sources that the axons ask for."""
-    axons = 0
-    for tile in tiles:
-        source = tile.plan.source
-        axons += int(fed_by_chip[tile.columns[source[source >= 0]]].sum())
-    done = sum(len(tile.neurons) for tile in tiles)
-    return (len(tiles) + axons / chip.neurons) / done
 
 
 def tile_population(
@@ -195,6 +146,11 @@ def tile_population(
     fed_by_chip: NDArray[np.bool_],
     copies: Ints,
     chip: ChipSpec,
+    *,
+    partitioner: Partitioner = "auto",
+    pin_tile: tuple[int, int, int] | None = None,
+    pin_cores: int | None = None,
+    seed: int = 0,
 ) -> list[Tile] | Stuck:
     """Tile a population along the order that costs least.
 
@@ -209,54 +165,110 @@ def tile_population(
     fed_by_chip : ndarray of bool, shape (s,)
         Which columns are neurons of the chip (they pay a copy per axon) rather than inputs.
     copies : ndarray of int64, shape (n,)
-        Neurons of a core that each neuron takes.
+        Neurons of a core that each takes; those with 0 are left out, those with more than a core has are in several
+        tiles.
     chip : ChipSpec
         Limits.
+    partitioner : {"auto", "blocks", "overlap", "metis"}
+        Which orders are tried.
+    pin_tile : (int, int, int), optional
+        Rows, columns and features that a core holds at most; cores start at multiples of them.
+    pin_cores : int, optional
+        Cores over which the neurons are spread evenly, at least.
+    seed : int
+        Of METIS.
 
     Returns
     -------
     list of Tile or Stuck
         The neuron, where a single one does not fit.
+
+    Raises
+    ------
+    DoesNotFitError
+        If what is pinned cannot be.
+    NotSupportedError
+        If METIS is asked for and not installed.
     """
+    planner = Planner(index, matrix, population.threshold, chip)
+    replicas, rest = _full_replicas(planner, copies, chip)
+    if isinstance(replicas, Stuck):
+        return replicas
+    alive = np.flatnonzero(rest > 0)
+    if not len(alive):
+        return replicas
+    tiles: list[Tile] | int
+    if pin_tile is not None:
+        tiles = pinned_shape(planner, population, matrix, rest, Pin(pin_tile, pin_cores), chip)
+        return Stuck(tiles) if isinstance(tiles, int) else [*replicas, *tiles]
+    if pin_cores is None and int(rest.sum()) <= chip.neurons:
+        whole = planner.tile(alive, rest[alive])
+        if whole is not None:
+            return [*replicas, whole]
+    demand = axon_demand(matrix, population.threshold, rest, fed_by_chip, chip)
+    cuts = _cuts(population.shape, demand, rest, chip, partitioner, seed)
+    if pin_cores is not None:
+        tiles = spread_evenly(planner, population, cuts[0].neurons, rest, pin_cores)
+        return Stuck(tiles) if isinstance(tiles, int) else [*replicas, *tiles]
+    found = _cheapest(planner, cuts, demand, rest, chip)
+    return found if isinstance(found, Stuck) else [*replicas, *found]
 
-    def along(order: Ints, most: int | None = None) -> list[Tile] | Stuck:
-        return tile_along(index, matrix, population.threshold, copies, order, chip, most=most)
 
-    candidates = list(orders(population))
-    first = along(candidates[0], most=SAMPLE)
-    if isinstance(first, Stuck) or len(first) < 2:
-        return first
-    columns = sum(len(tile.columns) for tile in first)
-    axons_per_source = max(1.0, sum(tile.plan.n_axons for tile in first) / max(1, columns))
-    guesses = [_guess(matrix, copies, order, axons_per_source, fed_by_chip, chip) for order in candidates]
-    ranked = []
-    for number in np.argsort(guesses, kind="stable")[:PLANNED]:
-        tiles = along(candidates[number], most=SAMPLE)
+def _cuts(
+    shape: tuple[int, int, int] | None,
+    demand: AxonDemand,
+    copies: Ints,
+    chip: ChipSpec,
+    partitioner: Partitioner,
+    seed: int,
+) -> list[CutOrder]:
+    """Cut the orders of a partitioner, the cheapest first; there is one at least."""
+    alive = np.flatnonzero(copies > 0)
+    image = shape is not None and shape[0] * shape[1] > 1
+    found = []
+    if shape is not None and image and partitioner in ("auto", "blocks"):
+        found.append(cheapest_blocks(shape, demand, copies, chip))
+    if not image or partitioner in ("overlap", "metis"):
+        found.append(cut_single(alive, demand, copies, chip))
+    if partitioner == "overlap" or (partitioner == "auto" and len(demand.items) <= (FEW if image else MANY)):
+        found.append(cut_single(overlap_order(demand, copies, chip), demand, copies, chip))
+    if partitioner == "metis":
+        tiles = max([1, *(len(cut.ends) for cut in found if cut is not None)])
+        found.append(cut_single(metis_order(demand, copies, tiles, seed), demand, copies, chip))
+    if partitioner in ("overlap", "metis"):
+        found = found[1:]  # the order as it is only told how many tiles to expect
+    cuts = [exchange_neurons(cut, demand, copies, chip) for cut in found if cut is not None]
+    if not cuts:  # the demand is a guess: only a plan can tell
+        cuts = [CutOrder(alive, np.arange(1, len(alive) + 1), 0)]
+    return sorted(cuts, key=lambda cut: cut.cost)
+
+
+def _cheapest(
+    planner: Planner, cuts: list[CutOrder], demand: AxonDemand, copies: Ints, chip: ChipSpec
+) -> list[Tile] | Stuck:
+    """Plan the tiles of the cheapest cut; of all, where costs are guesses."""
+    best: list[Tile] | None = None
+    for cut in cuts[:1] if demand.exact else cuts:
+        tiles = tile_along(planner, cut, copies, chip, exact=demand.exact)
         if isinstance(tiles, Stuck):
             return tiles
-        ranked.append((_cost(tiles, fed_by_chip, chip), int(number), tiles))
-    ranked.sort(key=lambda entry: entry[:2])
-    finished = []
-    for _, number, tiles in ranked[:FINALISTS]:
-        whole = along(candidates[number]) if len(tiles) == SAMPLE else tiles
-        if isinstance(whole, Stuck):
-            return whole
-        finished.append((_cost(whole, fed_by_chip, chip), number, whole))
-    return min(finished, key=lambda entry: entry[:2])[2]
+        if best is None or _cost(tiles, chip) < _cost(best, chip):
+            best = tiles
+    return best or []
 
 
-def _guess(
-    matrix: Matrix, copies: Ints, order: Ints, axons_per_source: float, fed_by_chip: NDArray[np.bool_], chip: ChipSpec
-) -> float:
-    """Guess the cost of an order without planning axons, from runs at a few places."""
-    order = order[copies[order] > 0]
-    narrow = replace(chip, axons=max(1, int(chip.axons / axons_per_source)))
-    cores, done, axons = 0, 0, 0.0
-    for start in np.linspace(0, max(0, len(order) - chip.neurons), SAMPLE, dtype=int):
-        run = order[start : start + chip.neurons]
-        taken = max(1, _longest_prefix(matrix, copies, run, narrow))
-        read = np.unique(matrix[run[:taken]].indices)
-        axons += axons_per_source * float(fed_by_chip[read].sum())
-        cores += 1
-        done += taken
-    return (cores + axons / chip.neurons) / done
+def _cost(tiles: list[Tile], chip: ChipSpec) -> float:
+    return len(tiles) + sum(tile.plan.n_axons for tile in tiles) / chip.axons
+
+
+def _full_replicas(planner: Planner, copies: Ints, chip: ChipSpec) -> tuple[list[Tile] | Stuck, Ints]:
+    """Give a core to every full load of copies of one neuron, so that no two replicas meet; return what is left."""
+    tiles: list[Tile] = []
+    for neuron in np.flatnonzero(copies > chip.neurons).tolist():
+        one = np.array([neuron], np.int64)
+        tile = planner.tile(one, np.array([chip.neurons], np.int64))
+        if tile is None:
+            return Stuck(neuron), copies
+        tiles += [replace(tile) for _ in range((int(copies[neuron]) - 1) // chip.neurons)]
+    full = np.maximum(0, (copies - 1) // chip.neurons) * chip.neurons
+    return tiles, copies - full

@@ -46,7 +46,24 @@ def chain() -> Callable[..., nm.Network]:
 
 
 @pytest.fixture(scope="session")
-def agrees() -> Callable[..., nm.Program]:
+def computes() -> Callable[..., None]:
+    """Simulate a program; assert that chip equals reference on every output, with no stray spike."""
+
+    def check(rollout: nm.Rollout, program: nm.Program, *, n_frames: int = 10, seed: int = 0) -> None:
+        assert nm.check_program(program) == []
+        net = rollout.network
+        rng = np.random.default_rng(seed)
+        frames = {i: rng.random((n_frames, net.nodes[i].size)) < rng.random() for i in net.inputs}
+        expected, trace = nm.reference(rollout, frames), nm.simulate(program, frames)
+        for output in net.outputs:
+            np.testing.assert_array_equal(trace.frames(output), expected[output])
+            assert len(trace.strays(output)) == 0
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def agrees(computes: Callable[..., None]) -> Callable[..., nm.Program]:
     """Map, check, simulate; assert that chip equals reference on every output, with no stray spike."""
 
     def check(
@@ -57,16 +74,11 @@ def agrees() -> Callable[..., nm.Program]:
         *,
         n_frames: int = 10,
         seed: int = 0,
+        **choices: Any,
     ) -> nm.Program:
         rollout = nm.Rollout(net, pattern, execution=execution)
-        program = nm.map_rollout(rollout, spec)
-        assert nm.check_program(program) == []
-        rng = np.random.default_rng(seed)
-        frames = {i: rng.random((n_frames, net.nodes[i].size)) < rng.random() for i in net.inputs}
-        expected, trace = nm.reference(rollout, frames), nm.simulate(program, frames)
-        for output in net.outputs:
-            np.testing.assert_array_equal(trace.frames(output), expected[output])
-            assert len(trace.strays(output)) == 0
+        program = nm.map_rollout(rollout, spec, **choices)
+        computes(rollout, program, n_frames=n_frames, seed=seed)
         return program
 
     return check

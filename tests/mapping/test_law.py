@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip import NeuronRules
+from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.options import SPLITTERS, MappingOptions, Pins
 from neuromap.mapping.place import PLACERS
 from neuromap.network import build_network
 
@@ -84,6 +86,20 @@ def chips(draw: st.DrawFn, make: Callable[..., nm.ChipSpec]) -> nm.ChipSpec:
     )
 
 
+@st.composite
+def choices(draw: st.DrawFn, net: nm.Network) -> MappingOptions:
+    """Every strategy of every stage, and splitters pinned to any edges."""
+    inner = [e for e in net.edges if e[0] not in net.inputs]
+    return MappingOptions(
+        placer=draw(st.sampled_from(["auto", "row-major", "hilbert", "spectral", "exchange"])),
+        splitters=draw(st.sampled_from(SPLITTERS)),
+        packing=draw(st.booleans()),
+        partitioner=draw(st.sampled_from(["auto", "blocks", "overlap"])),
+        pins=Pins(splitters=frozenset(draw(st.sets(st.sampled_from(inner))) if inner else ())),
+        seed=draw(st.integers(0, 3)),
+    )
+
+
 EVERYDAY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -122,6 +138,30 @@ def test_the_law_does_not_depend_on_the_placer(chip, data, net):
     for output in net.outputs:
         for trace in traces[1:]:
             np.testing.assert_array_equal(trace.frames(output), traces[0].frames(output))
+
+
+@settings(EVERYDAY, max_examples=150)
+@given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
+def test_the_law_holds_for_every_strategy(computes, chip, data, net, execution):
+    """Cores are small, so that packing, replicas and splitters are busy; edges without slack get a schedule in ticks."""
+    least = data.draw(st.integers(1, 3))
+    spec = chip(
+        axons=data.draw(st.sampled_from([64, 256])),
+        neurons=data.draw(st.sampled_from([4, 10, 24, 256])),
+        delay=(least, data.draw(st.integers(max(2, least), 15))),
+    )
+    rollout = nm.Rollout(net, valid_pattern(data.draw, net), execution)
+    options = data.draw(choices(net))
+    try:
+        mapping = map_network(rollout, spec, options)
+    except DoesNotFitError as refusal:
+        event(f"refused: {refusal.infeasibility.limit}")
+        assert refusal.infeasibility.gap > 0  # noqa: PT017  a refusal is a fine outcome, if it is one
+        return
+    assert mapping.split >= options.pins.splitters
+    event(f"splitters: {mapping.program.is_splitter is not None}; tick-level: {mapping.rollout is not rollout}")
+    event(f"cores shared by tiles: {any(len(core.tiles) > 1 for core in mapping.partition.cores)}")
+    computes(rollout, mapping.program)
 
 
 @pytest.mark.parametrize("execution", ["windowed", "pipelined"])

@@ -10,7 +10,7 @@ from neuromap.network import Conv, Dense, build_network
 
 
 def program_of(net: nm.Network, spec: nm.ChipSpec) -> nm.Program:
-    return nm.map_rollout(nm.Rollout(net, nm.RolloutPattern.streaming(net)), spec)
+    return nm.map_rollout(nm.Rollout(net, nm.RolloutPattern.streaming(net)), spec, packing=False)
 
 
 def test_several_groups_share_a_core(chip):

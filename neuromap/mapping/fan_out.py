@@ -1,0 +1,229 @@
+"""Choose how spikes fan out: by copies, which take neurons, or by splitters, which take a hop.
+
+Copies of a neuron crowd its core. Every core more that its node takes reads the node's sources anew, so they need more
+copies in turn. A splitter ends that: the node keeps one copy, and identity neurons elsewhere carry the rest. On an edge
+whose delay has room for two hops it costs no tick; on any other, the schedule is made anew in ticks, with a latency of
+two hops on that edge.
+
+The choice is a search over the real cost: nodes are ranked by what splitting their edges would save, were all else
+left as it is; the best proposals are mapped in full, and kept if they need fewer cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import DoesNotFitError, InputError
+from neuromap.hardware.chip import ChipSpec
+from neuromap.mapping.hops import hops_of_delay
+from neuromap.mapping.legalise import legalise, ticks_per_step
+from neuromap.mapping.options import MappingOptions
+from neuromap.mapping.partition import Partition, Tilings, partition, tile_again
+from neuromap.mapping.tiling import Tile
+from neuromap.network.network import EdgeKey
+from neuromap.rollout.schedule import Rollout
+
+__all__ = ["FanOut", "choose_fan_out"]
+
+Ints = NDArray[np.int64]
+Split = frozenset[EdgeKey]
+TRIALS = 3
+"""Proposals that are mapped in full."""
+WORTHWHILE = 0.5
+"""Cores that splitting a node's edges must promise to save."""
+
+
+@dataclass(frozen=True, eq=False)
+class FanOut:
+    """A partition, and the schedule and splitters that it is made for.
+
+    Attributes
+    ----------
+    rollout : Rollout
+        Tick-level where an edge without slack has a splitter.
+    partition : Partition
+        Tiles and cores.
+    split : frozenset of (str, str)
+        Edges whose spikes go over splitters.
+    """
+
+    rollout: Rollout
+    partition: Partition
+    split: Split
+
+
+def choose_fan_out(
+    rollout: Rollout,
+    chip: ChipSpec,
+    options: MappingOptions,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> FanOut:
+    """Partition a rollout, with splitters where they save cores.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Network, pattern and execution.
+    chip : ChipSpec
+        Limits.
+    options : MappingOptions
+        ``splitters`` says where splitters may stand.
+    progress : callable, optional
+        Called with parts tiled, parts in all, and the name of the last.
+
+    Raises
+    ------
+    DoesNotFitError
+        If no choice fits; the refusal is that of copies alone.
+    """
+    pinned = _pinned(rollout, options)
+    known: Tilings = {}  # most nodes are tiled alike in every trial
+    refusal: DoesNotFitError | None = None
+    best: FanOut | None = None
+    try:
+        best = _partition(rollout, pinned, chip, options, progress, known)
+    except DoesNotFitError as error:
+        if options.splitters == "never" or error.infeasibility.limit not in ("copies", "cores"):
+            raise
+        refusal = error
+    for anywhere in (False, True)[: {"never": 0, "slack": 1, "anywhere": 2}[options.splitters]]:
+        for split in _proposals(rollout, best, chip, options, anywhere, known):
+            try:
+                found = _partition(rollout, split, chip, options, None, known)
+            except DoesNotFitError:
+                continue
+            if best is None or len(found.partition.cores) < len(best.partition.cores):
+                best = found
+    if best is None:
+        assert refusal is not None, "a partition was refused, or it is the best"
+        raise refusal
+    return best
+
+
+def _pinned(rollout: Rollout, options: MappingOptions) -> Split:
+    for edge in options.pins.splitters:
+        if edge not in rollout.network.edges or edge[0] in rollout.network.inputs:
+            raise InputError(
+                f"pins: splitters on {edge[0]} -> {edge[1]}: must name an edge of network {rollout.network.name} "
+                "between nodes on the chip; the host delivers inputs straight to every axon"
+            )
+    return options.pins.splitters
+
+
+def _partition(
+    rollout: Rollout,
+    split: Split,
+    chip: ChipSpec,
+    options: MappingOptions,
+    progress: Callable[[int, int, str], None] | None,
+    known: Tilings,
+) -> FanOut:
+    """Partition with splitters on the edges named; the schedule is made in ticks where one of them has no slack."""
+    timed, stretch = _timed(rollout, split, chip, options.ticks_per_step)
+    legal = legalise(timed, chip, stretch=stretch, split=split)
+    return FanOut(timed, partition(legal, chip, options, progress, known), split)
+
+
+def _timed(rollout: Rollout, split: Split, chip: ChipSpec, stretch: int | None) -> tuple[Rollout, int | None]:
+    least, greatest = chip.delay
+    step = stretch or ticks_per_step(rollout, chip)
+    if all(rollout.delays[e] * step >= 2 * least for e in split):
+        return rollout, stretch
+    inputs = set(rollout.network.inputs)
+    latencies = {e: 1 if e[0] in inputs else 2 * least if e in split else least for e in rollout.delays}
+    timed = rollout.with_latencies(latencies)
+    for e, delay in timed.delays.items():
+        if e[0] not in inputs and hops_of_delay(delay, least, greatest) is None:
+            stretched = {f: step * (2 if f in split else 1) if f[0] not in inputs else 1 for f in latencies}
+            return rollout.with_latencies(stretched), 1
+    return timed, 1
+
+
+def _slack(rollout: Rollout, chip: ChipSpec, options: MappingOptions) -> set[EdgeKey]:
+    """Find the edges on the chip whose delay is one hop now and has room for two."""
+    least, greatest = chip.delay
+    step = options.ticks_per_step or ticks_per_step(rollout, chip)
+    return {
+        e for e, d in rollout.delays.items() if e[0] not in rollout.network.inputs and 2 * least <= d * step <= greatest
+    }
+
+
+def _proposals(
+    rollout: Rollout,
+    best: FanOut | None,
+    chip: ChipSpec,
+    options: MappingOptions,
+    anywhere: bool,
+    known: Tilings,
+) -> Iterator[Split]:
+    """Propose sets of edges: all that pay by themselves, then fewer; blindly where nothing is mapped yet."""
+    on_chip = {e for e in rollout.delays if e[0] not in rollout.network.inputs}
+    allowed = on_chip if anywhere else _slack(rollout, chip, options)
+    if best is None:
+        if allowed:
+            yield frozenset(allowed) | _pinned(rollout, options)
+        return
+    gains = {
+        u: gain for u in {e[0] for e in allowed} if (gain := _gain(u, best, allowed, chip, options, known)) > WORTHWHILE
+    }
+    ranked = sorted(gains, key=lambda u: (-gains[u], u))
+    seen = {best.split}
+    for count in (len(ranked), -(-len(ranked) // 2), 1)[:TRIALS]:
+        split = best.split | {e for e in allowed if e[0] in ranked[:count]}
+        if split not in seen:
+            seen.add(split)
+            yield split
+
+
+def _gain(
+    node: str, found: FanOut, allowed: set[EdgeKey], chip: ChipSpec, options: MappingOptions, known: Tilings
+) -> float:
+    """Estimate the cores that splitting a node's edges saves, copies of its own sources included."""
+    parts = found.partition
+    network = parts.network
+    index = next(i for i, p in enumerate(network.populations) if p.name == node and not p.is_relay)
+    population = network.populations[index]
+    kept, moved = np.full(len(population.neurons), int(population.is_output)), np.zeros(len(population.neurons), int)
+    for link in network.links:
+        if link.source == index:
+            reader = network.populations[link.target]
+            is_edge = not reader.is_relay and (node, network.ports[reader.node].name) in allowed
+            copies = _axons_fed(parts, index, link.target)
+            if is_edge and (node, reader.name) not in found.split:
+                moved += copies
+            else:
+                kept += copies
+    if moved.max(initial=0) < 2:
+        return 0.0
+    own = [tile for tile in parts.tiles if tile.population == index]
+    split = tile_again(parts, index, kept + (moved > 0), chip, options, known)
+    if split is None:
+        return 0.0
+    splitters = max(moved.sum() / chip.neurons, (moved > 0).sum() / chip.axons)
+    if not options.packing:
+        splitters = float(np.ceil(splitters))
+    return _cost(own, parts, chip) - _cost(split, parts, chip) - float(splitters)
+
+
+def _cost(tiles: list[Tile], parts: Partition, chip: ChipSpec) -> float:
+    axons = sum(
+        int(parts.sources[t.population].fed_by_chip[t.columns[t.plan.source[t.plan.source >= 0]]].sum()) for t in tiles
+    )
+    return len(tiles) + axons / chip.neurons
+
+
+def _axons_fed(parts: Partition, source: int, target: int) -> Ints:
+    """Count the axons that every neuron of ``source`` feeds in the tiles of ``target``."""
+    joined = parts.sources[target]
+    copies = np.zeros(len(parts.network.populations[source].neurons), np.int64)
+    from_source = [getattr(link, "source", None) == source for link in joined.links]
+    for tile in parts.tiles:
+        if tile.population == target:
+            columns = tile.columns[tile.plan.source[tile.plan.source >= 0]]
+            columns = columns[np.array(from_source)[joined.link_of[columns]]]
+            np.add.at(copies, joined.neuron_of[columns], 1)
+    return copies
