@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from neuromap.cli.engine_argument import engine_arguments
+from neuromap.cli.mapping_flags import MappingFlags, with_mapping_flags
 from neuromap.cli.options import (
     ChipOption,
     DensityOption,
@@ -39,9 +40,11 @@ Examples:
   neuromap report examples/digits/sr.toml --patterns streaming,sequential,hybrid --html sr.html
   neuromap report examples/digits/sr.toml --patterns "H1 -> H1, H1 -> O" --executions pipelined --json
   neuromap report examples/digits/sr.toml --program sr.nmp --csv sr.csv
+  neuromap report examples/digits/sr.toml --splitters never --no-packing
 """
 
 
+@with_mapping_flags()
 def report(
     network: NetworkFile,
     patterns: Annotated[
@@ -81,6 +84,8 @@ def report(
     engine: EngineOption = "fast",
     threads: ThreadsOption = None,
     noise_seed: NoiseSeedOption = 0,
+    *,
+    flags: MappingFlags,
     html: Annotated[str | None, file_option("--html", holds="the report as one self-contained HTML page")] = None,
     csv: Annotated[str | None, file_option("--csv", holds="the report as CSV")] = None,
     json_file: Annotated[str | None, file_option("--json-file", holds="the report as JSON")] = None,
@@ -98,6 +103,7 @@ def report(
     from neuromap.whole_file import write_all
 
     chip = chosen_chip(chip, program_file)
+    flags.require_none(program_file)
     how = engine_arguments(engine, threads, noise_seed)
     check_destinations(
         {"--html": html, "--csv": csv, "--json-file": json_file},
@@ -106,6 +112,7 @@ def report(
             "program file": program_file,
             "stimulus file": stimulus,
             "chip file": chip_file_of(chip),
+            **flags.files,
         },
     )
     check_run_length(n_frames)
@@ -122,11 +129,15 @@ def report(
         with progress_bar("report"):
             made = report_on_program(rollout, program, **arguments)
     else:
+        spec = flags.chip(chip)
+        options = flags.options(net, spec)
         names = named or dict.fromkeys(["streaming", "sequential", *net.patterns])
         # the report finds and counts the most sequential patterns in one go
         chosen = [name if name == "sequential" else read_pattern(net, name) for name in names]
         with progress_bar("report") as progress:
-            made = nm.latency_report(net, chip, chosen, wanted or EXECUTIONS, progress=progress, **arguments)
+            made = nm.latency_report(
+                net, spec, chosen, wanted or EXECUTIONS, options=options, progress=progress, **arguments
+            )
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
     write_all(contents)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from neuromap.cli.engine_argument import engine_arguments
+from neuromap.cli.mapping_flags import MappingFlags, with_mapping_flags
 from neuromap.cli.options import (
     ChipOption,
     DensityOption,
@@ -34,11 +35,13 @@ EXAMPLES = """\
 Examples:
   neuromap verify examples/digits/sr.toml
   neuromap verify examples/digits/sr.toml --pattern hybrid --execution pipelined --frames 100
+  neuromap verify examples/digits/sr.toml --splitters anywhere --placer hilbert
   python examples/digits/stimulus.py digits.safetensors    (needs scikit-learn)
   neuromap verify examples/digits/sr.toml --program sr.nmp --stimulus digits.safetensors
 """
 
 
+@with_mapping_flags()
 def verify(
     network: NetworkFile,
     pattern: Annotated[
@@ -72,6 +75,8 @@ def verify(
     engine: EngineOption = "fast",
     threads: ThreadsOption = None,
     noise_seed: NoiseSeedOption = 0,
+    *,
+    flags: MappingFlags,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare the simulated chip with the chip-free reference, frame by frame, spike for spike.
@@ -80,10 +85,12 @@ def verify(
     its chip.
     """
     import neuromap as nm
+    from neuromap.mapping.map_rollout import map_network
     from neuromap.report.frames import choose_frames
     from neuromap.report.verify import require_verified
 
     chip = chosen_chip(chip, program_file)
+    flags.require_none(program_file)
     how = engine_arguments(engine, threads, noise_seed)
     check_run_length(n_frames)
     net = nm.load_network(network)
@@ -93,11 +100,13 @@ def verify(
     else:
         named = read_pattern(net, "streaming" if pattern is None else pattern)
         rollout = nm.Rollout(net, named, "windowed" if execution is None else execution)
-        spec = nm.load_chip(chip)
+        spec = flags.chip(chip)
     frames, made = choose_frames(net, **frame_arguments(stimulus, n_frames, seed, density))
     if program is None:
+        options = flags.options(net, spec)
         with progress_bar("mapping") as progress:
-            program = nm.map_rollout(rollout, chip=spec, progress=progress)
+            mapping = map_network(rollout, spec, options, progress)
+        rollout, program = mapping.rollout, mapping.program  # splitters may have made the schedule one in ticks
     check_run_length(made["n_frames"], program)
     with progress_bar("comparing chip and reference"):
         found = nm.verify(rollout, program, frames, **how)

@@ -58,7 +58,7 @@ def apply_remedy(request: Request, refusal: Infeasibility, remedy: Remedy) -> Re
         ``groups`` cuts the edges into the node into so many groups, each with the weights that it has now;
         ``weights`` sets every weight into it to 1; ``chip`` takes a packaged chip; ``chip.cores`` makes the board large
         enough for so many cores that work; ``chip.reach`` holds along x and y; any other ``chip.`` is a figure of
-        the chip; the rest are fields of the options.
+        the chip; ``pins.`` fixes tiles, cores or region of the node; the rest are fields of the options.
 
     Returns
     -------
@@ -79,10 +79,21 @@ def apply_remedy(request: Request, refusal: Infeasibility, remedy: Remedy) -> Re
         return replace(request, chip=load_chip(str(value)))
     if lever.startswith("chip."):
         return replace(request, chip=_with_figure(request.chip, lever.removeprefix("chip."), value))
+    if lever.startswith("pins."):
+        return replace(request, options=_with_pin(request.options, lever.removeprefix("pins."), refusal.node, value))
     if lever in {f.name for f in fields(MappingOptions)}:
         changes: dict[str, Any] = {lever: value}
         return replace(request, options=replace(request.options, **changes))
     raise InputError(f"remedy {lever}: is not known; remedies are those of a refusal")
+
+
+def _with_pin(options: MappingOptions, table: str, node: str | None, value: Any) -> MappingOptions:
+    lengths = {"tiles": 3, "cores": None, "regions": 4}
+    length = len(value) if isinstance(value, tuple) else None
+    if node is None or table not in lengths or lengths[table] != length:
+        raise InputError(f"remedy pins.{table}: {value} is no pin of a node")
+    changes: dict[str, Any] = {table: {**getattr(options.pins, table), node: value}}
+    return replace(options, pins=replace(options.pins, **changes))
 
 
 def _with_figure(chip: ChipSpec, figure: str, value: Any) -> ChipSpec:

@@ -18,7 +18,7 @@ __all__ = ["NEVER", "Cutter", "compiled_for", "join_items"]
 Ints = NDArray[np.int64]
 NEVER = 2**62
 """Cost of what cannot be."""
-INTERPRETED = 300_000
+INTERPRETED = 30_000
 """Items looked at up to which the plain loop is quicker than loading the compiler."""
 
 

@@ -18,9 +18,9 @@ from neuromap.mapping.infeasible import Infeasibility
 from neuromap.mapping.legalise import Legalised, legalise
 from neuromap.mapping.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.options import MappingOptions
-from neuromap.mapping.pins_file import check_pins
 from neuromap.mapping.refusals import AMPLE, LOOKED_AT
-from neuromap.mapping.remedies import Progress, map_in_outline, what_would_fit
+from neuromap.mapping.remedies import map_in_outline, what_would_fit
+from neuromap.mapping.remedy_offers import Progress
 from neuromap.mapping.sources import Sources, join_sources
 from neuromap.rollout.schedule import Rollout
 
@@ -171,7 +171,6 @@ def dry_run(
     (True, ())
     """
     spec, options = load_chip(chip), options or MappingOptions()
-    check_pins(options.pins, rollout.network, spec)
     request = Request(rollout, spec, options)
     found: FanOut | None = None
     problems: tuple[Infeasibility, ...] = ()

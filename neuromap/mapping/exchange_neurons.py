@@ -71,7 +71,8 @@ def _alike(demand: AxonDemand) -> NDArray[np.uint64]:
     draw = np.random.Generator(np.random.Philox(key=0))
     mark = draw.integers(0, 2**63, len(demand.price), dtype=np.uint64)
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mark[demand.items], dtype=np.uint64)])
-    return total[demand.indptr[1:]] - total[demand.indptr[:-1]]
+    sums: NDArray[np.uint64] = total[demand.indptr[1:]] - total[demand.indptr[:-1]]
+    return sums
 
 
 def _windows(demand: AxonDemand, n_tiles: int, shift: int) -> list[tuple[int, int]]:
@@ -97,15 +98,17 @@ class _Window:
         copies: Ints,
         chip: ChipSpec,
     ) -> None:
-        keys = np.stack([tile_of.astype(np.uint64), alike[neurons]], axis=1)
-        self._group_of = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        keys = alike[neurons] + tile_of.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # golden ratio: spreads tiles
+        self._group_of = np.unique(keys, return_inverse=True)[1].astype(np.int64)
         n_groups = int(self._group_of.max()) + 1
         begin, end = demand.indptr[neurons], demand.indptr[neurons + 1]
         ends = np.cumsum(end - begin)
         items = demand.items[np.arange(ends[-1]) + np.repeat(end - ends, end - begin)]
-        seen, items = np.unique(items, return_inverse=True)
+        read = np.zeros(len(demand.price), bool)
+        read[items] = True
+        seen, items = np.flatnonzero(read), (np.cumsum(read) - 1)[items]
         indptr = np.concatenate([np.zeros(1, np.int64), ends])
-        self._indptr, self._items = join_items(indptr, items.astype(np.int64), self._group_of, n_groups, len(seen))
+        self._indptr, self._items = join_items(indptr, items, self._group_of, n_groups, len(seen))
         self._price = demand.price[seen]
         self._load = np.bincount(self._group_of, weights=copies[neurons], minlength=n_groups).astype(np.int64)
         self._tile = np.zeros(n_groups, np.int64)

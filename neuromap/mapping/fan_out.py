@@ -11,18 +11,21 @@ left as it is; the best proposals are mapped in full, and kept if they need fewe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip import ChipSpec
+from neuromap.mapping.choose_joins import propose_joins
 from neuromap.mapping.hops import hops_of_delay
 from neuromap.mapping.legalise import legalise, ticks_per_step
 from neuromap.mapping.options import MappingOptions
-from neuromap.mapping.partition import Partition, Tilings, partition, tile_again
+from neuromap.mapping.partition import Partition, Tilings, partition, tile_again, with_shared_cores
+from neuromap.mapping.refusals import refuse_cores
 from neuromap.mapping.tiling import Tile
 from neuromap.network.network import EdgeKey
 from neuromap.rollout.schedule import Rollout
@@ -101,7 +104,31 @@ def choose_fan_out(
     if best is None:
         assert refusal is not None, "a partition was refused, or it is the best"
         raise refusal
-    return best
+    parts = with_shared_cores(_with_joined_nodes(best.partition, chip, options, known), chip, options)
+    if len(parts.cores) > chip.n_usable_cores:
+        raise _too_many_cores(parts, chip)
+    return replace(best, partition=parts)
+
+
+def _too_many_cores(parts: Partition, chip: ChipSpec) -> DoesNotFitError:
+    held = Counter(parts.tiles[core.tiles[0]].population for core in parts.cores)
+    return refuse_cores(parts.network, held, chip)
+
+
+def _with_joined_nodes(parts: Partition, chip: ChipSpec, options: MappingOptions, known: Tilings) -> Partition:
+    """Join nodes as long as that saves cores."""
+    while options.packing:
+        joined = propose_joins(parts, chip, options, known)
+        if joined is None:
+            break
+        try:
+            found = partition(joined, chip, options, None, known)
+        except DoesNotFitError:
+            break
+        if len(found.cores) >= len(parts.cores):
+            break
+        parts = found
+    return parts
 
 
 def _pinned(rollout: Rollout, options: MappingOptions) -> Split:
@@ -187,7 +214,7 @@ def _gain(
     network = parts.network
     index = next(i for i, p in enumerate(network.populations) if p.name == node and not p.is_relay)
     population = network.populations[index]
-    kept, moved = np.full(len(population.neurons), int(population.is_output)), np.zeros(len(population.neurons), int)
+    kept, moved = population.read_out.astype(np.int64), np.zeros(len(population.neurons), int)
     for link in network.links:
         if link.source == index:
             reader = network.populations[link.target]
@@ -200,7 +227,7 @@ def _gain(
     if moved.max(initial=0) < 2:
         return 0.0
     own = [tile for tile in parts.tiles if tile.population == index]
-    split = tile_again(parts, index, kept + (moved > 0), chip, options, known)
+    split = tile_again(network, parts.sources[index], index, kept + (moved > 0), chip, options, known)
     if split is None:
         return 0.0
     splitters = max(moved.sum() / chip.neurons, (moved > 0).sum() / chip.axons)

@@ -22,8 +22,8 @@ class Remedy:
     lever : str
         What to change (docs/mapping.md has the list): ``groups`` and ``weights`` of the edges into the node;
         ``chip``, another chip; ``chip.axons`` and other figures of the chip; ``splitters`` and other fields of
-        :class:`~neuromap.mapping.options.MappingOptions`.
-    value : int, str, bool or None
+        :class:`~neuromap.mapping.options.MappingOptions`; ``pins.tiles`` and other pins of the node.
+    value : int, str, bool, tuple of int or None
         What to change it to; ``None`` where the remedy is advice that no program can follow.
     text : str
         The remedy as half a sentence.
@@ -35,7 +35,7 @@ class Remedy:
     """
 
     lever: str
-    value: int | str | bool | None
+    value: int | str | bool | tuple[int, ...] | None
     text: str
     tried: bool = False
     cores: int | None = None

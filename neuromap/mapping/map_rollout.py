@@ -16,6 +16,7 @@ from neuromap.mapping.fan_out import choose_fan_out
 from neuromap.mapping.legalise import Legalised
 from neuromap.mapping.options import MappingOptions
 from neuromap.mapping.partition import Partition
+from neuromap.mapping.pins_file import check_pins
 from neuromap.mapping.place import place
 from neuromap.network.network import EdgeKey
 from neuromap.rollout.schedule import Rollout
@@ -86,10 +87,20 @@ def map_network(
         As :func:`map_rollout`.
     """
     spec, options = load_chip(chip), options or MappingOptions()
+    check_pins(options.pins, rollout.network, spec)
     fan_out = choose_fan_out(rollout, spec, options, progress)
     parts = fan_out.partition
     routes = route(parts)
-    where = place(len(parts.cores), routes.wires, spec, options.placer)
+    where = place(
+        len(parts.cores),
+        routes.wires,
+        spec,
+        options.placer,
+        regions=parts.regions(options.pins) if options.pins.regions else None,
+        seed=options.seed,
+        seconds=options.seconds,
+        progress=progress,
+    )
     pattern = rollout.pattern.name or "unnamed"
     program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, spec)
     require_legal(program)  # the checker shares no code with the mapper

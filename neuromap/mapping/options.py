@@ -78,7 +78,7 @@ class MappingOptions:
         On an unknown strategy or a value out of range.
     """
 
-    placer: str = "swap"
+    placer: str = "auto"
     splitters: Splitters = "slack"
     packing: bool = True
     partitioner: Partitioner = "auto"

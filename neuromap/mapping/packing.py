@@ -6,20 +6,22 @@ with the same signal, costs nothing. Types may be renamed freely: neurons have w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from neuromap.hardware.chip import ChipSpec
-from neuromap.mapping.signals import Signals
+from neuromap.mapping.signals import BIAS_SIGNAL, Signals
 from neuromap.mapping.tiling import Tile
 
-__all__ = ["CoreLayout", "alone", "pack"]
+__all__ = ["CoreLayout", "alone", "pack", "ranks"]
 
 Ints = NDArray[np.int64]
+TRIED = 16
+"""Cores that are looked at closely for a tile, the likeliest first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,53 +53,60 @@ class CoreLayout:
 
 def alone(tiles: Sequence[Tile], chip: ChipSpec) -> tuple[CoreLayout, ...]:
     """Give every tile a core of its own."""
-    types = np.arange(chip.axon_types)
-    return tuple(
-        CoreLayout((number,), (np.arange(tile.plan.n_axons),), (types.copy(),), tile.plan.n_axons)
-        for number, tile in enumerate(tiles)
-    )
+    return tuple(_alone(number, tile, chip) for number, tile in enumerate(tiles))
 
 
-@dataclass
+def _alone(number: int, tile: Tile, chip: ChipSpec) -> CoreLayout:
+    n_axons = tile.plan.n_axons
+    return CoreLayout((number,), (np.arange(n_axons),), (np.arange(chip.axon_types),), n_axons)
+
+
 class _OpenCore:
-    """A core that is being filled; ``axons`` finds the axon of (signal, type, rank)."""
+    """A core that is being filled. An axon's *code* holds its signal, type and rank, in this order."""
 
-    axons: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    types_of_signal: dict[int, list[int]] = field(default_factory=dict)
-    neurons: int = 0
-    tiles: list[int] = field(default_factory=list)
-    axon_of: list[Ints] = field(default_factory=list)
-    type_of: list[Ints] = field(default_factory=list)
+    def __init__(self, n_types: int, n_ranks: int) -> None:
+        self.n_types, self.n_ranks = n_types, n_ranks
+        self.codes = np.zeros(0, np.int64)  # ascending
+        self.axons = np.zeros(0, np.int64)  # axon of the core for each
+        self.neurons = 0
+        self.tiles: list[int] = []
+        self.axon_of: list[Ints] = []
+        self.type_of: list[Ints] = []
 
-    def add(self, number: int, tile: Tile, signal: Ints, neurons: int, types: Ints) -> None:
-        keys = _keys(signal, types[tile.plan.axon_type])
-        axon_of = np.empty(len(keys), np.int64)
-        for axon, key in enumerate(keys):
-            if key not in self.axons:
-                self.axons[key] = len(self.axons)
-                self.types_of_signal.setdefault(key[0], []).append(key[1])
-            axon_of[axon] = self.axons[key]
+    def code(self, signal: Ints, types: Ints, rank: Ints) -> Ints:
+        """Code of axons."""
+        return (signal * self.n_types + types) * self.n_ranks + rank
+
+    def add(self, number: int, tile: Tile, signal: Ints, rank: Ints, types: Ints) -> None:
+        """Add a tile whose types are renamed."""
+        codes = self.code(signal, types[tile.plan.axon_type], rank)
+        new = codes[~np.isin(codes, self.codes)]
+        order = np.argsort(np.concatenate([self.codes, new]), kind="stable")
+        self.axons = np.concatenate([self.axons, len(self.axons) + np.arange(len(new))])[order]
+        self.codes = np.concatenate([self.codes, new])[order]
         self.tiles.append(number)
-        self.axon_of.append(axon_of)
+        self.axon_of.append(self.axons[np.searchsorted(self.codes, codes)])
         self.type_of.append(types)
-        self.neurons += neurons
+        self.neurons += int(tile.copies.sum())
 
-    def fit(self, tile: Tile, signal: Ints) -> tuple[Ints, int]:
+    def fit(self, tile: Tile, signal: Ints, rank: Ints) -> tuple[Ints, int]:
         """Choose the tile's types so that most axons are shared; return them and the axons shared."""
-        n_types = tile.plan.weights.shape[1]
-        agree = np.zeros((n_types, n_types), np.int64)
-        for s, kind in zip(signal.tolist(), tile.plan.axon_type.tolist(), strict=True):
-            for there in self.types_of_signal.get(s, ()):
-                agree[kind, there] += 1
+        per_signal = self.n_types * self.n_ranks
+        start = np.searchsorted(self.codes, signal * per_signal)
+        lengths = np.searchsorted(self.codes, (signal + 1) * per_signal) - start
+        at = np.repeat(start - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        there = self.codes[at] // self.n_ranks % self.n_types
+        pair = np.repeat(tile.plan.axon_type, lengths) * self.n_types + there
+        agree = np.bincount(pair, minlength=self.n_types**2).reshape(self.n_types, self.n_types)
         if not agree.any():
-            return np.arange(n_types), 0
+            return np.arange(self.n_types), 0
         types = np.asarray(linear_sum_assignment(agree, maximize=True)[1], np.int64)
-        keys = _keys(signal, types[tile.plan.axon_type])
-        return types, sum(key in self.axons for key in keys)
+        codes = self.code(signal, types[tile.plan.axon_type], rank)
+        return types, int(np.isin(codes, self.codes).sum())
 
 
-def _keys(signal: Ints, types: Ints) -> list[tuple[int, int, int]]:
-    """Name axons by signal, type, and rank among those that agree in both."""
+def ranks(signal: Ints, types: Ints) -> Ints:
+    """Rank of every axon of a tile among those with its signal and type."""
     order = np.lexsort((types, signal))
     s, t = signal[order], types[order]
     new = np.ones(len(s), bool)
@@ -105,10 +114,12 @@ def _keys(signal: Ints, types: Ints) -> list[tuple[int, int, int]]:
     start = np.flatnonzero(new)
     rank = np.empty(len(s), np.int64)
     rank[order] = np.arange(len(s)) - np.repeat(start, np.diff([*start, len(s)]))
-    return list(zip(signal.tolist(), types.tolist(), rank.tolist(), strict=True))
+    return rank
 
 
-def pack(tiles: Sequence[Tile], signals: Signals, chip: ChipSpec) -> tuple[CoreLayout, ...]:
+def pack(
+    tiles: Sequence[Tile], signals: Signals, chip: ChipSpec, pinned: Collection[int] = ()
+) -> tuple[CoreLayout, ...]:
     """Pack tiles into few cores.
 
     Parameters
@@ -119,49 +130,62 @@ def pack(tiles: Sequence[Tile], signals: Signals, chip: ChipSpec) -> tuple[CoreL
         Of these tiles.
     chip : ChipSpec
         Axons and neurons of a core.
+    pinned : collection of int
+        Populations whose tiles share their cores with nothing.
 
     Returns
     -------
     tuple of CoreLayout
         Every tile is in one of them.
     """
-    size = np.array([[t.plan.n_axons / chip.axons, t.copies.sum() / chip.neurons] for t in tiles]).reshape(-1, 2)
-    order = np.lexsort((np.arange(len(tiles)), -size.sum(axis=1), -size.max(axis=1)))
-    slack = 1 - size.min(axis=0, initial=1.0)  # a core fuller than this takes nothing more
+    size = np.array([[t.plan.n_axons, t.copies.sum()] for t in tiles], np.int64).reshape(-1, 2)
+    share = size / (chip.axons, chip.neurons)
+    order = np.lexsort((np.arange(len(tiles)), -share.sum(axis=1), -share.max(axis=1, initial=0)))
+    least = size.min(axis=0, initial=max(chip.axons, chip.neurons))  # a core with less room takes nothing more
     cores: list[_OpenCore] = []
     readers: dict[int, list[int]] = {}
-    room = np.zeros((0, 2), np.int64)
-    for number in order.tolist():
+    free_axons, free_neurons = (np.full(len(tiles), -1) for _ in range(2))  # -1 in cores that take nothing more
+    bias = signals.kind == BIAS_SIGNAL
+    lonely = size[:, 1] + least[1] > chip.neurons  # no other tile can join
+    lonely |= np.array([tile.population in pinned for tile in tiles], bool)
+    for number in order[~lonely[order]].tolist():
         tile, signal = tiles[number], signals.of_axon[number]
-        axons, neurons = tile.plan.n_axons, int(tile.copies.sum())
+        axons, neurons = size[number].tolist()
+        rank = ranks(signal, tile.plan.axon_type)
+        distinct, times = np.unique(signal, return_counts=True)
         best: tuple[float, int, Ints] | None = None
-        shared = np.zeros(len(cores), np.int64)
-        if len(cores):
-            for s in np.unique(signal).tolist():
-                for c in readers.get(s, ()):
-                    shared[c] += 1
-            likely = (room[:, 1] >= neurons) & (room[:, 0] + np.minimum(4 * shared, axons) >= axons)
-            for c in np.flatnonzero(likely).tolist():
-                types, same = cores[c].fit(tile, signal) if shared[c] else (np.arange(chip.axon_types), 0)
-                if room[c, 0] + same < axons:
+        here = np.flatnonzero(free_neurons[: len(cores)] >= neurons)
+        if len(here):
+            seen = [c for s in distinct[~bias[distinct]].tolist() for c in readers.get(s, ())]
+            most = int(times.max(initial=1))
+            bias_axons = int(times[bias[distinct]].sum())
+            shared = np.bincount(np.array(seen, np.int64), minlength=len(cores))[here] * most + bias_axons
+            free = free_axons[here]
+            likely = free + np.minimum(shared, axons) >= axons
+            here, shared, free = here[likely], shared[likely], free[likely]
+            waste = free / chip.axons + free_neurons[here] / chip.neurons - 3 * np.minimum(shared, axons) / chip.axons
+            for c in here[np.argsort(waste, kind="stable")[:TRIED]].tolist():
+                types, same = cores[c].fit(tile, signal, rank)
+                if free_axons[c] + same < axons:
                     continue
-                left = (room[c, 0] + same - axons) / chip.axons + (room[c, 1] - neurons) / chip.neurons
+                left = (free_axons[c] + same - axons) / chip.axons + (free_neurons[c] - neurons) / chip.neurons
                 score = left - 2 * same / chip.axons
                 if best is None or score < best[0]:
                     best = (score, c, types)
         if best is None:
             best = (0.0, len(cores), np.arange(chip.axon_types))
-            cores.append(_OpenCore())
-            room = np.append(room, [[chip.axons, chip.neurons]], axis=0)
+            cores.append(_OpenCore(chip.axon_types, chip.axons))
         _, c, types = best
         core = cores[c]
-        core.add(number, tile, signal, neurons, types)
-        room[c] = chip.axons - len(core.axons), chip.neurons - core.neurons
-        if (room[c] / (chip.axons, chip.neurons) < 1 - slack).any():
-            room[c] = 0, -1  # closed
+        core.add(number, tile, signal, rank, types)
+        room = chip.axons - len(core.codes), chip.neurons - core.neurons
+        if (room < least).any():
+            free_axons[c] = free_neurons[c] = -1
         else:
-            for s in np.unique(signal).tolist():
+            free_axons[c], free_neurons[c] = room
+            for s in distinct.tolist():
                 readers.setdefault(s, []).append(c)
-    return tuple(
-        CoreLayout(tuple(core.tiles), tuple(core.axon_of), tuple(core.type_of), len(core.axons)) for core in cores
-    )
+    shared_cores = [
+        CoreLayout(tuple(core.tiles), tuple(core.axon_of), tuple(core.type_of), len(core.codes)) for core in cores
+    ]
+    return (*shared_cores, *(_alone(number, tiles[number], chip) for number in np.flatnonzero(lonely).tolist()))

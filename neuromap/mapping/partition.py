@@ -7,7 +7,6 @@ it. Populations are tiled from the outputs backwards; on cycles the copies are i
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -20,14 +19,15 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip import ChipSpec
 from neuromap.hardware.program import BIAS
 from neuromap.mapping.legalise import Legalised, Link, Population
-from neuromap.mapping.options import MappingOptions
+from neuromap.mapping.options import MappingOptions, Pins
 from neuromap.mapping.packing import CoreLayout, alone, pack
 from neuromap.mapping.refusals import refuse_circle, refuse_cores, refuse_neuron
+from neuromap.mapping.share_cores import share_cores
 from neuromap.mapping.signals import FROM_CHIP, Signals, signals_of
 from neuromap.mapping.sources import Sources, join_sources
 from neuromap.mapping.tiling import Stuck, Tile, tile_population
 
-__all__ = ["Partition", "Tilings", "partition", "tile_again"]
+__all__ = ["Partition", "Tilings", "partition", "pinned_populations", "tile_again", "with_shared_cores"]
 
 Ints = NDArray[np.int64]
 ROUNDS = 40
@@ -57,6 +57,8 @@ class Partition:
         What the axons of the tiles carry.
     cores : tuple of CoreLayout
         Every tile is in one of them.
+    apart : tuple of Tile
+        The tiles as they were before packing, with the copies that they need in cores of their own.
     """
 
     network: Legalised
@@ -64,6 +66,16 @@ class Partition:
     tiles: tuple[Tile, ...]
     signals: Signals
     cores: tuple[CoreLayout, ...]
+    apart: tuple[Tile, ...]
+
+    def regions(self, pins: Pins) -> list[tuple[int, int, int, int] | None]:
+        """Rectangle of the board within which every core must lie, by the pins of the nodes that it holds."""
+        regions = []
+        for core in self.cores:
+            population = self.network.populations[self.tiles[core.tiles[0]].population]
+            name = None if population.is_relay else self.network.ports[population.node].name
+            regions.append(None if name is None else pins.regions.get(name))
+        return regions
 
 
 def partition(
@@ -73,7 +85,9 @@ def partition(
     progress: Callable[[int, int, str], None] | None = None,
     known: Tilings | None = None,
 ) -> Partition:
-    """Tile every population so that all tiles are legal, then pack the tiles into cores.
+    """Tile every population so that all tiles are legal, then pack whole tiles into cores.
+
+    Cores may be more than the chip has; :func:`neuromap.mapping.share_cores.share_cores` may still save some.
 
     Parameters
     ----------
@@ -91,7 +105,7 @@ def partition(
     Raises
     ------
     DoesNotFitError
-        With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or cores.
+        With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or far too many cores.
     """
     sources = join_sources(network)
     known = {} if known is None else known
@@ -99,9 +113,22 @@ def partition(
     tiles = [tile for i in range(len(sources)) for tile in by_population[i]]
     signals = signals_of(network, sources, tiles)
     cores = alone(tiles, chip)
-    tiles = _with_copies(tiles, _copies_in_cores(network, signals, cores)) or tiles
-    for _ in range(PACKINGS if options.packing else 0):
-        packed = pack(tiles, signals, chip)
+    apart = _with_copies(tiles, _copies_in_cores(network, signals, cores))
+    assert apart is not None, "tiles were made for these copies"
+    tiles = apart
+    if options.packing:
+        tiles, cores = _pack(network, tiles, signals, chip, options)
+    return Partition(network, sources, tuple(tiles), signals, cores, tuple(apart))
+
+
+def _pack(
+    network: Legalised, tiles: list[Tile], signals: Signals, chip: ChipSpec, options: MappingOptions
+) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
+    """Pack tiles whole, again and again as long as that asks for fewer copies; pinned nodes share no core."""
+    cores = alone(tiles, chip)
+    pinned = pinned_populations(network, options.pins)
+    for _ in range(PACKINGS):
+        packed = pack(tiles, signals, chip, pinned)
         fewer = _with_copies(tiles, _copies_in_cores(network, signals, packed))
         if fewer is None or len(packed) > len(cores):
             break  # it shares fewer axons than the packing before, whose copies these tiles hold
@@ -109,10 +136,36 @@ def partition(
         tiles, cores = fewer, packed
         if sum(int(tile.copies.sum()) for tile in tiles) == before:
             break  # no axon more was shared, so there is no more room than before
-    if len(cores) > chip.n_cores:
-        holders = Counter(tiles[core.tiles[0]].population for core in cores)
-        raise refuse_cores(network, holders, chip)
-    return Partition(network, sources, tuple(tiles), signals, cores)
+    return tiles, cores
+
+
+def pinned_populations(network: Legalised, pins: Pins) -> frozenset[int]:
+    """Find the populations whose tiles share their cores with nothing, since a user has a say in them."""
+    names = {*pins.tiles, *pins.cores, *pins.regions}
+    nodes = network.populations
+    return frozenset(i for i, p in enumerate(nodes) if not p.is_relay and network.ports[p.node].name in names)
+
+
+def with_shared_cores(parts: Partition, chip: ChipSpec, options: MappingOptions) -> Partition:
+    """Take tiles apart and fill cores neuron by neuron, where that takes fewer cores.
+
+    Parameters
+    ----------
+    parts : Partition
+        Packed by whole tiles.
+    chip : ChipSpec
+        Limits.
+    options : MappingOptions
+        Whether cores are shared at all, and pins.
+    """
+    if not options.packing:
+        return parts
+    pinned = pinned_populations(parts.network, options.pins)
+    shared = share_cores(parts.network, parts.apart, parts.signals, chip, pinned, len(parts.cores))
+    if shared is None:
+        return parts
+    tiles, cores = shared
+    return replace(parts, tiles=tuple(tiles), signals=signals_of(parts.network, parts.sources, tiles), cores=cores)
 
 
 def _tile_all(
@@ -163,14 +216,22 @@ def _tile_all(
 
 
 def tile_again(
-    parts: Partition, index: int, copies: Ints, chip: ChipSpec, options: MappingOptions, known: Tilings
+    network: Legalised,
+    sources: Sources,
+    index: int,
+    copies: Ints,
+    chip: ChipSpec,
+    options: MappingOptions,
+    known: Tilings,
 ) -> list[Tile] | None:
-    """Tile one population of a partition with other copies; ``None`` where a neuron does not fit.
+    """Tile one population with copies of one's own; ``None`` where a neuron does not fit.
 
     Parameters
     ----------
-    parts : Partition
-        Gives the population and what it reads.
+    network : Legalised
+        Populations and links.
+    sources : Sources
+        What the population reads.
     index : int
         The population.
     copies : ndarray of int64, shape (n,)
@@ -183,7 +244,7 @@ def tile_again(
         As in :func:`partition`.
     """
     try:
-        return _tile(parts.network, parts.sources[index], index, copies, chip, options, known)
+        return _tile(network, sources, index, copies, chip, options, known)
     except DoesNotFitError:
         return None
 
@@ -195,7 +256,7 @@ def _copies(
 
     Readers that are not tiled yet count one axon per source that they read.
     """
-    copies = np.full(len(population.neurons), int(population.is_output), np.int64)
+    copies = population.read_out.astype(np.int64)
     for link in links:
         reader = sources[link.target]
         place = reader.links.index(link)
@@ -281,7 +342,7 @@ def _tile_anew(
 
 def _copies_in_cores(network: Legalised, signals: Signals, cores: tuple[CoreLayout, ...]) -> list[Ints]:
     """Count the copies that every neuron needs once tiles share axons."""
-    copies = [np.full(len(p.neurons), int(p.is_output), np.int64) for p in network.populations]
+    copies = [p.read_out.astype(np.int64) for p in network.populations]
     for core in cores:
         axons = np.concatenate(core.axon_of)
         carried = np.concatenate([signals.of_axon[tile] for tile in core.tiles])

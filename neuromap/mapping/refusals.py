@@ -28,15 +28,35 @@ LOOKED_AT = 64
 """Neurons of a population among which the one with the greatest demand is named."""
 
 
-def refuse_circle(network: Legalised, worst: int, demand: int, rounds: int, chip: ChipSpec) -> DoesNotFitError:
-    """Refuse a cycle on which copies, axons and cores drive each other up."""
+def refuse_circle(
+    network: Legalised, worst: int, demand: int, rounds: int, chip: ChipSpec, held: int | None = None
+) -> DoesNotFitError:
+    """Refuse a cycle on which copies, axons and cores drive each other up.
+
+    Parameters
+    ----------
+    network : Legalised
+        The network.
+    worst : int
+        The population on the cycle that lacks most copies.
+    demand : int
+        Copies that its readers asked for in the last round.
+    rounds : int
+        How many there were.
+    chip : ChipSpec
+        The chip.
+    held : int, optional
+        Copies that its cores held; by default those of one core.
+    """
     node = _node_of(network, network.populations[worst])
+    bound = chip.neurons if held is None else held
+    demand = max(demand, bound + 1)  # else the next round would have settled it
     text = (
-        f"copies did not settle in {rounds} rounds: on its cycle every new core asks for more copies, a core still "
-        f"needs {demand} neurons, a {chip.name} core has {chip.neurons}"
+        f"copies did not settle in {rounds} rounds: its readers ask for {demand}, its cores hold {bound}, and on its "
+        "cycle every core more asks for more"
     )
     remedies = [Remedy("size", None, f"fewer neurons or edges around {node}, or larger cores, may fit")]
-    return refuse("copies", node, demand, chip.neurons, text, remedies)
+    return refuse("copies", node, demand, bound, text, remedies)
 
 
 def refuse_cores(

@@ -1,41 +1,26 @@
 """Remedies put to the test: each is applied and the network mapped anew, to say what would fit and at how many cores.
 
-A remedy lifts one limit; then another may be met. So remedies are tried in rounds: the best one of the first refusal is
-kept, the next refusal's are tried on top of it, until the network maps or nothing helps.
+A remedy lifts one limit; then another may be met. The first remedy that meets one is followed: the remedies of the
+refusal behind it are tried on top of it, and so on until the network maps or nothing helps.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-import networkx as nx
-
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.hardware.chip import ChipSpec
-from neuromap.hardware.chip_file import list_chips
-from neuromap.hardware.defects import Defects
 from neuromap.mapping.apply_remedy import Request, apply_remedy
 from neuromap.mapping.emit import route
 from neuromap.mapping.fan_out import FanOut, choose_fan_out
-from neuromap.mapping.infeasible import Infeasibility, Remedy, count_cores
+from neuromap.mapping.infeasible import Infeasibility, Remedy
+from neuromap.mapping.pins_file import check_pins
 from neuromap.mapping.place import place
+from neuromap.mapping.remedy_offers import OutOfTime, Progress, Watch, offers
 
 __all__ = ["Answer", "map_in_outline", "try_remedies", "what_would_fit"]
 
 ROUNDS = 8
 """Refusals in a row to which remedies are sought."""
-BOUNDLESS = 1024
-"""Columns and rows of the board on which the cores of a network too large are counted."""
-DOUBLINGS = 5
-"""Times that the neurons of a core are doubled where copies run out."""
-
-Progress = Callable[[int, int, str], None]
-
-
-class OutOfTime(Exception):
-    """The time for trying remedies is over."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +58,20 @@ def map_in_outline(request: Request, progress: Progress | None = None) -> FanOut
 
     Raises
     ------
-    DoesNotFitError
+    DoesNotFitError, InputError
         As :func:`neuromap.mapping.map_rollout.map_network`.
     """
     chip, options = request.chip, request.options
+    check_pins(options.pins, request.rollout.network, chip)
     found = choose_fan_out(request.rollout, chip, options, progress)
-    wires, n_cores = route(found.partition).wires, len(found.partition.cores)
+    parts = found.partition
+    wires, n_cores = route(parts).wires, len(parts.cores)
+    regions = parts.regions(options.pins) if options.pins.regions else None
     try:
-        place(n_cores, wires, chip, "hilbert", seed=options.seed)
+        place(n_cores, wires, chip, "hilbert", regions=regions, seed=options.seed)
     except DoesNotFitError:
-        place(n_cores, wires, chip, options.placer, seed=options.seed, seconds=options.seconds)
+        seconds = options.seconds
+        place(n_cores, wires, chip, options.placer, regions=regions, seed=options.seed, seconds=seconds)
     return found
 
 
@@ -125,29 +114,37 @@ def what_would_fit(
     -------
     Answer
     """
-    watch = _Watch(None if seconds is None else time.monotonic() + seconds, progress)
-    problems: list[Infeasibility] = []
-    chosen: list[Remedy] = []
-    for _ in range(ROUNDS):
-        outcomes = _try_all(request, refusal, watch)
-        problems.append(replace(refusal, remedies=tuple(outcome.remedy for outcome in outcomes)))
-        if not outcomes or (best := outcomes[0]).request is None:
-            return Answer(tuple(problems), None)
-        chosen.append(best.remedy)
-        if best.refusal is None:
-            return Answer(tuple(_chained(problems, best.remedy.cores)), best.remedy.cores)
-        request, refusal = best.request, best.refusal
-    return Answer(tuple(problems), None)
+    watch = Watch(seconds, progress)
+    return _answer(request, refusal, watch, ROUNDS)
 
 
-def _chained(problems: list[Infeasibility], cores: int | None) -> Iterator[Infeasibility]:
-    """Mark the first remedies of all problems: together they map."""
-    for number, problem in enumerate(problems):
-        first, *rest = problem.remedies
-        if number < len(problems) - 1:
-            others = ", ".join(_short(p) for p in problems[number + 1 :])
-            first = replace(first, text=f"{first.text}, with {others}", tried=True, cores=cores)
-        yield replace(problem, remedies=(first, *rest))
+def _answer(request: Request, refusal: Infeasibility, watch: Watch, rounds: int) -> Answer:
+    """Try the remedies of a refusal; follow the first that meets another refusal before the rest is tried."""
+    outcomes: list[_Outcome] = []
+
+    def is_settled(lever: str) -> bool:
+        return any(known.maps and known.remedy.lever == lever for known in outcomes)
+
+    for remedy in offers(request, refusal, is_settled, watch):
+        if any((known.remedy.lever, known.remedy.value) == (remedy.lever, remedy.value) for known in outcomes):
+            continue
+        try:
+            outcome = _try(request, refusal, remedy, watch)
+        except OutOfTime:  # what was computed is worth saying, what is only a guess is not
+            outcome = _Outcome(remedy) if remedy in refusal.remedies else None
+        if outcome is not None:
+            is_first = not any(known.maps or known.behind for known in outcomes)
+            if outcome.request and outcome.refusal and is_first and not outcome.is_imagined and rounds > 1:
+                outcome = replace(outcome, behind=_answer(outcome.request, outcome.refusal, watch, rounds - 1))
+            outcomes.append(outcome)
+    outcomes.sort(key=lambda outcome: outcome.rank)
+    found = replace(refusal, remedies=tuple(outcome.shown for outcome in outcomes))
+    if not outcomes:
+        return Answer((found,), None)
+    behind = outcomes[0].behind
+    if behind is not None:
+        return Answer((found, *behind.problems), behind.cores)
+    return Answer((found,), outcomes[0].remedy.cores)
 
 
 def _short(problem: Infeasibility) -> str:
@@ -158,134 +155,60 @@ def _short(problem: Infeasibility) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """A remedy, what it makes of the request (``None`` where it was not tried), and the refusal that came then."""
+    """A remedy, what it makes of the request (``None`` where it was not tried), and the refusal that came then.
+
+    ``behind`` is the answer to that refusal, where it was sought.
+    """
 
     remedy: Remedy
-    request: Request | None
-    refusal: Infeasibility | None
+    request: Request | None = None
+    refusal: Infeasibility | None = None
+    behind: Answer | None = None
+
+    @property
+    def maps(self) -> bool:
+        """Whether the network then mapped."""
+        return self.request is not None and self.refusal is None
+
+    @property
+    def is_imagined(self) -> bool:
+        """Whether it takes a chip that nobody has."""
+        return self.remedy.lever.startswith("chip.")
 
     @property
     def rank(self) -> int:
-        """Those that map, those that meet another limit, those not tried, advice."""
-        if self.request is None:
-            return 2 if self.remedy.value is not None else 3
-        return 0 if self.refusal is None else 1
+        """What maps and can be had, what maps at all, what meets another limit, what was not tried, advice."""
+        if self.maps or (self.behind is not None and self.behind.cores is not None):
+            return int(self.is_imagined)
+        if self.refusal is not None:
+            return 2 if self.behind is not None else 3
+        return 5 if self.remedy.value is None else 4
+
+    @property
+    def shown(self) -> Remedy:
+        """The remedy as it is reported."""
+        if self.refusal is None:
+            return self.remedy
+        if self.behind is not None and self.behind.cores is not None:
+            others = ", ".join(_short(problem) for problem in self.behind.problems)
+            return replace(self.remedy, text=f"{self.remedy.text}, with {others}", tried=True, cores=self.behind.cores)
+        where = f" of {self.refusal.node}" if self.refusal.node else ""
+        return replace(self.remedy, text=f"{self.remedy.text}, then {self.refusal.limit}{where} run short")
 
 
-class _Watch:
-    """Passes progress on, and ends the search when its time is over."""
-
-    def __init__(self, deadline: float | None, progress: Progress | None) -> None:
-        self._deadline, self._progress = deadline, progress
-
-    def __call__(self, done: int, total: int, name: str) -> None:
-        if self._deadline is not None and time.monotonic() > self._deadline:
-            raise OutOfTime
-        if self._progress is not None:
-            self._progress(done, total, name)
-
-
-def _try_all(request: Request, refusal: Infeasibility, watch: _Watch) -> list[_Outcome]:
-    """Try every remedy on offer, best first in the result; among equals the order of the offers holds."""
-    outcomes: list[_Outcome] = []
-    for remedy in _offers(request, refusal, outcomes, watch):
-        if any((known.remedy.lever, known.remedy.value) == (remedy.lever, remedy.value) for known in outcomes):
-            continue
-        try:
-            outcome = _try(request, refusal, remedy, watch)
-        except OutOfTime:  # what was computed is worth saying, what is only a guess is not
-            outcome = _Outcome(remedy, None, None) if remedy in refusal.remedies else None
-        if outcome is not None:
-            outcomes.append(outcome)
-    return sorted(outcomes, key=lambda outcome: outcome.rank)
-
-
-def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: _Watch) -> _Outcome | None:
+def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: Watch) -> _Outcome | None:
     """Apply a remedy; ``None`` where its limit stays."""
     if remedy.value is None:
-        return _Outcome(remedy, None, None)
+        return _Outcome(remedy)
     watch(0, 1, remedy.text)
     try:
         applied = apply_remedy(request, refusal, remedy)
-    except InputError:
-        return None  # the network or the chip does not allow it
-    try:
         found = map_in_outline(applied, watch)
+    except InputError:  # the network, the chip or the pins do not allow it
+        return _Outcome(remedy) if remedy in refusal.remedies else None
     except DoesNotFitError as error:
         then: Infeasibility = error.infeasibility
         if (then.limit, then.node) == (refusal.limit, refusal.node):
             return None
-        where = f" of {then.node}" if then.node else ""
-        return _Outcome(replace(remedy, text=f"{remedy.text}, then {then.limit}{where} run short"), applied, then)
-    return _Outcome(replace(remedy, tried=True, cores=len(found.partition.cores)), applied, None)
-
-
-def _offers(request: Request, refusal: Infeasibility, outcomes: list[_Outcome], watch: _Watch) -> Iterator[Remedy]:
-    """Offer remedies: those of the refusal, then choices of the mapper, then larger cores and other chips.
-
-    Later offers look at the outcomes of earlier ones.
-    """
-    computed = [remedy for remedy in refusal.remedies if remedy.value is not None]
-    is_circle = _is_on_cycle(request, refusal.node)
-    if refusal.limit == "cores" and is_circle and (refusal.demand > 2 * refusal.bound):
-        computed = []  # copies that drive each other up end at no number of cores
-    yield from computed
-    if refusal.limit == "copies" or (refusal.limit == "cores" and is_circle):
-        for doubling in range(1, DOUBLINGS + 1):
-            if any(outcome.remedy.lever == "chip.neurons" for outcome in outcomes):
-                break
-            neurons = request.chip.neurons << doubling
-            yield Remedy("chip.neurons", neurons, f"cores of {neurons} neurons would do")
-    if refusal.limit in ("copies", "cores"):
-        yield from _choices(request)
-    if refusal.limit == "cores" and not is_circle:
-        yield from _more_cores(request, outcomes, watch)
-    yield from _packaged(request, refusal)
-    yield from (remedy for remedy in refusal.remedies if remedy.value is None)
-
-
-def _is_on_cycle(request: Request, node: str | None) -> bool:
-    graph = request.rollout.network.graph
-    return node is not None and any(node in nx.descendants(graph, v) or v == node for v in graph.successors(node))
-
-
-def _choices(request: Request) -> Iterator[Remedy]:
-    options = request.options
-    if not options.packing:
-        yield Remedy("packing", True, "packing = true would share cores")
-    if options.splitters == "never":
-        yield Remedy("splitters", "slack", 'splitters = "slack" would cost no tick')
-    if options.splitters != "anywhere":
-        yield Remedy("splitters", "anywhere", 'splitters = "anywhere" would cost ticks')
-
-
-def _more_cores(request: Request, outcomes: list[_Outcome], watch: _Watch) -> Iterator[Remedy]:
-    """Offer the number of cores that a network takes where there is no end of them."""
-    boundless = replace(request.chip, cores=(BOUNDLESS, BOUNDLESS), chips=(1, 1), reach=None, defects=Defects())
-    # on a smaller board the choice of splitters may go another way; without a choice it cannot
-    for options in (request.options, replace(request.options, splitters="never")):
-        if any(outcome.remedy.lever == "chip.cores" for outcome in outcomes):
-            return
-        try:
-            needed = len(choose_fan_out(request.rollout, boundless, options, watch).partition.cores)
-        except (DoesNotFitError, OutOfTime):
-            return
-        yield Remedy("chip.cores", needed, f"a chip or board of {count_cores(needed)} would do")
-
-
-def _packaged(request: Request, refusal: Infeasibility) -> Iterator[Remedy]:
-    """Offer the chips that come with neuromap, smallest first, where they have more of what is short."""
-    if refusal.limit == "delay":
-        return
-    for chip in sorted(list_chips(), key=lambda chip: (chip.n_cores, chip.name)):
-        if chip.name != request.chip.name and _has_more(chip, request.chip, refusal):
-            yield Remedy("chip", chip.name, f"chip {chip.name} would do")
-
-
-def _has_more(chip: ChipSpec, than: ChipSpec, refusal: Infeasibility) -> bool:
-    if refusal.limit == "cores":
-        return chip.n_usable_cores > than.n_usable_cores
-    if refusal.limit in ("reach", "routes"):
-        return True
-    figures = {"axons": "axons", "axon_types": "axon_types", "copies": "neurons", "potential": "potential_bits"}
-    return bool(getattr(chip, figures[refusal.limit]) > getattr(than, figures[refusal.limit]))
+        return _Outcome(remedy, applied, then)
+    return _Outcome(replace(remedy, tried=True, cores=len(found.partition.cores)), applied)

@@ -179,4 +179,4 @@ def test_populations_over_several_cores(agrees, chip, kind, execution):
     spec = chip(axons=96, neurons=64, delay=(1, 2))
     for values in ([1, 1, 1, 1, 1], [0, 0, 0, 0, 1], [1, 0, 1, 0, 1], [0, 0, 0, 1, 1]):
         program = agrees(net, nm.RolloutPattern.from_values(net, values), execution, spec)
-        assert program.n_cores > 4
+        assert program.n_cores >= 4

@@ -1,0 +1,154 @@
+"""Remedies that are said to be tried were: applied, the network maps, at the number of cores that was said."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import neuromap as nm
+from neuromap.errors import DoesNotFitError, InputError
+from neuromap.mapping.apply_remedy import Request, apply_remedy
+from neuromap.mapping.dry_run import dry_run
+from neuromap.mapping.infeasible import Infeasibility, Remedy
+from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.options import MappingOptions
+from neuromap.mapping.remedies import try_remedies, what_would_fit
+from neuromap.network import Conv, Dense, build_network
+
+
+def streaming(net: nm.Network) -> nm.Rollout:
+    return nm.Rollout(net, nm.RolloutPattern.streaming(net))
+
+
+def refused(request: Request) -> Infeasibility:
+    with pytest.raises(DoesNotFitError) as refusal:
+        map_network(request.rollout, request.chip, request.options)
+    found: Infeasibility = refusal.value.infeasibility
+    return found
+
+
+def mapped(request: Request) -> nm.Program:
+    program = map_network(request.rollout, request.chip, request.options).program
+    assert nm.check_program(program) == []
+    return program
+
+
+def dense(sizes: list[int], rng: np.random.Generator) -> nm.Network:
+    names = ["I", *(f"H{k}" for k in range(1, len(sizes)))]
+    nodes = {name: ((1, 1, n), None if name == "I" else 1) for name, n in zip(names, sizes, strict=True)}
+    edges = {
+        (u, v): rng.integers(-1, 2, (nodes[v][0][2], nodes[u][0][2]))
+        for u, v in pairwise(names)
+    }
+    return build_network(nodes, {(u, v): Dense(nodes[u][0], nodes[v][0], weights=w) for (u, v), w in edges.items()})
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_what_was_tried_maps_at_the_cores_that_were_said(chip, data):
+    sizes = data.draw(st.lists(st.sampled_from([2, 4, 6, 12, 24]), min_size=2, max_size=4))
+    net = dense(sizes, np.random.default_rng(data.draw(st.integers(0, 99))))
+    spec = chip(
+        cores=data.draw(st.sampled_from([(1, 1), (2, 1), (4, 4)])),
+        axons=data.draw(st.sampled_from([8, 16, 64])),
+        neurons=data.draw(st.sampled_from([4, 16])),
+        axon_types=data.draw(st.integers(1, 4)),
+        delay=(data.draw(st.integers(1, 2)), 15),
+    )
+    steps = data.draw(st.sampled_from([None, 1]))
+    request = Request(streaming(net), spec, MappingOptions(placer="hilbert", ticks_per_step=steps))
+    found = dry_run(request.rollout, request.chip, request.options, seconds=None)
+    if found.fits:
+        assert len(mapped(request).coordinates) == found.cores
+        assert found.problems == ()
+        assert found.bound is not None
+        assert found.bound.total <= found.cores
+        return
+    assert refused(request).statement == found.problems[0].statement
+    assert all(problem.gap > 0 for problem in found.problems)
+    for remedy in found.problems[0].remedies:
+        if remedy.tried and ", with " not in remedy.text:
+            assert len(mapped(apply_remedy(request, found.problems[0], remedy)).coordinates) == remedy.cores
+    if found.cores_with_remedies is not None:
+        for problem in found.problems:
+            assert problem.remedies[0].tried
+            request = apply_remedy(request, problem, problem.remedies[0])
+        assert len(mapped(request).coordinates) == found.cores_with_remedies
+
+
+def test_remedies_of_several_nodes_are_found_together(chip):
+    """Two layers too wide: groups for one of them do not help, groups for both do."""
+    ones = {key: np.ones((w, 512), int) for key, w in {("I", "A"): 512, ("A", "O"): 8}.items()}
+    shapes = {"I": (1, 1, 512), "A": (1, 1, 512), "O": (1, 1, 8)}
+    net = build_network(
+        {n: (s, None if n == "I" else 1) for n, s in shapes.items()},
+        {(u, v): Dense(shapes[u], shapes[v], weights=w) for (u, v), w in ones.items()},
+    )
+    request = Request(streaming(net), chip())
+    answer = what_would_fit(request, refused(request))
+    assert [(p.limit, p.node) for p in answer.problems] == [("axons", "O"), ("axons", "A")]
+    first = answer.problems[0].remedies[0]
+    assert (first.lever, first.value, first.tried) == ("groups", 2, True)
+    assert "with groups = 2 for A" in first.text
+    for problem in answer.problems:
+        request = apply_remedy(request, problem, problem.remedies[0])
+    assert len(mapped(request).coordinates) == answer.cores
+
+
+def test_without_time_nothing_is_tried(chip):
+    net = dense([400, 4], np.random.default_rng(0))
+    request = Request(streaming(net), chip())
+    found = try_remedies(request, refused(request), seconds=0.0)
+    assert [r.lever for r in found.remedies] == ["groups", "chip.axons"]
+    assert not any(r.tried for r in found.remedies)
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+def test_groups_keep_the_weights_that_lie_within_them(groups):
+    rng = np.random.default_rng(groups)
+    shape, end = (3, 3, 8), (3, 3, 4)
+    features = np.arange(72) % 8 // (8 // groups), np.arange(36) % 4 // (4 // groups)
+    same = features[1][:, None] == features[0][None, :]
+    for transform in (
+        Conv(shape, end, kernel=(3, 3), weights=rng.integers(-9, 9, (3, 3, 8, 4))),
+        Conv(shape, end, kernel=(3, 3), groups=2, weights=rng.integers(-9, 9, (3, 3, 4, 4))),
+        Dense(shape, end, weights=rng.integers(-9, 9, (36, 72))),
+        Dense(shape, end, groups=2, weights=rng.integers(-9, 9, (2, 18, 36))),
+    ):
+        net = build_network({"I": (shape, None), "A": (end, 1)}, {("I", "A"): transform})
+        refusal = Infeasibility("axons", "A", 2, 1, "")
+        request = Request(streaming(net), nm.load_chip("truenorth"))
+        made = apply_remedy(request, refusal, Remedy("groups", groups, "")).rollout.network
+        expected = np.where(same, net.edges["I", "A"].matrix().toarray(), 0)
+        np.testing.assert_array_equal(made.edges["I", "A"].matrix().toarray(), expected)
+        assert made.edges["I", "A"].transform.groups == groups
+
+
+@pytest.mark.parametrize(
+    ("lever", "value"),
+    [("size", None), ("groups", 3), ("chip.colour", 3), ("colour", 1), ("chip", "loihi9"), ("splitters", "nowhere")],
+)
+def test_what_cannot_be_applied_is_bad_input(lever, value):
+    net = build_network(
+        {"I": (4, None), "A": (4, 1)}, {("I", "A"): Dense((1, 1, 4), (1, 1, 4), weights=np.eye(4, dtype=int))}
+    )
+    request = Request(streaming(net), nm.load_chip("truenorth"))
+    with pytest.raises(InputError):
+        apply_remedy(request, Infeasibility("axons", "A", 2, 1, ""), Remedy(lever, value, ""))
+
+
+def test_cores_are_counted_without_those_that_are_dead(chip):
+    from neuromap.hardware.defects import Defects
+
+    spec = chip(cores=(2, 2), defects=Defects(cores=((0, 0), (1, 1))))
+    refusal: Any = Infeasibility("cores", "A", 3, 2, "")
+    net = dense([2, 2], np.random.default_rng(0))
+    for cores in range(1, 30):
+        made = apply_remedy(Request(streaming(net), spec), refusal, Remedy("chip.cores", cores, "")).chip
+        assert made.n_usable_cores >= cores
+        assert made.defects == spec.defects
