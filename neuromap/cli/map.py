@@ -68,6 +68,7 @@ def map_network(
     import neuromap as nm
     from neuromap.mapping import map_rollout
     from neuromap.mapping.apply_remedy import Request
+    from neuromap.mapping.early_refusal import refuse_early
 
     if dry_run and output is not None:
         raise InputError(f"--output {output}: --dry-run writes no program; leave one of them away")
@@ -82,6 +83,9 @@ def map_network(
         return
     with progress_bar("mapping") as progress:
         try:
+            early = refuse_early(Request(rollout, spec, options))
+            if early is not None:
+                raise early
             mapping = map_rollout.map_network(rollout, spec, options, progress)
         except DoesNotFitError as refusal:
             raise _with_remedies(refusal, Request(rollout, spec, options), flags) from None

@@ -68,7 +68,7 @@ def route(partition: Partition) -> Routes:
     target_core, target_axon, signal = fed_axons(partition)
     from_chip = partition.signals.kind[signal] == FROM_CHIP
     signal = signal[from_chip]
-    read_out = [first[i] + np.flatnonzero(p.read_out) for i, p in enumerate(network.populations)]
+    read_out = [first[i] + np.arange(len(p.neurons)) for i, p in enumerate(network.populations) if p.is_output]
     reads = np.concatenate([np.zeros(0, np.int64), *read_out])
     # a copy is wanted for every axon and every neuron that is read out
     wanted = np.concatenate([reads, first[partition.signals.source[signal]] + partition.signals.neuron[signal]])
@@ -143,7 +143,7 @@ def emit(
             bits[np.ix_(axon_of, slots)] = plan.synapses[:, row]
             weights[core, slots[:, None], type_of] = plan.weights[row]
             leak[core, slots] = plan.leak[row]
-            node[core, slots] = population.label[tile.neurons[row]]
+            node[core, slots] = population.node
             index[core, slots] = population.neurons[tile.neurons[row]]
             relay[core, slots] = population.is_relay
             splitter[core, slots] = population.is_splitter

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip import ChipSpec
-from neuromap.mapping.choose_joins import propose_joins
 from neuromap.mapping.hops import hops_of_delay
 from neuromap.mapping.legalise import legalise, ticks_per_step
 from neuromap.mapping.options import MappingOptions
@@ -96,7 +95,7 @@ def choose_fan_out(
     for anywhere in (False, True)[: {"never": 0, "slack": 1, "anywhere": 2}[options.splitters]]:
         for split in _proposals(rollout, best, chip, options, anywhere, known):
             try:
-                found = _partition(rollout, split, chip, options, None, known)
+                found = _partition(rollout, split, chip, options, progress, known)
             except DoesNotFitError:
                 continue
             if best is None or len(found.partition.cores) < len(best.partition.cores):
@@ -104,7 +103,7 @@ def choose_fan_out(
     if best is None:
         assert refusal is not None, "a partition was refused, or it is the best"
         raise refusal
-    parts = with_shared_cores(_with_joined_nodes(best.partition, chip, options, known), chip, options)
+    parts = with_shared_cores(best.partition, chip, options)
     if len(parts.cores) > chip.n_usable_cores:
         raise _too_many_cores(parts, chip)
     return replace(best, partition=parts)
@@ -113,22 +112,6 @@ def choose_fan_out(
 def _too_many_cores(parts: Partition, chip: ChipSpec) -> DoesNotFitError:
     held = Counter(parts.tiles[core.tiles[0]].population for core in parts.cores)
     return refuse_cores(parts.network, held, chip)
-
-
-def _with_joined_nodes(parts: Partition, chip: ChipSpec, options: MappingOptions, known: Tilings) -> Partition:
-    """Join nodes as long as that saves cores."""
-    while options.packing:
-        joined = propose_joins(parts, chip, options, known)
-        if joined is None:
-            break
-        try:
-            found = partition(joined, chip, options, None, known)
-        except DoesNotFitError:
-            break
-        if len(found.cores) >= len(parts.cores):
-            break
-        parts = found
-    return parts
 
 
 def _pinned(rollout: Rollout, options: MappingOptions) -> Split:
@@ -214,7 +197,7 @@ def _gain(
     network = parts.network
     index = next(i for i, p in enumerate(network.populations) if p.name == node and not p.is_relay)
     population = network.populations[index]
-    kept, moved = population.read_out.astype(np.int64), np.zeros(len(population.neurons), int)
+    kept, moved = np.full(len(population.neurons), int(population.is_output)), np.zeros(len(population.neurons), int)
     for link in network.links:
         if link.source == index:
             reader = network.populations[link.target]

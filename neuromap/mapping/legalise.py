@@ -53,10 +53,6 @@ class Population:
         Its role; splitters are relays as well.
     sample_tick : int
         Tick of frame 0.
-    labels : ndarray of int64, shape (n,), or None
-        Node of every neuron where several nodes are joined.
-    outputs : ndarray of bool, shape (n,), or None
-        Which neurons are read out where several nodes are joined.
     """
 
     name: str
@@ -68,21 +64,9 @@ class Population:
     is_output: bool
     sample_tick: int
     is_splitter: bool = False
-    labels: NDArray[np.int64] | None = None
-    outputs: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
-
-    @property
-    def label(self) -> NDArray[np.int64]:
-        """Node of every neuron, shape (n,)."""
-        return np.full(len(self.neurons), self.node) if self.labels is None else self.labels
-
-    @property
-    def read_out(self) -> NDArray[np.bool_]:
-        """Which neurons are read out, shape (n,)."""
-        return np.full(len(self.neurons), self.is_output) if self.outputs is None else self.outputs
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,10 @@ from typing import Literal, get_args
 
 from neuromap.errors import InputError
 
-__all__ = ["PARTITIONERS", "SPLITTERS", "MappingOptions", "Partitioner", "Pins", "Splitters"]
+__all__ = ["PARTITIONERS", "PLACERS", "SPLITTERS", "MappingOptions", "Partitioner", "Pins", "Placer", "Splitters"]
 
+Placer = Literal["auto", "row-major", "hilbert", "spectral", "assignment", "exchange"]
+PLACERS: tuple[Placer, ...] = get_args(Placer)
 Splitters = Literal["slack", "anywhere", "never"]
 SPLITTERS: tuple[Splitters, ...] = get_args(Splitters)
 Partitioner = Literal["auto", "blocks", "overlap", "metis"]
@@ -53,8 +55,8 @@ class MappingOptions:
 
     Attributes
     ----------
-    placer : str
-        How cores are placed (:data:`neuromap.mapping.place.PLACERS`).
+    placer : {"auto", "row-major", "hilbert", "spectral", "assignment", "exchange"}
+        How cores are placed (:func:`neuromap.mapping.place.place`).
     splitters : {"slack", "anywhere", "never"}
         Where splitter cores may stand: on edges whose delay has room for them, where they cost no tick; on any
         edge, so that the schedule grows by ticks; nowhere, so that all fan-out is copies.
@@ -94,6 +96,8 @@ class MappingOptions:
                 raise InputError(f"{name} {value!r} is not known; choose one of {', '.join(known)}")
         if self.seconds is not None and not self.seconds > 0:
             raise InputError(f"seconds = {self.seconds}: must be above 0")
+        if self.placer not in PLACERS:
+            raise InputError(f"placer {self.placer!r} is not known; choose one of {', '.join(PLACERS)}")
         if self.ticks_per_step is not None and not 1 <= self.ticks_per_step <= 2**16:
             raise InputError(f"ticks_per_step = {self.ticks_per_step}: must be 1 to {2**16}")
         if not 0 <= self.seed < 2**63:

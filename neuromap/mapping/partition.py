@@ -7,6 +7,7 @@ it. Populations are tiled from the outputs backwards; on cycles the copies are i
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -25,13 +26,18 @@ from neuromap.mapping.refusals import refuse_circle, refuse_cores, refuse_neuron
 from neuromap.mapping.share_cores import share_cores
 from neuromap.mapping.signals import FROM_CHIP, Signals, signals_of
 from neuromap.mapping.sources import Sources, join_sources
-from neuromap.mapping.tiling import Stuck, Tile, tile_population
+from neuromap.mapping.split_tiles import split_overfull
+from neuromap.mapping.tiling import Planner, Stuck, Tile, tile_population
 
 __all__ = ["Partition", "Tilings", "partition", "pinned_populations", "tile_again", "with_shared_cores"]
 
 Ints = NDArray[np.int64]
 ROUNDS = 40
 """Rounds in which the copies of a cycle may settle."""
+ANEW = 4
+"""Rounds in which the nodes of a cycle are tiled anew; later ones only split the tiles that are too full."""
+MARGIN = 16
+"""One neuron of a core in so many is left free when a cycle is tiled anew for the last time."""
 PACKINGS = 3
 """Times that tiles are packed: shared axons ask for fewer copies, which leaves room for more tiles."""
 HOPELESS = 2
@@ -191,24 +197,33 @@ def _tile_all(
     done = 0
     for group in reversed(list(nx.topological_sort(condensed))):
         members = sorted(condensed.nodes[group]["members"], reverse=True)
-        for _ in range(ROUNDS):
+        for round_ in range(ROUNDS):
             settled = True
             for index in members:
                 demand = _copies(network.populations[index], links_from.get(index, []), sources, tiles)
                 floor[index] = np.maximum(demand, floor[index]) if index in floor else demand
                 kept = _keep(tiles[index], floor[index], chip) if index in tiles else None
+                if kept is None and round_ >= ANEW:
+                    kept = _split(network, sources[index], index, tiles[index], floor[index], chip, options)
+                    settled = False
                 if kept is None:
-                    kept = _tile(network, sources[index], index, floor[index], chip, options, known)
+                    room = chip if round_ < ANEW - 1 else replace(chip, neurons=chip.neurons - chip.neurons // MARGIN)
+                    kept = _tile(network, sources[index], index, floor[index], room, options, known)
                     settled = False
                 tiles[index] = kept
                 size[index] = sum(_fill(tile, chip) for tile in kept) if options.packing else len(kept)
                 if sum(size.values()) > hopeless:
-                    raise refuse_cores(network, {i: len(t) for i, t in tiles.items()}, chip)
+                    so_far = {i: math.ceil(cores) for i, cores in size.items()}
+                    raise refuse_cores(network, so_far, chip, given_up=True)
+                if progress is not None:
+                    progress(done, count, network.populations[index].name)
             if settled or not graph.subgraph(members).edges:
                 break
         else:
-            worst = max(members, key=lambda i: _fullest(tiles[i]))
-            raise refuse_circle(network, worst, _fullest(tiles[worst]), ROUNDS, chip)
+            asked = {i: _copies(network.populations[i], links_from.get(i, []), sources, tiles).sum() for i in members}
+            held = {i: sum(int(tile.copies.sum()) for tile in tiles[i]) for i in members}
+            worst = max(members, key=lambda i: asked[i] - held[i])
+            raise refuse_circle(network, worst, int(asked[worst]), ROUNDS, chip, held=held[worst])
         done += len(members)
         if progress is not None:
             progress(done, count, network.populations[members[-1]].name)
@@ -256,7 +271,7 @@ def _copies(
 
     Readers that are not tiled yet count one axon per source that they read.
     """
-    copies = population.read_out.astype(np.int64)
+    copies = np.full(len(population.neurons), int(population.is_output), np.int64)
     for link in links:
         reader = sources[link.target]
         place = reader.links.index(link)
@@ -288,11 +303,6 @@ def _fill(tile: Tile, chip: ChipSpec) -> float:
     return max(tile.plan.n_axons / chip.axons, float(tile.copies.sum()) / chip.neurons)
 
 
-def _fullest(tiles: list[Tile]) -> int:
-    """Count the neurons of the fullest core."""
-    return max((int(tile.copies.sum()) for tile in tiles), default=0)
-
-
 def _tile(
     network: Legalised,
     sources: Sources,
@@ -303,16 +313,34 @@ def _tile(
     known: Tilings,
 ) -> list[Tile]:
     population = network.populations[index]
-    key = _digest(population, sources, copies)
+    key = _digest(population, sources, copies, chip)
     if key not in known:
         known[key] = tuple(_tile_anew(network, sources, index, copies, chip, options))
     return [replace(tile, population=index) for tile in known[key]]
 
 
-def _digest(population: Population, sources: Sources, copies: Ints) -> bytes:
+def _split(
+    network: Legalised,
+    sources: Sources,
+    index: int,
+    tiles: list[Tile],
+    copies: Ints,
+    chip: ChipSpec,
+    options: MappingOptions,
+) -> list[Tile] | None:
+    """Split the tiles that are too full; ``None`` where they have to be made anew, as those of pinned nodes have."""
+    if index in pinned_populations(network, options.pins):
+        return None
+    planner = Planner(index, sources.matrix, network.populations[index].threshold, chip)
+    return split_overfull(tiles, copies, planner, chip)
+
+
+def _digest(population: Population, sources: Sources, copies: Ints, chip: ChipSpec) -> bytes:
     """Name what a tiling depends on, as far as it differs between fan-outs of one network."""
     matrix = sources.matrix
-    digest = hashlib.blake2b(repr((population.name, population.shape, matrix.shape)).encode(), digest_size=16)
+    digest = hashlib.blake2b(
+        repr((population.name, population.shape, matrix.shape, chip.neurons)).encode(), digest_size=16
+    )
     for array in (matrix.indptr, matrix.indices, matrix.data, population.threshold, copies, sources.fed_by_chip):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.digest()
@@ -342,7 +370,7 @@ def _tile_anew(
 
 def _copies_in_cores(network: Legalised, signals: Signals, cores: tuple[CoreLayout, ...]) -> list[Ints]:
     """Count the copies that every neuron needs once tiles share axons."""
-    copies = [p.read_out.astype(np.int64) for p in network.populations]
+    copies = [np.full(len(p.neurons), int(p.is_output), np.int64) for p in network.populations]
     for core in cores:
         axons = np.concatenate(core.axon_of)
         carried = np.concatenate([signals.of_axon[tile] for tile in core.tiles])

@@ -166,7 +166,7 @@ def _refuse_shape(
             demand = plan.n_axons
     text = f"a pinned tile of {_product(tile)} needs {demand} {what}, a {chip.name} core has {bound}"
     smaller = _smaller(planner, population, copies, tile)
-    remedies = [Remedy("pins.tiles", int(np.prod(smaller)), f"a tile of {_product(smaller)} would fit")]
+    remedies = [Remedy("pins.tiles", smaller, f"a tile of {_product(smaller)} would fit")]
     return refuse(limit, population.name, demand, bound, text, remedies)
 
 

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.hardware.chip import ChipSpec
 from neuromap.mapping.infeasible import Remedy, refuse
+from neuromap.mapping.options import PLACERS, Placer
 from neuromap.mapping.placement.assignment import assignment_layout
 from neuromap.mapping.placement.board import Board, Faults, Region, board_for, cost, faults
 from neuromap.mapping.placement.curves import along_hilbert, hilbert_curve, row_by_row
@@ -25,9 +25,6 @@ from neuromap.mapping.placement.wiring import Wiring, weighted_hops, wiring
 __all__ = ["PLACERS", "Placer", "hilbert_curve", "place", "weighted_hops"]
 
 Ints = NDArray[np.int64]
-Placer = Literal["auto", "row-major", "hilbert", "spectral", "assignment", "exchange"]
-PLACERS: tuple[Placer, ...] = get_args(Placer)
-_FORMER_NAMES = {"swap": "exchange"}
 
 
 def place(
@@ -84,7 +81,6 @@ def place(
         If the usable places or the regions do not hold the cores (limit ``cores``), a target lies farther than a
         spike can travel (``reach``), or every layout found has a blocked route (``routes``).
     """
-    placer = _FORMER_NAMES.get(placer, placer)
     if placer not in PLACERS:
         raise InputError(f"placer {placer!r} is not known; choose one of {', '.join(PLACERS)}")
     boundary_cost = chip.router.get("boundary_hops", 0.0) if boundary_cost is None else boundary_cost

@@ -25,6 +25,10 @@ LARGE = 500_000
 """Synapses above which only one way is tried."""
 HUGE = 30_000_000
 """Synapses above which tiles are not taken apart."""
+CROWDED = 16
+"""One overfull core in so many is too many to relieve, neuron by neuron, in reasonable time."""
+WORTHWHILE = 0.97
+"""Fill of the cores, in the resource of which they hold more, up to which it is tried."""
 MARGINS = (0, 8)
 """Neurons of a core that are held back for copies that a filling turns out to need, round by round."""
 
@@ -69,17 +73,21 @@ def share_cores(
     best: Books | None = None
     for recipe in RECIPES if synapses <= LARGE else RECIPES[:1]:
         copies = units.copies(units.tile)
-        for margin in MARGINS if synapses <= LARGE else MARGINS[:1]:
+        for margin in MARGINS:
             core_of, n_cores = _fill(units, len(tiles), free, copies, chip, recipe, margin)
             if n_cores >= len(tiles) + len(tiles) // 20:
                 break
             copies = units.copies(core_of)
             books = Books(units, core_of, n_cores, chip.axons, chip.neurons)
+            if (books.load > chip.neurons).sum() > n_cores // CROWDED:
+                continue
             if not relieve(books, units.fixed, len(free) // 4):
                 continue
             empty_cores(books, units.fixed)
             if best is None or books.cores < best.cores:
                 best = books
+            if synapses > LARGE:
+                break
     if best is None or best.cores >= fewer_than:
         return None
     _, core_of = np.unique(best.core_of, return_inverse=True)
@@ -90,7 +98,7 @@ def _may_pay(tiles: Sequence[Tile], chip: ChipSpec) -> bool:
     """Whether cores have room in both axons and neurons, summed over all."""
     axons = sum(tile.plan.n_axons for tile in tiles) / chip.axons
     neurons = sum(int(tile.copies.sum()) for tile in tiles) / chip.neurons
-    return max(axons, neurons) < 0.99 * len(tiles)
+    return max(axons, neurons) < WORTHWHILE * len(tiles)
 
 
 def _fill(

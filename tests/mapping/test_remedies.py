@@ -14,6 +14,7 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.mapping.apply_remedy import Request, apply_remedy
 from neuromap.mapping.dry_run import dry_run
+from neuromap.mapping.early_refusal import refuse_early
 from neuromap.mapping.infeasible import Infeasibility, Remedy
 from neuromap.mapping.map_rollout import map_network
 from neuromap.mapping.options import MappingOptions
@@ -41,10 +42,7 @@ def mapped(request: Request) -> nm.Program:
 def dense(sizes: list[int], rng: np.random.Generator) -> nm.Network:
     names = ["I", *(f"H{k}" for k in range(1, len(sizes)))]
     nodes = {name: ((1, 1, n), None if name == "I" else 1) for name, n in zip(names, sizes, strict=True)}
-    edges = {
-        (u, v): rng.integers(-1, 2, (nodes[v][0][2], nodes[u][0][2]))
-        for u, v in pairwise(names)
-    }
+    edges = {(u, v): rng.integers(-1, 2, (nodes[v][0][2], nodes[u][0][2])) for u, v in pairwise(names)}
     return build_network(nodes, {(u, v): Dense(nodes[u][0], nodes[v][0], weights=w) for (u, v), w in edges.items()})
 
 
@@ -69,7 +67,7 @@ def test_what_was_tried_maps_at_the_cores_that_were_said(chip, data):
         assert found.bound is not None
         assert found.bound.total <= found.cores
         return
-    assert refused(request).statement == found.problems[0].statement
+    assert refused(request).limit == found.problems[0].limit
     assert all(problem.gap > 0 for problem in found.problems)
     for remedy in found.problems[0].remedies:
         if remedy.tried and ", with " not in remedy.text:
@@ -98,6 +96,20 @@ def test_remedies_of_several_nodes_are_found_together(chip):
     for problem in answer.problems:
         request = apply_remedy(request, problem, problem.remedies[0])
     assert len(mapped(request).coordinates) == answer.cores
+
+
+def test_a_network_far_too_large_is_refused_before_it_is_tiled(chip):
+    """The bound on its cores says so; remedies that were not tried say no more than they know."""
+    shape = (1, 1, 2000)
+    net = build_network({"I": (shape, None), "A": (shape, 1)}, {("I", "A"): np.eye(2000, dtype=int)})
+    request = Request(streaming(net), chip(cores=(2, 2), name="own"))
+    refusal = refuse_early(request)
+    assert refusal is not None
+    found = refusal.infeasibility
+    assert (found.limit, found.node, found.demand, found.bound) == ("cores", None, 8, 4)
+    first = try_remedies(request, found).remedies[0]
+    assert (first.lever, first.value, first.tried, first.cores) == ("chip", "ranc", True, 8)
+    assert refuse_early(apply_remedy(request, found, first)) is None
 
 
 def test_without_time_nothing_is_tried(chip):
