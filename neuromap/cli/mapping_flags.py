@@ -46,7 +46,7 @@ class MappingFlags:
         _option(
             "--splitters",
             metavar="WHERE",
-            text="Where splitter cores may stand: slack (where delays leave room, at no tick), anywhere (the schedule "
+            text="Where splitters may stand: slack (where delays leave room, at no tick), anywhere (the schedule "
             "grows by ticks) or never (all fan-out is copies).  [default: slack]",
         ),
     ] = None
@@ -73,7 +73,11 @@ class MappingFlags:
     ] = None
     mapping_seed: Annotated[
         int | None,
-        _option("--mapping-seed", metavar="N", text="Seed of the placement; the same seed gives the same program."),
+        _option(
+            "--mapping-seed",
+            metavar="N",
+            text="Seed of placement and METIS; the same seed gives the same program.",
+        ),
     ] = None
     seconds: Annotated[
         float | None,

@@ -123,7 +123,22 @@ def axon_demand(
 
 
 def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
-    """Lay out the weights of some neurons; return the columns that they read and the weights, neuron by column."""
+    """Lay out the weights of some neurons.
+
+    Parameters
+    ----------
+    matrix : csr_array of int64, shape (n, s)
+        All weights.
+    neurons : ndarray of int64, shape (k,)
+        Its rows.
+
+    Returns
+    -------
+    columns : ndarray of int64, shape (c,)
+        Columns that they read, ascending.
+    weights : ndarray of int64, shape (k, c)
+        Weights in these columns.
+    """
     begin, end = matrix.indptr[neurons], matrix.indptr[neurons + 1]
     lengths = (end - begin).astype(np.int64)
     ends = np.cumsum(lengths)

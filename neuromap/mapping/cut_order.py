@@ -7,6 +7,7 @@ compiler.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -162,7 +163,20 @@ def _join(indptr: Any, items: Any, neurons: Any, unit_of: Any, joined: Any, begi
 
 
 def compiled_for(function: Callable[..., int], work: int) -> Callable[..., int]:
-    """Compile a loop that will look at so many items, if that pays."""
+    """Compile a loop, if that pays.
+
+    Parameters
+    ----------
+    function : callable
+        Written for Numba's nopython mode; takes arrays and integers.
+    work : int
+        Items that it will look at, about.
+
+    Returns
+    -------
+    callable
+        The function itself, or what was compiled of it.
+    """
     return _compiled(function) if work > INTERPRETED else function
 
 
@@ -170,4 +184,7 @@ def compiled_for(function: Callable[..., int], work: int) -> Callable[..., int]:
 def _compiled(function: Callable[..., int]) -> Callable[..., int]:
     from numba import njit
 
-    return njit(cache=True)(function)  # type: ignore[no-any-return]
+    dispatcher = njit(function)
+    with suppress(RuntimeError):  # "no locator available": no folder can be written
+        dispatcher.enable_caching()
+    return dispatcher  # type: ignore[no-any-return]

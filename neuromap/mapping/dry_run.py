@@ -39,7 +39,8 @@ class DryRun:
     cores : int or None
         Cores that it takes; ``None`` where it does not fit.
     bound : CoreBound or None
-        Lower bound on the cores of any mapping; ``None`` where a delay or a neuron does not fit.
+        Lower bound on the cores of any mapping; ``None`` where a delay or a neuron does not fit, or
+        where splitters may change the schedule and nothing was mapped.
     schedule : {"steps", "ticks"}
         ``"ticks"`` where splitters stand on edges without slack.
     split : tuple of (str, str)
@@ -98,8 +99,8 @@ def dry_run(
 ) -> DryRun:
     """Say whether a rollout fits a chip, and what would help if it does not.
 
-    Everything is done but placement and the program: ticks, relays, splitters, tiles, cores. Where that is refused,
-    remedies are applied and tried.
+    Ticks, relays, splitters, tiles and cores are those of the mapping; no placement is refined and no program written.
+    Where that is refused, remedies are applied and tried.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def dry_run(
         Network with weights, valid pattern, execution.
     chip : str, path or ChipSpec
         Name of a packaged chip, a chip file, or a chip.
-    options : MappingOptions
+    options : MappingOptions, optional
         As for :func:`neuromap.mapping.map_rollout.map_network`.
     seconds : float or None
         Time after which no more remedies are tried; ``None`` tries all. The answer whether it fits takes the time it
@@ -148,6 +149,8 @@ def dry_run(
         answer = what_would_fit(request, refusal.infeasibility, seconds, progress)
         problems, with_remedies = answer.problems, answer.cores
     legal = _legalised(request, found)
+    # splitters may change the schedule, on which the bound depends: without a mapping it is not known then
+    is_known = found is not None or (options.splitters != "anywhere" and not options.pins.splitters)
     nodes = () if legal is None else tuple(demands_of(legal, spec, found))
     is_held = legal is not None and all(node.axons is not None and node.axons <= spec.axons for node in nodes)
     return DryRun(
@@ -157,7 +160,7 @@ def dry_run(
         chip=spec,
         fits=found is not None,
         cores=None if found is None else len(found.partition.cores),
-        bound=core_bound(legal, spec) if legal is not None and is_held else None,
+        bound=core_bound(legal, spec) if legal is not None and is_held and is_known else None,
         schedule="ticks" if found is not None and found.rollout.is_tick_level else "steps",
         split=tuple(sorted(found.split)) if found is not None else (),
         nodes=nodes,

@@ -25,7 +25,7 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
     -------
     DoesNotFitError or None
         ``None`` where only the mapper can tell: also where a delay or a neuron does not fit, which it says better,
-        and where splitters may change the schedule, on which the bound depends.
+        and where splitters, chosen or pinned, may change the schedule, on which the bound depends.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
         If shapes, weights or thresholds are missing.
     """
     chip, options = request.chip, request.options
-    if options.splitters == "anywhere":
+    if options.splitters == "anywhere" or options.pins.splitters or request.rollout.is_tick_level:
         return None
     try:
         network = legalise(request.rollout, chip, stretch=options.ticks_per_step)
@@ -41,7 +41,7 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
         return None
     if not all(_is_held(node, chip.axons) for node in demands_of(network, chip)):
         return None
-    bound = core_bound(network, chip)
+    bound = core_bound(network, chip, proven=True)
     room = chip.n_usable_cores
     if bound.total <= room:
         return None

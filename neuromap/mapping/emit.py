@@ -13,7 +13,7 @@ from neuromap.hardware.program import BIAS, HostTable, NeuronTable, OutputTable,
 from neuromap.mapping.partition import Partition
 from neuromap.mapping.signals import BIAS_SIGNAL, FROM_CHIP
 
-__all__ = ["Routes", "emit", "fed_axons", "route"]
+__all__ = ["Routes", "emit", "route"]
 
 Ints = NDArray[np.int64]
 READ_OUT = -1
@@ -56,6 +56,16 @@ def route(partition: Partition) -> Routes:
 
     Copies of one neuron sit side by side, a read-out copy comes first. The axons of a neuron with replicas are
     shared out among them in the order of the target cores.
+
+    Parameters
+    ----------
+    partition : Partition
+        Its tiles hold the copies that its cores ask for.
+
+    Returns
+    -------
+    Routes
+        By core and slot.
     """
     network, tiles = partition.network, partition.tiles
     core_of = np.empty(len(tiles), np.int64)
@@ -65,7 +75,7 @@ def route(partition: Partition) -> Routes:
         rank_of[list(layout.tiles)] = np.arange(len(layout.tiles))
 
     first = np.cumsum([0, *(len(p.neurons) for p in network.populations)])  # neurons of all populations in one row
-    target_core, target_axon, signal = fed_axons(partition)
+    target_core, target_axon, signal = _fed_axons(partition)
     from_chip = partition.signals.kind[signal] == FROM_CHIP
     signal = signal[from_chip]
     read_out = [first[i] + np.arange(len(p.neurons)) for i, p in enumerate(network.populations) if p.is_output]
@@ -101,7 +111,7 @@ def route(partition: Partition) -> Routes:
     return Routes(core, slot, tile[order], row[order], target_core[order], target_axon[order], delay[order])
 
 
-def fed_axons(partition: Partition) -> tuple[Ints, Ints, Ints]:
+def _fed_axons(partition: Partition) -> tuple[Ints, Ints, Ints]:
     """Return core, axon and signal of every axon in use, by core and axon."""
     cores, axons, signals = [], [], []
     for core, layout in enumerate(partition.cores):
@@ -121,6 +131,24 @@ def emit(
     """Write the program of a placed partition.
 
     Neurons that nobody uses get the leak of a silent frame neuron, so that they rest.
+
+    Parameters
+    ----------
+    name, pattern, execution : str
+        What the program is called and was made from.
+    partition : Partition
+        Tiles and cores.
+    routes : Routes
+        Of this partition.
+    where : ndarray of int64, shape (n_cores, 2)
+        x and y of every core.
+    chip : ChipSpec
+        What it is for.
+
+    Returns
+    -------
+    Program
+        Not checked against the rules (:func:`neuromap.hardware.check.require_legal`).
     """
     network = partition.network
     n_cores, n, a, types = len(partition.cores), chip.neurons, chip.axons, chip.axon_types
@@ -197,7 +225,7 @@ def emit(
 
 
 def _host_table(partition: Partition) -> HostTable:
-    core, axon, signal = fed_axons(partition)
+    core, axon, signal = _fed_axons(partition)
     signals = partition.signals
     from_host = signals.kind[signal] != FROM_CHIP
     core, axon, signal = core[from_host], axon[from_host], signal[from_host]

@@ -126,10 +126,19 @@ class Books:
 def relieve(books: Books, fixed: NDArray[np.bool_], most_moves: int) -> bool:
     """Move neurons out of cores that hold too many copies, into new cores where no other takes them.
 
+    Parameters
+    ----------
+    books : Books
+        They are changed, also where it fails.
+    fixed : ndarray of bool, shape (U,)
+        Neurons that stay; their cores take no others.
+    most_moves : int
+        Moves after which it gives up.
+
     Returns
     -------
     bool
-        Whether every core holds what it must after ``most_moves`` moves.
+        Whether no core holds too many copies any more.
     """
     moves = 0
     waiting: list[int] = []
@@ -167,7 +176,15 @@ def relieve(books: Books, fixed: NDArray[np.bool_], most_moves: int) -> bool:
 
 
 def empty_cores(books: Books, fixed: NDArray[np.bool_]) -> None:
-    """Empty cores, the least filled first, by moving each of their neurons to where it costs fewest axons."""
+    """Empty cores, the least filled first, by moving each of their neurons to where it costs fewest axons.
+
+    Parameters
+    ----------
+    books : Books
+        They are changed; cores that cannot be emptied are left as they were.
+    fixed : ndarray of bool, shape (U,)
+        Neurons that stay; their cores take no others.
+    """
     failures = 0
     hopeless = np.zeros(len(books.load), bool)
     has_fixed = _cores_with(fixed, books)

@@ -110,7 +110,10 @@ def choose_fan_out(
 
 
 def _too_many_cores(parts: Partition, chip: ChipSpec) -> DoesNotFitError:
-    held = Counter(parts.tiles[core.tiles[0]].population for core in parts.cores)
+    def load(tile: int) -> int:
+        return int(parts.tiles[tile].copies.sum())
+
+    held = Counter(parts.tiles[max(core.tiles, key=load)].population for core in parts.cores)
     return refuse_cores(parts.network, held, chip)
 
 
@@ -139,24 +142,34 @@ def _partition(
 
 
 def _timed(rollout: Rollout, split: Split, chip: ChipSpec, stretch: int | None) -> tuple[Rollout, int | None]:
+    """Return the schedule and its ticks per step; one in ticks where splitters or the rollout itself ask for it.
+
+    Then an edge takes what the rollout gives it, a step where the user fixes steps, one hop, or two with a splitter.
+    """
     least, greatest = chip.delay
-    step = stretch or ticks_per_step(rollout, chip)
-    if all(rollout.delays[e] * step >= 2 * least for e in split):
-        return rollout, stretch
+    if not rollout.is_tick_level:
+        step = stretch or ticks_per_step(rollout, chip)
+        if all(rollout.delays[e] * step >= 2 * least for e in split):
+            return rollout, stretch
     inputs = set(rollout.network.inputs)
-    latencies = {e: 1 if e[0] in inputs else 2 * least if e in split else least for e in rollout.delays}
-    timed = rollout.with_latencies(latencies)
-    for e, delay in timed.delays.items():
-        if e[0] not in inputs and hops_of_delay(delay, least, greatest) is None:
-            stretched = {f: step * (2 if f in split else 1) if f[0] not in inputs else 1 for f in latencies}
-            return rollout.with_latencies(stretched), 1
-    return timed, 1
+    floor = {e: max(rollout.latencies[e], stretch or 1) for e in rollout.delays}
+
+    def timed(hop: int) -> Rollout:
+        least_of = {e: 1 if e[0] in inputs else 2 * hop if e in split else hop for e in floor}
+        latencies = {e: max(floor[e], least_of[e]) for e in floor}
+        return rollout if latencies == dict(rollout.latencies) else rollout.with_latencies(latencies)
+
+    for hop in range(least, 2 * least + 1):  # some delays cannot be made of hops of, say, 4 or 5 ticks; longer ones can
+        found = timed(hop)
+        if all(hops_of_delay(d, least, greatest) for e, d in found.delays.items() if e[0] not in inputs):
+            return found, 1
+    return timed(least), 1
 
 
 def _slack(rollout: Rollout, chip: ChipSpec, options: MappingOptions) -> set[EdgeKey]:
     """Find the edges on the chip whose delay is one hop now and has room for two."""
     least, greatest = chip.delay
-    step = options.ticks_per_step or ticks_per_step(rollout, chip)
+    step = 1 if rollout.is_tick_level else options.ticks_per_step or ticks_per_step(rollout, chip)
     return {
         e for e, d in rollout.delays.items() if e[0] not in rollout.network.inputs and 2 * least <= d * step <= greatest
     }
@@ -201,9 +214,9 @@ def _gain(
     for link in network.links:
         if link.source == index:
             reader = network.populations[link.target]
-            is_edge = not reader.is_relay and (node, network.ports[reader.node].name) in allowed
+            edge = (node, network.ports[reader.node].name)
             copies = _axons_fed(parts, index, link.target)
-            if is_edge and (node, reader.name) not in found.split:
+            if not reader.is_relay and edge in allowed and edge not in found.split:
                 moved += copies
             else:
                 kept += copies

@@ -125,6 +125,13 @@ def sources_beyond_palette(matrix: Matrix, types: int) -> Ints:
 
     A neuron has ``types`` weights, so at most so many different values of its row are given by one axon each.
 
+    Parameters
+    ----------
+    matrix : csr_array of int64, shape (n, s)
+        Weights.
+    types : int
+        Axon types of a core.
+
     Returns
     -------
     ndarray of int64, shape (n,)

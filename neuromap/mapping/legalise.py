@@ -151,6 +151,18 @@ def ticks_per_step(rollout: Rollout, chip: ChipSpec) -> int:
     """Find the smallest stretch of an update step for which every edge's delay can be given by hops.
 
     Edges from inputs are free: the host delivers (docs/mapping.md). The chip's least delay always works.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Its delays, in update steps or ticks.
+    chip : ChipSpec
+        Gives the range of delays.
+
+    Returns
+    -------
+    int
+        Ticks of a unit of delay, 1 to the chip's least delay.
     """
     least, greatest = chip.delay
     inputs = set(rollout.network.inputs)

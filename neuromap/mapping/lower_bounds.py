@@ -99,7 +99,7 @@ class _Crowd:
         return -(-self.rows // self.room)
 
 
-def core_bound(network: Legalised, chip: ChipSpec) -> CoreBound:
+def core_bound(network: Legalised, chip: ChipSpec, *, proven: bool = False) -> CoreBound:
     """Bound the cores of every mapping of a rollout from below.
 
     It holds for all tilings, packings, placements, copies, replicas, relays and splitters with the schedule's delays,
@@ -111,6 +111,8 @@ def core_bound(network: Legalised, chip: ChipSpec) -> CoreBound:
         In ticks; relays and splitters that it has already do not matter.
     chip : ChipSpec
         Axons, neurons and axon types of a core, and the range of delays. Its number of cores and defects do not matter.
+    proven : bool
+        Leave out what rests on floating point: the bound by singular values. Refusals do.
 
     Returns
     -------
@@ -118,7 +120,7 @@ def core_bound(network: Legalised, chip: ChipSpec) -> CoreBound:
         With at least one core where any neuron is needed.
     """
     readers = readers_of(network)
-    options = [_crowds(reader, chip) for reader in readers]
+    options = [_crowds(reader, chip, proven) for reader in readers]
     best = [max(crowds, key=lambda c: (c.rows / c.room, c.rows)) for crowds in options]
     axons, neurons = _reads(options, chip)
     neurons += read_out_neurons(network, readers)
@@ -133,15 +135,17 @@ def core_bound(network: Legalised, chip: ChipSpec) -> CoreBound:
     return CoreBound(total, by, neurons, axons, populations)
 
 
-def _crowds(reader: Reader, chip: ChipSpec) -> list[_Crowd]:
+def _crowds(reader: Reader, chip: ChipSpec, proven: bool) -> list[_Crowd]:
     """Bound all rows of a reader, and those rows apart that read whole windows of one of its feeds."""
     windows = {f.key: find_windows(f.matrix, reader.neurons, reader.shape, f.shape) for f in reader.feeds}
     rows = [np.ones(len(reader.neurons), bool), *(found.rows for found in windows.values() if found is not None)]
     distinct = {some.tobytes(): some for some in rows}
-    return [_crowd(reader, some, windows, chip) for some in distinct.values()]
+    return [_crowd(reader, some, windows, chip, proven) for some in distinct.values()]
 
 
-def _crowd(reader: Reader, rows: NDArray[np.bool_], windows: dict[Key, Windows | None], chip: ChipSpec) -> _Crowd:
+def _crowd(
+    reader: Reader, rows: NDArray[np.bool_], windows: dict[Key, Windows | None], chip: ChipSpec, proven: bool
+) -> _Crowd:
     n_rows = int(rows.sum())
     most = min(chip.neurons, n_rows)
     need: dict[Key, Ints] = {}
@@ -151,7 +155,7 @@ def _crowd(reader: Reader, rows: NDArray[np.bool_], windows: dict[Key, Windows |
         reading[feed.key] = np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.int64)
         least = by_degrees(matrix, most)
         found = windows[feed.key]
-        if found is None and least[-1] <= chip.axons:
+        if found is None and least[-1] <= chip.axons and not proven:
             least = np.maximum(least, by_expansion(matrix, most))
         least[1:] += sources_beyond_palette(matrix, chip.axon_types).min()
         if found is not None and (found.rows == rows).all():

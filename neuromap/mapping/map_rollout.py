@@ -71,7 +71,7 @@ def map_network(
         Network with weights, valid pattern, execution.
     chip : str, path or ChipSpec
         Name of a packaged chip, a chip file, or a chip.
-    options : MappingOptions
+    options : MappingOptions, optional
         Strategies, limits and pins.
     progress : callable, optional
         Called with parts done, parts in all, and the name of the last.

@@ -61,7 +61,7 @@ def metis_order(demand: AxonDemand, copies: Ints, tiles: int, seed: int) -> Ints
     n_vertices = len(alive) + len(read)
     begin = np.searchsorted(ends[0][sort], np.arange(n_vertices + 1))
     weights = np.concatenate([copies[alive], np.zeros(len(read), np.int64)])
-    parts = min(len(alive), 2 ** (PARTS_PER_TILE * tiles - 1).bit_length())
+    parts = min(max(1, len(alive) // 2), 2 ** (PARTS_PER_TILE * tiles - 1).bit_length())
     if parts < 2:
         return alive
     _, part = pymetis.part_graph(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -15,6 +16,8 @@ Placer = Literal["auto", "row-major", "hilbert", "spectral", "assignment", "exch
 PLACERS: tuple[Placer, ...] = get_args(Placer)
 Splitters = Literal["slack", "anywhere", "never"]
 SPLITTERS: tuple[Splitters, ...] = get_args(Splitters)
+MOST_TICKS = 1024
+"""Ticks of an update step, at most: a delay of D ticks takes D / 15 relays per neuron on TrueNorth."""
 Partitioner = Literal["auto", "blocks", "overlap", "metis"]
 PARTITIONERS: tuple[Partitioner, ...] = get_args(Partitioner)
 
@@ -58,7 +61,7 @@ class MappingOptions:
     placer : {"auto", "row-major", "hilbert", "spectral", "assignment", "exchange"}
         How cores are placed (:func:`neuromap.mapping.place.place`).
     splitters : {"slack", "anywhere", "never"}
-        Where splitter cores may stand: on edges whose delay has room for them, where they cost no tick; on any
+        Where splitters may stand: on edges whose delay has room for them, where they cost no tick; on any
         edge, so that the schedule grows by ticks; nowhere, so that all fan-out is copies.
     packing : bool
         Whether tiles of several nodes may share a core.
@@ -94,11 +97,11 @@ class MappingOptions:
             value = getattr(self, name)
             if value not in known:
                 raise InputError(f"{name} {value!r} is not known; choose one of {', '.join(known)}")
-        if self.seconds is not None and not self.seconds > 0:
-            raise InputError(f"seconds = {self.seconds}: must be above 0")
+        if self.seconds is not None and not 0 < self.seconds < math.inf:
+            raise InputError(f"seconds = {self.seconds}: must be above 0, and finite")
         if self.placer not in PLACERS:
             raise InputError(f"placer {self.placer!r} is not known; choose one of {', '.join(PLACERS)}")
-        if self.ticks_per_step is not None and not 1 <= self.ticks_per_step <= 2**16:
-            raise InputError(f"ticks_per_step = {self.ticks_per_step}: must be 1 to {2**16}")
+        if self.ticks_per_step is not None and not 1 <= self.ticks_per_step <= MOST_TICKS:
+            raise InputError(f"ticks_per_step = {self.ticks_per_step}: must be 1 to {MOST_TICKS}")
         if not 0 <= self.seed < 2**63:
             raise InputError(f"seed = {self.seed}: must be 0 or more, below 2**63")

@@ -15,7 +15,7 @@ from neuromap.hardware.chip import ChipSpec
 from neuromap.mapping.axon_demand import AxonDemand
 from neuromap.mapping.cut_order import compiled_for
 
-__all__ = ["overlap_order", "readers_of_items"]
+__all__ = ["overlap_order"]
 
 Ints = NDArray[np.int64]
 BUCKETS = 64
@@ -41,7 +41,7 @@ def overlap_order(demand: AxonDemand, copies: Ints, chip: ChipSpec) -> Ints:
     """
     alive = np.flatnonzero(copies > 0)
     n = len(copies)
-    begin, readers = readers_of_items(demand, alive)
+    begin, readers = _readers_of_items(demand, alive)
     degree = np.diff(demand.indptr)
     order = np.empty(len(alive), np.int64)
     head = np.full(BUCKETS + 1, -1, np.int64)
@@ -58,7 +58,7 @@ def overlap_order(demand: AxonDemand, copies: Ints, chip: ChipSpec) -> Ints:
     return order
 
 
-def readers_of_items(demand: AxonDemand, neurons: Ints) -> tuple[Ints, Ints]:
+def _readers_of_items(demand: AxonDemand, neurons: Ints) -> tuple[Ints, Ints]:
     """Turn the demand round: which of ``neurons`` read each item, as ``begin`` and ``readers``."""
     alive = np.zeros(len(demand.indptr) - 1, bool)
     alive[neurons] = True

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from neuromap.frozen import freeze_arrays
 from neuromap.hardware.chip import ChipSpec
 from neuromap.mapping.signals import BIAS_SIGNAL, Signals
 from neuromap.mapping.tiling import Tile
@@ -46,13 +47,24 @@ class CoreLayout:
     n_axons: int
 
     def __post_init__(self) -> None:
-        for arrays in (self.axon_of, self.type_of):
-            for array in arrays:
-                array.flags.writeable = False
+        freeze_arrays(self)
 
 
 def alone(tiles: Sequence[Tile], chip: ChipSpec) -> tuple[CoreLayout, ...]:
-    """Give every tile a core of its own."""
+    """Give every tile a core of its own.
+
+    Parameters
+    ----------
+    tiles : sequence of Tile
+        Each legal alone.
+    chip : ChipSpec
+        Axon types of a core.
+
+    Returns
+    -------
+    tuple of CoreLayout
+        One per tile, in their order.
+    """
     return tuple(_alone(number, tile, chip) for number, tile in enumerate(tiles))
 
 
@@ -106,7 +118,18 @@ class _OpenCore:
 
 
 def ranks(signal: Ints, types: Ints) -> Ints:
-    """Rank of every axon of a tile among those with its signal and type."""
+    """Rank of every axon of a tile among those with its signal and type.
+
+    Parameters
+    ----------
+    signal, types : ndarray of int64, shape (axons,)
+        Signal and axon type of every axon.
+
+    Returns
+    -------
+    ndarray of int64, shape (axons,)
+        0 for the first of its kind.
+    """
     order = np.lexsort((types, signal))
     s, t = signal[order], types[order]
     new = np.ones(len(s), bool)

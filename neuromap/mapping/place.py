@@ -142,7 +142,7 @@ def _refusal(wrong: Faults, first: Ints, graph: Wiring, board: Board, chip: Chip
     """Make the refusal of the best layout that was found; a wider reach is tried as it would be on that chip."""
     if not wrong.too_far:
         text = f"the routes of {wrong.blocked} pairs of cores meet dead routers or links in the best layout found"
-        advice = Remedy("chip.defects", None, "a board with fewer defects, a network on fewer cores, may fit")
+        advice = Remedy("chip.defects", None, "a board with fewer defects, or a network on fewer cores, may fit")
         return refuse("routes", None, wrong.blocked, 0, text, [advice])
     axis = int(wrong.far[1] > board.reach[1] and wrong.far[0] <= board.reach[0])
     way, bound = wrong.far[axis], int(board.reach[axis])

@@ -44,11 +44,6 @@ class Feed:
     matrix: Matrix
     shape: tuple[int, int, int] | None
 
-    @property
-    def from_chip(self) -> bool:
-        """Whether neurons of the chip feed it."""
-        return self.key[0] == 0
-
 
 @dataclass(frozen=True, eq=False)
 class Reader:
@@ -115,7 +110,19 @@ def readers_of(network: Legalised) -> tuple[Reader, ...]:
 
 
 def read_out_neurons(network: Legalised, readers: tuple[Reader, ...]) -> int:
-    """Count the needed neurons that are read out; each takes a neuron of a core for it."""
+    """Count the needed neurons that are read out; each takes a neuron of a core for it.
+
+    Parameters
+    ----------
+    network : Legalised
+        Says which populations are read out.
+    readers : tuple of Reader
+        Of this network.
+
+    Returns
+    -------
+    int
+    """
     return sum(len(r.neurons) for r in readers if network.populations[r.population].is_output)
 
 

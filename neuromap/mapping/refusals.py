@@ -47,6 +47,11 @@ def refuse_circle(
         The chip.
     held : int, optional
         Copies that its cores held; by default those of one core.
+
+    Returns
+    -------
+    DoesNotFitError
+        For the caller to raise: limit ``copies``.
     """
     node = _node_of(network, network.populations[worst])
     bound = chip.neurons if held is None else held
@@ -74,6 +79,11 @@ def refuse_cores(
         The chip.
     given_up : bool
         Whether these are cores so far: the network is not tiled to its end, and no number is known that would do.
+
+    Returns
+    -------
+    DoesNotFitError
+        For the caller to raise: limit ``cores``.
     """
     largest = max(cores, key=lambda i: cores[i])
     population, bound, used = network.populations[largest], chip.n_usable_cores, sum(cores.values())
@@ -95,6 +105,26 @@ def refuse_neuron(
     """Refuse a population of which neuron ``stuck`` does not fit a core even alone.
 
     Of the neurons with most synapses the one with the greatest demand is named, so that its remedies serve all.
+
+    Parameters
+    ----------
+    network : Legalised
+        The network.
+    population : Population
+        The population.
+    links : sequence of Link or HostLink
+        What leads into it, in the order of the columns.
+    matrix : csr_array of int64, shape (n, s)
+        Their weights, joined.
+    stuck : int
+        A neuron that does not fit; position within the population.
+    chip : ChipSpec
+        The chip.
+
+    Returns
+    -------
+    DoesNotFitError
+        For the caller to raise: limit ``axons``, ``axon_types`` or ``potential``.
     """
     busiest = np.argsort(-np.diff(matrix.indptr), kind="stable")[:LOOKED_AT]
     refusals = []

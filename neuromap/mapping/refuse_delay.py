@@ -23,6 +23,11 @@ def refuse_delay(edge: EdgeKey, delay: int, stretch: int, enough: int, chip: Chi
         Ticks per step that were asked for, and the fewest that serve every edge.
     chip : ChipSpec
         Gives the range of delays.
+
+    Returns
+    -------
+    DoesNotFitError
+        For the caller to raise: limit ``delay``.
     """
     least, greatest = chip.delay
     text = (

@@ -25,7 +25,9 @@ LARGE = 500_000
 """Synapses above which only one way is tried."""
 HUGE = 30_000_000
 """Synapses above which tiles are not taken apart."""
-CROWDED = 16
+LARGEST_TABLE = 50_000_000
+"""Signals times populations above which tiles are not taken apart: many relays in a row, which pack well whole."""
+CROWDED = 8
 """One overfull core in so many is too many to relieve, neuron by neuron, in reasonable time."""
 WORTHWHILE = 0.97
 """Fill of the cores, in the resource of which they hold more, up to which it is tried."""
@@ -63,6 +65,8 @@ def share_cores(
     (list of Tile, tuple of CoreLayout) or None
         New tiles and cores; ``None`` where they would be no fewer than ``fewer_than``.
     """
+    if len(network.populations) * len(signals) > LARGEST_TABLE:
+        return None
     synapses = sum(int(np.count_nonzero(tile.plan.synapses)) for tile in tiles)
     if synapses > HUGE or len(tiles) < 2 or not _may_pay(tiles, chip):
         return None
@@ -73,13 +77,13 @@ def share_cores(
     best: Books | None = None
     for recipe in RECIPES if synapses <= LARGE else RECIPES[:1]:
         copies = units.copies(units.tile)
-        for margin in MARGINS:
+        for margin in MARGINS if recipe is not None else MARGINS[:1]:  # tiles as they are hold nothing back
             core_of, n_cores = _fill(units, len(tiles), free, copies, chip, recipe, margin)
             if n_cores >= len(tiles) + len(tiles) // 20:
                 break
             copies = units.copies(core_of)
             books = Books(units, core_of, n_cores, chip.axons, chip.neurons)
-            if (books.load > chip.neurons).sum() > n_cores // CROWDED:
+            if synapses > LARGE and (books.load > chip.neurons).sum() > n_cores // CROWDED:
                 continue
             if not relieve(books, units.fixed, len(free) // 4):
                 continue

@@ -51,8 +51,6 @@ class Signals:
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
-        for axons in self.of_axon:
-            axons.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -69,6 +67,11 @@ def signals_of(network: Legalised, sources: Sequence[Sources], tiles: Sequence[T
         One per population.
     tiles : sequence of Tile
         Any tiles.
+
+    Returns
+    -------
+    Signals
+        Numbered by kind, source, neuron, tick and first frame.
     """
     by_column = [_signals_of_columns(joined) for joined in sources]
     rows = []

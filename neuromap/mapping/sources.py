@@ -45,7 +45,18 @@ class Sources:
 
 
 def join_sources(network: Legalised) -> tuple[Sources, ...]:
-    """Join the links into every population: those of the chip first, then the host's."""
+    """Join the links into every population: those of the chip first, then the host's.
+
+    Parameters
+    ----------
+    network : Legalised
+        Populations and links.
+
+    Returns
+    -------
+    tuple of Sources
+        One per population.
+    """
     into: list[list[Link | HostLink]] = [[] for _ in network.populations]
     all_links: list[Link | HostLink] = [*network.links, *network.host_links]
     for link in all_links:

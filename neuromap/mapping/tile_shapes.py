@@ -70,6 +70,11 @@ def cut_single(order: Ints, demand: AxonDemand, copies: Ints, chip: ChipSpec) ->
         Neurons of a core that each takes.
     chip : ChipSpec
         Limits.
+
+    Returns
+    -------
+    CutOrder or None
+        The cheapest cut; where an exact search would take too long, tiles as long as they can be.
     """
     items = int((demand.indptr[order + 1] - demand.indptr[order]).sum())
     longest = chip.neurons // max(1, int(copies[order].min(initial=chip.neurons)))

@@ -24,7 +24,7 @@ from neuromap.mapping.overlap_order import overlap_order
 from neuromap.mapping.pinned_tiles import Pin, pinned_shape, spread_evenly
 from neuromap.mapping.tile_shapes import CutOrder, cheapest_blocks, cut_single
 
-__all__ = ["Planner", "Stuck", "Tile", "tile_along", "tile_population"]
+__all__ = ["Planner", "Stuck", "Tile", "tile_population"]
 
 Ints = NDArray[np.int64]
 FEW, MANY = 2**18, 2**25
@@ -96,7 +96,7 @@ class Planner:
         return None if plan is None else Tile(self._index, neurons, copies, columns, plan)
 
 
-def tile_along(planner: Planner, cut: CutOrder, copies: Ints, chip: ChipSpec, *, exact: bool) -> list[Tile] | Stuck:
+def _tile_along(planner: Planner, cut: CutOrder, copies: Ints, chip: ChipSpec, *, exact: bool) -> list[Tile] | Stuck:
     """Fill cores along an order.
 
     Parameters
@@ -228,15 +228,14 @@ def _cuts(
     found = []
     if shape is not None and image and partitioner in ("auto", "blocks"):
         found.append(cheapest_blocks(shape, demand, copies, chip))
-    if not image or partitioner in ("overlap", "metis"):
+    if partitioner == "metis" or (not image and partitioner != "overlap"):
         found.append(cut_single(alive, demand, copies, chip))
     if partitioner == "overlap" or (partitioner == "auto" and len(demand.items) <= (FEW if image else MANY)):
         found.append(cut_single(overlap_order(demand, copies, chip), demand, copies, chip))
     if partitioner == "metis":
         tiles = max([1, *(len(cut.ends) for cut in found if cut is not None)])
-        found.append(cut_single(metis_order(demand, copies, tiles, seed), demand, copies, chip))
-    if partitioner in ("overlap", "metis"):
-        found = found[1:]  # the order as it is only told how many tiles to expect
+        # the order as it is only told how many tiles to expect
+        found = [cut_single(metis_order(demand, copies, tiles, seed), demand, copies, chip)]
     cuts = [exchange_neurons(cut, demand, copies, chip) for cut in found if cut is not None]
     if not cuts:  # the demand is a guess: only a plan can tell
         cuts = [CutOrder(alive, np.arange(1, len(alive) + 1), 0)]
@@ -249,7 +248,7 @@ def _cheapest(
     """Plan the tiles of the cheapest cut; of all, where costs are guesses."""
     best: list[Tile] | None = None
     for cut in cuts[:1] if demand.exact else cuts:
-        tiles = tile_along(planner, cut, copies, chip, exact=demand.exact)
+        tiles = _tile_along(planner, cut, copies, chip, exact=demand.exact)
         if isinstance(tiles, Stuck):
             return tiles
         if best is None or _cost(tiles, chip) < _cost(best, chip):

@@ -106,6 +106,11 @@ def units_of(
         Axon types.
     pinned : collection of int
         Populations whose tiles stay as they are.
+
+    Returns
+    -------
+    Units
+        Tiles whose types cannot be named like those of others keep keys of their own.
     """
     first = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
     sizes = [len(tile.neurons) for tile in tiles]
@@ -248,7 +253,16 @@ def _renamed(plan: AxonPlan, name: Ints, types: int) -> Ints:
 
 
 def tiles_of_cores(units: Units, core_of: Ints, chip: ChipSpec) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
-    """Put neurons together again: one tile per population of a core, and those that stay as they were.
+    """Put neurons together again: one tile for every population of a core.
+
+    Parameters
+    ----------
+    units : Units
+        All neurons.
+    core_of : ndarray of int64, shape (U,)
+        Core of every neuron; cores are numbered from 0 without gaps.
+    chip : ChipSpec
+        Axon types.
 
     Returns
     -------

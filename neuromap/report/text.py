@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["at_least", "columns_in_blocks", "latency_tables", "print_report", "render_text", "summary_lines"]
+__all__ = [
+    "at_least",
+    "columns_in_blocks",
+    "latency_tables",
+    "print_report",
+    "render_text",
+    "sequential_line",
+    "summary_lines",
+]
 
 _HEADERS = (
     "pattern",

@@ -25,6 +25,11 @@ def windowed_phases(graph: IndexedPattern, latencies: Sequence[int]) -> list[int
         A valid pattern.
     latencies : sequence of int, one per edge
         c, at least 1.
+
+    Returns
+    -------
+    list of int, one per node
+        In update steps or ticks.
     """
     phases = [0] * graph.n
     for v in graph.sequential_order:
@@ -48,6 +53,16 @@ def pipelined_phases(graph: IndexedPattern, latencies: Sequence[int], period: in
         c, at least 1.
     period : int
         P, at least the maximum cycle ratio.
+
+    Returns
+    -------
+    list of int, one per node
+        In update steps or ticks.
+
+    Raises
+    ------
+    AssertionError
+        If the period is below the maximum cycle ratio.
     """
     parents = [-1] * graph.n
     reached = [not edges for edges in graph.incoming]
@@ -66,6 +81,18 @@ def pipelined_phases(graph: IndexedPattern, latencies: Sequence[int], period: in
 
 
 def sample_late(graph: IndexedPattern, latencies: Sequence[int], period: int, phases: list[int]) -> None:
-    """Set the phases of inputs, in place, as late as their edges allow: an earlier sample would be an older one."""
+    """Set the phases of inputs, in place, as late as their edges allow: an earlier sample would be an older one.
+
+    Parameters
+    ----------
+    graph : IndexedPattern
+        A valid pattern.
+    latencies : sequence of int, one per edge
+        c, at least 1.
+    period : int
+        P.
+    phases : list of int, one per node
+        Those of inputs are overwritten.
+    """
     for u in graph.inputs:
         phases[u] = min(phases[graph.targets[e]] + graph.values[e] * period - latencies[e] for e in graph.outgoing[u])

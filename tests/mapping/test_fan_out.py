@@ -153,3 +153,25 @@ def test_pinned_nodes_lie_in_their_regions_and_share_no_core(skip, chip, compute
             assert 2 <= x <= 5
             assert 3 <= y <= 6
     computes(rollout, program)
+
+
+def test_a_schedule_in_ticks_keeps_what_the_user_fixed(skip, chip, computes):
+    """Latencies of the rollout and ticks per step are floors that splitters do not lower."""
+    pins = Pins(splitters=frozenset({("X", "A")}))
+    rollout = nm.Rollout(skip, "streaming", "pipelined")
+    given = map_network(rollout.with_latencies({("B", "C"): 5}), chip(), MappingOptions(pins=pins))
+    assert given.rollout.latencies["B", "C"] == 5
+    assert given.rollout.latencies["X", "A"] == 2
+    computes(rollout, given.program)
+    fixed = map_network(rollout, chip(delay=(3, 15)), MappingOptions(pins=pins, ticks_per_step=5))
+    assert fixed.rollout.latencies["B", "C"] == 5
+    assert fixed.rollout.latencies["X", "A"] == 6
+    computes(rollout, fixed.program)
+
+
+def test_a_rollout_in_ticks_is_not_stretched_again(skip, chip, computes):
+    rollout = nm.Rollout(skip, "streaming", "pipelined").with_latencies({("B", "C"): 2})
+    mapping = map_network(rollout, chip(delay=(3, 15)))
+    assert mapping.program.ticks_per_step == 1
+    assert mapping.rollout.latencies["B", "C"] == 3
+    computes(rollout, mapping.program)

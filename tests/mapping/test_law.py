@@ -143,7 +143,7 @@ def test_the_law_does_not_depend_on_the_placer(chip, data, net):
 @settings(EVERYDAY, max_examples=150)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
 def test_the_law_holds_for_every_strategy(computes, chip, data, net, execution):
-    """Cores are small, so that packing, replicas and splitters are busy; edges without slack get a schedule in ticks."""
+    """Cores are small, so that packing, replicas and splitters are busy; edges without slack are timed in ticks."""
     least = data.draw(st.integers(1, 3))
     spec = chip(
         axons=data.draw(st.sampled_from([64, 256])),

@@ -161,7 +161,20 @@ def _stretched(n: int, of_one_chip: int, boundary_cost: float) -> NDArray[np.flo
 
 
 def cost(where: Ints, wiring: Wiring, board: Board) -> float:
-    """Add up what the ways of all wires cost: hops and chip boundaries."""
+    """Add up what the ways of all wires cost: hops and chip boundaries.
+
+    Parameters
+    ----------
+    where : ndarray of int64, shape (n_cores, 2)
+        x and y of every core.
+    wiring : Wiring
+    board : Board
+
+    Returns
+    -------
+    float
+        In hops.
+    """
     if not len(wiring.neighbour):
         return 0.0
     x, y = board.along_x[where[:, 0]], board.along_y[where[:, 1]]
@@ -171,7 +184,20 @@ def cost(where: Ints, wiring: Wiring, board: Board) -> float:
 
 
 def faults(where: Ints, wiring: Wiring, board: Board) -> Faults:
-    """Find the pairs of cores that cannot be wired in a layout."""
+    """Find the pairs of cores that cannot be wired in a layout.
+
+    Parameters
+    ----------
+    where : ndarray of int64, shape (n_cores, 2)
+        x and y of every core.
+    wiring : Wiring
+    board : Board
+
+    Returns
+    -------
+    Faults
+        False where there are none.
+    """
     if not len(wiring.source):
         return Faults((0, 0), 0, 0)
     start, end = where[wiring.source], where[wiring.target]

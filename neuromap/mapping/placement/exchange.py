@@ -141,14 +141,13 @@ def repair(start: Ints, wiring: Wiring, board: Board, *, seed: int, clock: Clock
     board : Board
     seed : int
     clock : Clock
-        Only its progress: a layout that is not legal is of no use.
+        When to stop at the latest.
 
     Returns
     -------
     ndarray of int64, shape (n_cores, 2)
         Ask :func:`~neuromap.mapping.placement.board.faults` whether it is legal.
     """
-    clock = Clock(None, clock.progress)
     degree = np.add.reduceat(np.append(wiring.weight, 0.0), wiring.start[:-1])[np.diff(wiring.start) > 0]
     # one fault costs more than any exchange can save in ways
     dear = 2.0 * float(degree.max()) * float(board.along_x[-1] + board.along_y[-1] + 1) + 1

@@ -68,7 +68,9 @@ class _Layout:
     def __init__(self, start: Ints, wiring: Wiring, board: Board, penalty: float) -> None:
         y, x = np.nonzero(board.usable)
         places = np.stack([x, y], axis=1).astype(np.int64)
-        near = np.abs(places[:, None, :] - start[None, :, :]).sum(axis=2).min(axis=1)
+        near = np.full(len(places), np.iinfo(np.int64).max)
+        for place in start:  # core by core: a board may have a million places
+            near = np.minimum(near, np.abs(places - place).sum(axis=1))
         nearest = np.argsort(near, kind="stable")[:_PLACES]
         self.places = places[nearest]  # those of the start come first, as they are at distance 0
         number = np.full((board.rows, board.columns), -1, np.int64)

@@ -29,7 +29,7 @@ _part = njit(error_model="numpy")
 
 
 class Kernels(NamedTuple):
-    """Compiled entry points; all arrays are those of :class:`neuromap.mapping.placement.exchange.Layout`."""
+    """Compiled entry points; all arrays are those of ``_Layout`` in :mod:`neuromap.mapping.placement.exchange`."""
 
     anneal: Any
     """Propose exchanges at one temperature."""
