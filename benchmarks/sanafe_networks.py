@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.hardware.program import Program
 from neuromap.mapping.map_rollout import map_rollout
+from neuromap.mapping.options import Pins
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
@@ -41,6 +42,9 @@ def cases() -> Iterator[Case]:
     for network, pattern, execution in asked:
         program = map_rollout(Rollout(network, pattern, execution=execution), "truenorth")
         yield Case(f"{network.name}, {pattern}, {execution}", program, random_frames(program, 12))
+    pins = Pins(splitters=frozenset({("A", "B"), ("B", "C")}))
+    program = map_rollout(Rollout(conv, "streaming", execution="windowed"), "truenorth", pins=pins)
+    yield Case(f"{conv.name}, streaming, windowed, splitters", program, random_frames(program, 12))
 
 
 def random_frames(program: Program, n_frames: int, rate: float = 0.3, seed: int = 0) -> dict[str, NDArray[np.bool_]]:
