@@ -90,7 +90,7 @@ def dsr(name: str, scale: int = 1, *, inside: int = 2, between: int = 1, last: i
 
 RECIPES: Mapping[str, Recipe] = {
     "sr": Recipe(votes=4, groups={("H1", "H2"): 4, ("H2", "O"): 4, ("H1", "O"): 4}),
-    **{f"dsr{n}": dsr(f"dsr{n}") for n in range(7)},
+    **{f"dsr{n}": dsr(f"dsr{n}", 2 if n == 6 else 1) for n in range(7)},
 }
 
 

@@ -46,8 +46,8 @@ def report():
 
 @pytest.fixture(scope="module")
 def crowded(chip):
-    """Rows that do not fit: one core, and copies beyond its neurons."""
-    return latency_report(small_sr(), chip=chip(cores=(1, 1), axons=8, neurons=8), patterns=["streaming", "bad"])
+    """Rows that do not fit: one core, and more neurons than it has."""
+    return latency_report(small_sr(), chip=chip(cores=(1, 1), axons=8, neurons=4), patterns=["streaming", "bad"])
 
 
 # PAPER.md: paths of S R, F, first and full responses; the frame period is F windowed, and the self-edge's 1 pipelined.
