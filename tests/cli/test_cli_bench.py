@@ -154,6 +154,8 @@ def test_interrupt_while_measuring(engine, folder):
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stdout, stderr) == (130, "", "neuromap: interrupted\n")
+    assert (stdout, stderr) == ("", "neuromap: interrupted\n")
+    # Python ends by the signal itself if that came within code that exec runs; a shell sees 130 either way
+    assert process.returncode in (130, -signal.SIGINT)
     assert not file.exists()
     assert not list(folder.glob(".neuromap-*"))
