@@ -18,13 +18,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import DoesNotFitError, InputError
+from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip import ChipSpec
 from neuromap.mapping.hops import hops_of_delay
 from neuromap.mapping.legalise import legalise, ticks_per_step
 from neuromap.mapping.options import MappingOptions
-from neuromap.mapping.partition import Partition, Tilings, partition, tile_again, with_shared_cores
+from neuromap.mapping.partition import Partition, partition, with_shared_cores
 from neuromap.mapping.refusals import refuse_cores
+from neuromap.mapping.tile_all import Tilings, axons_fed, tile_again
 from neuromap.mapping.tiling import Tile
 from neuromap.network.network import EdgeKey
 from neuromap.rollout.schedule import Rollout
@@ -33,8 +34,6 @@ __all__ = ["FanOut", "choose_fan_out"]
 
 Ints = NDArray[np.int64]
 Split = frozenset[EdgeKey]
-TRIALS = 3
-"""Proposals that are mapped in full."""
 WORTHWHILE = 0.5
 """Cores that splitting a node's edges must promise to save."""
 
@@ -73,21 +72,25 @@ def choose_fan_out(
     chip : ChipSpec
         Limits.
     options : MappingOptions
-        ``splitters`` says where splitters may stand.
+        ``splitters`` says where splitters may stand. Pins have been held against network and chip.
     progress : callable, optional
         Called with parts tiled, parts in all, and the name of the last.
+
+    Returns
+    -------
+    FanOut
+        With cores shared, and no more of them than the chip has.
 
     Raises
     ------
     DoesNotFitError
         If no choice fits; the refusal is that of copies alone.
     """
-    pinned = _pinned(rollout, options)
     known: Tilings = {}  # most nodes are tiled alike in every trial
     refusal: DoesNotFitError | None = None
     best: FanOut | None = None
     try:
-        best = _partition(rollout, pinned, chip, options, progress, known)
+        best = _partition(rollout, options.pins.splitters, chip, options, progress, known)
     except DoesNotFitError as error:
         if options.splitters == "never" or error.infeasibility.limit not in ("copies", "cores"):
             raise
@@ -115,16 +118,6 @@ def _too_many_cores(parts: Partition, chip: ChipSpec) -> DoesNotFitError:
 
     held = Counter(parts.tiles[max(core.tiles, key=load)].population for core in parts.cores)
     return refuse_cores(parts.network, held, chip)
-
-
-def _pinned(rollout: Rollout, options: MappingOptions) -> Split:
-    for edge in options.pins.splitters:
-        if edge not in rollout.network.edges or edge[0] in rollout.network.inputs:
-            raise InputError(
-                f"pins: splitters on {edge[0]} -> {edge[1]}: must name an edge of network {rollout.network.name} "
-                "between nodes on the chip; the host delivers inputs straight to every axon"
-            )
-    return options.pins.splitters
 
 
 def _partition(
@@ -188,14 +181,14 @@ def _proposals(
     allowed = on_chip if anywhere else _slack(rollout, chip, options)
     if best is None:
         if allowed:
-            yield frozenset(allowed) | _pinned(rollout, options)
+            yield frozenset(allowed) | options.pins.splitters
         return
     gains = {
         u: gain for u in {e[0] for e in allowed} if (gain := _gain(u, best, allowed, chip, options, known)) > WORTHWHILE
     }
     ranked = sorted(gains, key=lambda u: (-gains[u], u))
     seen = {best.split}
-    for count in (len(ranked), -(-len(ranked) // 2), 1)[:TRIALS]:
+    for count in (len(ranked), -(-len(ranked) // 2), 1):
         split = best.split | {e for e in allowed if e[0] in ranked[:count]}
         if split not in seen:
             seen.add(split)
@@ -215,7 +208,8 @@ def _gain(
         if link.source == index:
             reader = network.populations[link.target]
             edge = (node, network.ports[reader.node].name)
-            copies = _axons_fed(parts, index, link.target)
+            tiles = [tile for tile in parts.tiles if tile.population == link.target]
+            copies = axons_fed(link, parts.sources[link.target], tiles)
             if not reader.is_relay and edge in allowed and edge not in found.split:
                 moved += copies
             else:
@@ -237,16 +231,3 @@ def _cost(tiles: list[Tile], parts: Partition, chip: ChipSpec) -> float:
         int(parts.sources[t.population].fed_by_chip[t.columns[t.plan.source[t.plan.source >= 0]]].sum()) for t in tiles
     )
     return len(tiles) + axons / chip.neurons
-
-
-def _axons_fed(parts: Partition, source: int, target: int) -> Ints:
-    """Count the axons that every neuron of ``source`` feeds in the tiles of ``target``."""
-    joined = parts.sources[target]
-    copies = np.zeros(len(parts.network.populations[source].neurons), np.int64)
-    from_source = [getattr(link, "source", None) == source for link in joined.links]
-    for tile in parts.tiles:
-        if tile.population == target:
-            columns = tile.columns[tile.plan.source[tile.plan.source >= 0]]
-            columns = columns[np.array(from_source)[joined.link_of[columns]]]
-            np.add.at(copies, joined.neuron_of[columns], 1)
-    return copies
