@@ -31,8 +31,10 @@ _HOMES = {
     "reference": "neuromap.simulation.reference",
     "verify": "neuromap.report.verify",
     "latency_report": "neuromap.report.latency",
+    "measure_activity": "neuromap.simulation.activity",
+    "explore": "neuromap.explorer.explore",
 }
-_PACKAGES = ("errors", "network", "rollout", "hardware", "mapping", "simulation", "report", "frontends")
+_PACKAGES = ("errors", "network", "rollout", "hardware", "mapping", "simulation", "report", "explorer", "frontends")
 
 __all__ = [
     "ChipSpec",
@@ -44,6 +46,8 @@ __all__ = [
     "__version__",
     "check_program",
     "errors",
+    "explore",
+    "explorer",
     "frontends",
     "hardware",
     "latency_report",
@@ -54,6 +58,7 @@ __all__ = [
     "load_trace",
     "map_rollout",
     "mapping",
+    "measure_activity",
     "network",
     "reference",
     "report",
@@ -66,7 +71,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from neuromap import errors, frontends, hardware, mapping, network, report, rollout, simulation
+    from neuromap import errors, explorer, frontends, hardware, mapping, network, report, rollout, simulation
+    from neuromap.explorer.explore import explore
     from neuromap.hardware.check import check_program
     from neuromap.hardware.chip import ChipSpec
     from neuromap.hardware.chip_file import list_chips, load_chip
@@ -79,6 +85,7 @@ if TYPE_CHECKING:
     from neuromap.report.verify import verify
     from neuromap.rollout.pattern import RolloutPattern
     from neuromap.rollout.schedule import Rollout
+    from neuromap.simulation.activity import measure_activity
     from neuromap.simulation.batch import simulate_batch
     from neuromap.simulation.recording import Recording
     from neuromap.simulation.reference import reference
