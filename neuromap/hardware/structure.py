@@ -7,6 +7,7 @@ index arrays without asking again. Values that index something (targets, rows, l
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 
@@ -42,6 +43,7 @@ NODE_KINDS = ("input", "output", "hidden")
 # Words of the program file, so they stand here: programs know no schedule, and neither do the modules beside this
 # one (tests/hardware asks that they are those of neuromap.rollout.schedule).
 EXECUTIONS = ("", "windowed", "pipelined")
+CHOSEN_PERIOD = re.compile(r"pipelined:[1-9][0-9]{0,6}", re.ASCII)
 
 # name: (dtype, axes); C cores, A axons, N neurons, B bytes of a crossbar row, G axon types, K and M rows
 TENSORS: Mapping[str, tuple[str, str]] = {
@@ -170,9 +172,10 @@ def _check_labels(program: Program, origin: str) -> None:
         value = getattr(program, field)
         if not isinstance(value, str) or not value.isprintable():
             raise ProgramError(f"program: {field}: found {value!r:.60}; needs printable characters on one line")
-    if program.execution not in EXECUTIONS:
+    if program.execution not in EXECUTIONS and not CHOSEN_PERIOD.fullmatch(program.execution):
         raise ProgramError(
-            f"{origin}: execution: found {program.execution!r:.60}; needs windowed, pipelined or nothing"
+            f"{origin}: execution: found {program.execution!r:.60}; needs windowed, pipelined, "
+            "pipelined:PERIOD or nothing"
         )
     for field in ("period", "ticks_per_step"):
         _check_integer(getattr(program, field), f"{origin}: {field}", 1, MAX_TICKS)

@@ -16,6 +16,7 @@ from typing import TypeVar
 from neuromap.errors import InputError, PatternError
 from neuromap.network.network import EdgeKey, Network
 from neuromap.rollout.cycle_ratio import indexed_cycle_ratio, pipelined_period
+from neuromap.rollout.execution import EXECUTIONS, chosen_period
 from neuromap.rollout.latencies import edge_latencies
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.phases import pipelined_phases, sample_late, windowed_phases
@@ -23,8 +24,6 @@ from neuromap.rollout.responses import FullResponse, first_responses, full_respo
 from neuromap.rollout.walks import IndexedPattern
 
 __all__ = ["EXECUTIONS", "Rollout"]
-
-EXECUTIONS = ("windowed", "pipelined")
 
 _T = TypeVar("_T")
 
@@ -40,9 +39,10 @@ class Rollout:
     pattern : RolloutPattern or str
         A valid pattern of this network; or ``"streaming"``, ``"sequential"`` or a pattern of the network's
         file by name.
-    execution : {"windowed", "pipelined"}
+    execution : {"windowed", "pipelined", "pipelined:P"}
         *Windowed*: windows of size 1 one after the other, as in Fischer, Köhler, Pfeil 2018. *Pipelined*:
-        frames follow each other as closely as the cycles of the network allow.
+        frames follow each other as closely as the cycles of the network allow; with a number P, every P update
+        steps, or as closely as latencies allow where these ask for more.
     latencies : mapping of (str, str) to int, optional
         Makes the schedule *tick-level*: its unit of time is a tick, and every edge carries its value for at
         least its latency c(e) >= 1 in ticks, 1 where an edge is not named. Without latencies the unit is an
@@ -60,7 +60,8 @@ class Rollout:
     PatternError
         If the pattern is invalid (the message names the cycle), is unknown or belongs to another network.
     InputError
-        If the execution is unknown, an edge with a latency is unknown, or a latency is no integer or out of range.
+        If the execution is unknown or its period too short for the cycles of the network, an edge with a latency is
+        unknown, or a latency is no integer or out of range.
 
     Examples
     --------
@@ -86,9 +87,7 @@ class Rollout:
         execution: str = "windowed",
         latencies: Mapping[EdgeKey, int] | None = None,
     ) -> None:
-        if execution not in EXECUTIONS:
-            choices = " or ".join(map(repr, EXECUTIONS))
-            raise InputError(f"execution {execution!r}: unknown; choose {choices}")
+        period = chosen_period(execution)
         if isinstance(pattern, str):
             pattern = RolloutPattern.named(network, pattern)
         if pattern.network is not network and tuple(pattern.network.edges) != tuple(network.edges):
@@ -104,6 +103,11 @@ class Rollout:
         object.__setattr__(self, "execution", execution)
         object.__setattr__(self, "is_tick_level", latencies is not None)
         object.__setattr__(self, "_latencies", edge_latencies(network, latencies))
+        if period is not None and not self.is_tick_level and period < (least := pipelined_period(self.cycle_ratio)):
+            raise InputError(
+                f"execution {execution}: network {network.name} under pattern {pattern.name or '(unnamed)'} needs a "
+                f"frame period of {least} update steps for its cycles, {least - period} more; ask for pipelined:{least}"
+            )
 
     def with_latencies(self, latencies: Mapping[EdgeKey, int]) -> Rollout:
         """Schedule the same network, pattern and execution in ticks.
@@ -145,7 +149,7 @@ class Rollout:
         """P: update steps, or ticks, between two frames of the same node."""
         if self.execution == "windowed":
             return max(self._known)
-        return pipelined_period(self.cycle_ratio)
+        return max(pipelined_period(self.cycle_ratio), chosen_period(self.execution) or 1)
 
     @cached_property
     def _known(self) -> list[int]:

@@ -115,6 +115,16 @@ def test_chip_equals_reference(agrees, chip, data, net, execution):
     event(f"relays: {bool(program.is_relay.any())}")
 
 
+@settings(EVERYDAY, max_examples=60)
+@given(data=st.data(), net=networks(), more=st.integers(1, 3))
+def test_chip_equals_reference_at_a_chosen_frame_period(agrees, data, net, more):
+    pattern = valid_pattern(data.draw, net)
+    period = nm.Rollout(net, pattern, "pipelined").frame_period + more
+    program = agrees(net, pattern, f"pipelined:{period}", nm.load_chip("truenorth"), seed=data.draw(st.integers(0, 99)))
+    assert program.period == period * program.ticks_per_step
+    event(f"relays: {bool(program.is_relay.any())}")
+
+
 @settings(EVERYDAY, max_examples=150)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
 def test_chip_equals_reference_or_the_refusal_has_a_gap(agrees, chip, data, net, execution):

@@ -214,7 +214,7 @@ def test_pattern_of_the_same_edges_numbers_its_nodes_as_the_network_does():
 
 def test_unknown_execution_and_output_are_refused():
     net = structure("sr")
-    with pytest.raises(InputError, match="'windowed' or 'pipelined'"):
+    with pytest.raises(InputError, match="'windowed', 'pipelined' or"):
         Rollout(net, RolloutPattern.streaming(net), "parallel")
     r = Rollout(net, RolloutPattern.streaming(net))
     for ask in (r.first_response, r.full_response, r.full_response_is_exact, r.worst_case_reaction):

@@ -1,0 +1,57 @@
+"""Executions by name: windowed, pipelined, and pipelined with a frame period of one's own (``docs/time.md``)."""
+
+from __future__ import annotations
+
+import re
+
+from neuromap.errors import InputError
+
+__all__ = ["EXECUTIONS", "MAX_PERIOD", "chosen_period", "execution_kind"]
+
+EXECUTIONS = ("windowed", "pipelined")
+"""The executions; ``"pipelined:3"`` is pipelined with a frame every 3 update steps."""
+
+MAX_PERIOD = 1_000_000
+"""Longest frame period that may be asked for, far beyond any use."""
+
+_CHOSEN = re.compile(r"pipelined:([1-9][0-9]{0,6})", re.ASCII)
+
+
+def chosen_period(execution: str) -> int | None:
+    """Give the frame period that an execution asks for.
+
+    Parameters
+    ----------
+    execution : str
+        ``"windowed"``, ``"pipelined"``, or ``"pipelined:P"`` with P in update steps, 1 to :data:`MAX_PERIOD`.
+
+    Returns
+    -------
+    int or None
+        P; ``None`` where the execution finds the period itself.
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+    """
+    if execution in EXECUTIONS:
+        return None
+    found = _CHOSEN.fullmatch(execution) if isinstance(execution, str) else None
+    if found is None or int(found[1]) > MAX_PERIOD:
+        raise InputError(
+            f"execution {execution!r:.60}: unknown; choose 'windowed', 'pipelined' or, with a frame period in update "
+            f"steps from 1 to {MAX_PERIOD}, 'pipelined:PERIOD'"
+        )
+    return int(found[1])
+
+
+def execution_kind(execution: str) -> str:
+    """Give the time axis of an execution, ``"windowed"`` or ``"pipelined"``, whatever its frame period.
+
+    Raises
+    ------
+    InputError
+        If the execution is unknown.
+    """
+    return execution if chosen_period(execution) is None else "pipelined"
