@@ -40,7 +40,14 @@ PatternOption = Annotated[
         "('H1 -> O, H2 -> O').",
     ),
 ]
-ExecutionOption = Annotated[str, typer.Option("--execution", metavar="EXECUTION", help="windowed or pipelined.")]
+ExecutionOption = Annotated[
+    str,
+    typer.Option(
+        "--execution",
+        metavar="EXECUTION",
+        help="windowed, pipelined, or pipelined:P for a frame every P update steps.",
+    ),
+]
 DEFAULT_CHIP = "truenorth"
 ChipOption = Annotated[
     str | None,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from neuromap.rollout.pattern import RolloutPattern
     from neuromap.rollout.schedule import Rollout
 
-__all__ = ["read_pattern", "read_rollout", "split_names", "split_patterns"]
+__all__ = ["read_pattern", "read_rollout", "split_executions", "split_names", "split_patterns"]
 
 
 def read_pattern(network: Network, text: str) -> RolloutPattern:
@@ -83,6 +83,27 @@ def split_patterns(values: Sequence[str]) -> list[str]:
     return [
         part.strip() for value in values for part in ([value] if "->" in value else value.split(",")) if part.strip()
     ]
+
+
+def split_executions(values: Sequence[str], option: str = "--executions") -> list[str]:
+    """Take the executions of a repeatable option apart at commas and check them.
+
+    Raises
+    ------
+    InputError
+        If one is unknown, or none is left.
+    """
+    from neuromap.rollout.execution import chosen_period
+
+    names = list(dict.fromkeys(part.strip() for value in values for part in value.split(",") if part.strip()))
+    for name in names:
+        try:
+            chosen_period(name)
+        except InputError as error:
+            raise InputError(f"{option}: {error}") from None
+    if not names:
+        raise InputError(f"{option}: is empty; choose windowed, pipelined or pipelined:PERIOD")
+    return names
 
 
 def split_names(values: Sequence[str], option: str, allowed: Sequence[str]) -> list[str]:

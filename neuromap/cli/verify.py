@@ -59,7 +59,7 @@ def verify(
         typer.Option(
             "--execution",
             metavar="EXECUTION",
-            help="windowed or pipelined.  [default: that of --program, else windowed]",
+            help="windowed, pipelined or pipelined:P.  [default: that of --program, else windowed]",
             show_default=False,
         ),
     ] = None,

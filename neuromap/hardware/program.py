@@ -202,7 +202,8 @@ class Program:
     outputs : OutputTable
         Neurons that are read out.
     pattern, execution : str
-        Labels of the rollout: the pattern's name and "windowed" or "pipelined"; empty for programs by hand.
+        Labels of the rollout: the pattern's name and "windowed", "pipelined" or "pipelined:P"; empty for programs
+        by hand.
     is_splitter : ndarray of bool, shape (C, N), or None
         Label: whether the relay is there to fan out; splitters are relays too. None where there are none.
     """
