@@ -109,5 +109,5 @@ def _print_chip(spec: ChipSpec) -> None:
 def _shown(key: str, value: Any) -> str:
     if not isinstance(value, list):
         return f"{value:g}" if isinstance(value, float) else str(value)
-    joint = " to " if key == "delay" or key.endswith("_range") else " x "
+    joint = ", " if key == "included" else " to " if key == "delay" or key.endswith("_range") else " x "
     return joint.join(map(str, value))

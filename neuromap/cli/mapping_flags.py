@@ -202,4 +202,5 @@ def with_mapping_flags(*seed_names: str) -> Callable[[Callable[..., None]], Call
 
 def _renamed(hint: Any, *names: str) -> Any:
     (option,) = hint.__metadata__
-    return Annotated[int | None, _option(*names, *option.param_decls, metavar=option.metavar, text=option.help)]
+    own = (option.default, *option.param_decls)  # in Annotated typer keeps the first name as the default
+    return Annotated[int | None, _option(*names, *own, metavar=option.metavar, text=option.help)]

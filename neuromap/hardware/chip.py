@@ -70,8 +70,11 @@ class ChipSpec:
         Farthest target in cores along x and y; ``None`` where unlimited.
     rules : NeuronRules
         Readings of the neuron model.
-    router, energy : mapping of str to float
-        Optional figures, by the names of the chip file; absent figures are absent keys.
+    router, energy, timing : mapping of str to float
+        Optional figures, by the names of the chip file (``timing`` are those of its table ``[time]``); absent figures
+        are absent keys.
+    energy_included : tuple of str
+        Keys of ``energy`` whose share the other figures hold already: they are never added to them.
     defects : Defects
         Cores, routers and links that do not work, in coordinates of the board.
     description, source : str
@@ -100,13 +103,16 @@ class ChipSpec:
     rules: NeuronRules = NeuronRules()
     router: Mapping[str, float] = field(default_factory=dict)
     energy: Mapping[str, float] = field(default_factory=dict)
+    energy_included: tuple[str, ...] = ()
+    timing: Mapping[str, float] = field(default_factory=dict)
     description: str = ""
     source: str = ""
     defects: Defects = field(default_factory=Defects)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "router", MappingProxyType(dict(self.router)))
-        object.__setattr__(self, "energy", MappingProxyType(dict(self.energy)))
+        for name in ("router", "energy", "timing"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        object.__setattr__(self, "energy_included", tuple(self.energy_included))
         if not isinstance(self.defects, Defects):
             raise ChipError(f"chip {self.name}: defects: found {self.defects!r:.60}; needs Defects, empty for none")
         if self.defects:

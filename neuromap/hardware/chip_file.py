@@ -19,7 +19,9 @@ from neuromap.toml_table import TomlTable, did_you_mean, parse_toml, read_toml, 
 
 __all__ = [
     "ENERGY_KEYS",
+    "ENERGY_TERM_KEYS",
     "ROUTER_KEYS",
+    "TIMING_KEYS",
     "chip_document",
     "chip_from_document",
     "is_chip_path",
@@ -60,6 +62,15 @@ ENERGY_KEYS = {
 }
 """Figures of the table ``[energy]``."""
 
+ENERGY_TERM_KEYS = tuple(key for key in ENERGY_KEYS if key not in ("supply_volts", "average_synaptic_event_joules"))
+"""Figures of which each makes a term of an energy: neither the voltage nor the average of everything does."""
+
+TIMING_KEYS = {
+    "synaptic_event_seconds": "time that a core takes for one synaptic event",
+    "neuron_update_seconds": "time that a core takes for one neuron's leak and threshold in one tick",
+}
+"""Figures of the table ``[time]``."""
+
 _INT32 = 2**31 - 1
 
 # key: (least, greatest); the bounds keep every value inside the dtypes of hardware/program.py
@@ -85,10 +96,10 @@ _TOP_KEYS = (
 _TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "grid": ("cores", "chips", "reach"),
     "core": tuple(_CORE_BOUNDS),
-    "time": ("tick_seconds", "delay"),
+    "time": ("tick_seconds", "delay", *TIMING_KEYS),
     "neuron": (*_NEURON_CHOICES, *_NEURON_SWITCHES),
     "router": tuple(ROUTER_KEYS),
-    "energy": tuple(ENERGY_KEYS),
+    "energy": (*ENERGY_KEYS, "included"),
     "defects": tuple(DEFECT_KEYS),
 }
 
@@ -185,7 +196,7 @@ def chip_document(chip: ChipSpec) -> dict[str, Any]:
         "name": chip.name,
         "grid": {"cores": list(chip.cores), "chips": list(chip.chips)},
         "core": {key: getattr(chip, key) for key in _CORE_BOUNDS},
-        "time": {"tick_seconds": chip.tick_seconds, "delay": list(chip.delay)},
+        "time": {"tick_seconds": chip.tick_seconds, "delay": list(chip.delay), **chip.timing},
         "neuron": {key: getattr(chip.rules, key) for key in _TABLE_KEYS["neuron"]},
     }
     if not chip.rules.stochastic:
@@ -195,6 +206,8 @@ def chip_document(chip: ChipSpec) -> dict[str, Any]:
         document["grid"]["reach"] = list(chip.reach)
     document |= {key: getattr(chip, key) for key in ("description", "source") if getattr(chip, key)}
     document |= {key: dict(getattr(chip, key)) for key in ("router", "energy") if getattr(chip, key)}
+    if chip.energy_included:
+        document.setdefault("energy", {})["included"] = list(chip.energy_included)
     if chip.defects:
         document["defects"] = defects_document(chip.defects)
     return document
@@ -269,7 +282,28 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     rules |= {key: neuron.boolean(key) for key in _NEURON_SWITCHES if key in neuron}
     if rules.get("signed_threshold") and values["threshold_bits"] < 2:
         raise ChipError("core.threshold_bits: found 1; signed thresholds need 2 bits or more")
-    for key in ("router", "energy"):
-        values[key] = {name: tables[key].number(name, 0.0, 1e30) for name in tables[key].values}
+    for field, key, names in (
+        ("router", "router", ROUTER_KEYS), ("energy", "energy", ENERGY_KEYS), ("timing", "time", TIMING_KEYS),
+    ):  # fmt: skip
+        table = tables[key]
+        values[field] = {name: table.number(name, 0.0, 1e30) for name in table.values if name in names}
+    values["energy_included"] = _included(tables["energy"])
     values["defects"] = defects_from_table(tables["defects"])
     return ChipSpec(rules=NeuronRules(**rules), **values)
+
+
+def _included(energy: TomlTable) -> tuple[str, ...]:
+    if "included" not in energy:
+        return ()
+    names = energy.texts("included")
+    path = energy.key_path("included")
+    for name in names:
+        if name not in ENERGY_TERM_KEYS:
+            raise ChipError(
+                f"{path}: found {show(name)}; allowed are {', '.join(ENERGY_TERM_KEYS)}"
+                + did_you_mean(name, ENERGY_TERM_KEYS)
+            )
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ChipError(f"{path}: {twice} is named twice; name each figure once")
+    return tuple(names)

@@ -172,7 +172,7 @@ def _check_labels(program: Program, origin: str) -> None:
         value = getattr(program, field)
         if not isinstance(value, str) or not value.isprintable():
             raise ProgramError(f"program: {field}: found {value!r:.60}; needs printable characters on one line")
-    if program.execution not in EXECUTIONS and not CHOSEN_PERIOD.fullmatch(program.execution):
+    if program.execution not in EXECUTIONS and not CHOSEN_PERIOD.fullmatch(str(program.execution)):
         raise ProgramError(
             f"{origin}: execution: found {program.execution!r:.60}; needs windowed, pipelined, "
             "pipelined:PERIOD or nothing"

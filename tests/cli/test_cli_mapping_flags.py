@@ -84,6 +84,16 @@ def test_the_same_seed_gives_the_same_program(folder, sr, neuromap):
     assert contents[0] == contents[1]
 
 
+def test_map_takes_its_only_seed_by_either_name(folder, sr, neuromap):
+    contents = []
+    for word in ("--seed", "--mapping-seed"):
+        path = folder / f"{word}.nmp"
+        assert neuromap("map", sr, word, "7", "--no-packing", "-o", path).code == 0
+        contents.append(path.read_bytes())
+    assert contents[0] == contents[1]
+    assert_refused(neuromap("map", sr, "--mapping-seed", "-1"), 2, "seed = -1")
+
+
 def test_defects_are_avoided(folder, sr, neuromap):
     (folder / "defects.toml").write_text("format = 1\ncores = [[0, 0]]\nrouters = [[1, 1]]\n")
     path = folder / "around.nmp"

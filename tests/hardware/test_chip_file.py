@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import ChipError, NotSupportedError
 from neuromap.hardware.chip import NeuronRules
-from neuromap.hardware.chip_file import ENERGY_KEYS, ROUTER_KEYS, chip_document, chip_from_document
+from neuromap.hardware.chip_file import (
+    ENERGY_KEYS,
+    ENERGY_TERM_KEYS,
+    ROUTER_KEYS,
+    TIMING_KEYS,
+    chip_document,
+    chip_from_document,
+)
+from neuromap.hardware.program_file import load_program, program_bytes
 
 TINY = """
 format = 1
@@ -77,6 +85,8 @@ def test_truenorth_has_its_published_figures():
     # nobody has published these
     assert "hop_seconds" not in chip.router
     assert "neuron_update_joules" not in chip.energy
+    assert dict(chip.timing) == {}
+    assert chip.energy_included == nm.load_chip("truenorth_ns16e").energy_included == ("hop_joules",)
     board = nm.load_chip("truenorth_ns16e")
     assert board.n_cores == 16 * 4096
     assert board.rules == chip.rules
@@ -121,13 +131,37 @@ def test_optional_tables():
         neuron__number_format="twos_complement",
     )  # fmt: skip
     document["router"] = dict.fromkeys(ROUTER_KEYS, 1)
-    document["energy"] = dict.fromkeys(ENERGY_KEYS, 2.5)
+    document["energy"] = {**dict.fromkeys(ENERGY_KEYS, 2.5), "included": list(ENERGY_TERM_KEYS)}
+    document["time"] |= dict.fromkeys(TIMING_KEYS, 3e-9)
     chip = chip_from_document(document, "test")
     assert (chip.chips, chip.targets_per_neuron, chip.reach) == ((1, 1), 1, (3, 0))
     assert chip.rules.signed_threshold
     assert (chip.rules.overflow, chip.rules.negative_comparison) == ("wrap", "<=")
     assert set(chip.router) == set(ROUTER_KEYS)
     assert set(chip.energy.values()) == {2.5}
+    assert chip.energy_included == ENERGY_TERM_KEYS
+    assert dict(chip.timing) == dict.fromkeys(TIMING_KEYS, 3e-9)
+    assert chip_document(chip)["time"] == document["time"]
+    assert chip_document(chip)["energy"] == document["energy"]
+    assert chip_from_document(chip_document(chip), "test") == chip
+
+
+def test_what_is_included_needs_no_figure_of_its_own():
+    chip = chip_from_document(tiny(energy__included=["spike_joules"]), "test")
+    assert dict(chip.energy) == {}
+    assert chip_from_document(chip_document(chip), "test") == chip
+
+
+def test_a_saved_program_carries_timing_and_what_is_included(random_program, tmp_path):
+    program = random_program(0)
+    bare = dataclasses.replace(program.chip, timing={}, energy_included=())
+    chip = dataclasses.replace(bare, timing={"synaptic_event_seconds": 1e-9}, energy_included=("hop_joules",))
+    path = tmp_path / "p.nmp"
+    dataclasses.replace(program, chip=chip).save(path)
+    assert load_program(path).chip == chip
+    without = program_bytes(dataclasses.replace(program, chip=bare))
+    assert b"included" not in without
+    assert b"synaptic_event_seconds" not in without
 
 
 @pytest.mark.parametrize(
@@ -181,6 +215,14 @@ def test_optional_tables():
         ({"neuron__negative_comparison": ">"}, ["neuron.negative_comparison: found '>'"]),
         ({"neuron__signed_threshold": 1}, ["neuron.signed_threshold: found 1", "true or false"]),
         ({"neuron__stochastic": "yes"}, ["neuron.stochastic: found 'yes'", "true or false"]),
+        ({"time__synaptic_event_seconds": -1e-9}, ["time.synaptic_event_seconds: found -1e-09", "0 to 1e+30"]),
+        ({"time__neuron_update_seconds": "1 ns"}, ["time.neuron_update_seconds: found '1 ns'"]),
+        ({"time__neuron_seconds": 1}, ["time.neuron_seconds: unknown key", "did you mean 'neuron_update_seconds'?"]),
+        ({"energy__included": "hop_joules"}, ["energy.included: found 'hop_joules'; allowed is a list of texts"]),
+        ({"energy__included": [1]}, ["energy.included: found [1]; allowed is a list"]),
+        ({"energy__included": ["hop_joule"]}, ["energy.included: found 'hop_joule'", "did you mean 'hop_joules'?"]),
+        ({"energy__included": ["supply_volts"]}, ["energy.included: found 'supply_volts'; allowed are "]),
+        ({"energy__included": ["spike_joules"] * 2}, ["energy.included: spike_joules is named twice"]),
         ({"energy__hop_joules": -1}, ["energy.hop_joules: found -1"]),
         ({"router__hop_seconds": 10**400}, ["router.hop_seconds: found 1000"]),
     ],

@@ -1,0 +1,150 @@
+"""Event simulation of the mesh: when and where every spike arrives."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.simulation.noc.clock import RouterClock
+from neuromap.simulation.noc.mesh import Mesh, Ways
+
+__all__ = ["Arrivals", "MeshEvents", "simulate_arrivals"]
+
+Ints = NDArray[np.int64]
+_NEVER = 2**62
+
+
+class Arrivals(NamedTuple):
+    """Spikes that have arrived, in the order in which they were sent; ndarrays of int64, shape (n,).
+
+    Attributes
+    ----------
+    spikes : ndarray of int64
+        Their numbers: spikes are numbered from 0 in the order in which they are sent.
+    cycles : ndarray of int64
+        Cycle at whose end each has reached its core, counted from cycle 0 of the simulation.
+    x, y : ndarray of int64
+        Where it has arrived.
+    """
+
+    spikes: Ints
+    cycles: Ints
+    x: Ints
+    y: Ints
+
+
+class MeshEvents:
+    """The mesh with its spikes under way: a spike is served when it is ready, on each link in the order of readiness.
+
+    Of spikes that are ready in the same cycle, the one that was sent first comes first; so the result is a function
+    of what is sent, and of nothing else.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        The board.
+    clock : RouterClock
+        Cycles of a hop, of a boundary and of a chip's ports.
+    """
+
+    def __init__(self, mesh: Mesh, clock: RouterClock) -> None:
+        from neuromap.simulation.noc.arrival_kernel import compiled
+
+        self._advance = compiled()
+        self._sizes = mesh.columns, mesh.rows, mesh.chip_columns, mesh.chip_rows
+        self._times = clock.hop_cycles, clock.crossing_cycles, clock.port_cycles or 0
+        chip_rows, chip_columns = mesh.chips
+        self._free = np.zeros(6 * mesh.rows * mesh.columns + chip_rows * chip_columns, np.int64)
+        self._sent = 0
+        self._number = np.zeros(0, np.int64)
+        self._ready = np.zeros(0, np.int64)
+        self._at = np.zeros((0, 2), np.int64)
+        self._end = np.zeros((0, 2), np.int64)
+        self._stage = np.zeros(0, np.int64)
+
+    @property
+    def under_way(self) -> int:
+        """Spikes that have not arrived."""
+        return len(self._number)
+
+    @property
+    def oldest(self) -> int:
+        """Number of the first spike that has not arrived, or of the next to be sent."""
+        return int(self._number[0]) if len(self._number) else self._sent
+
+    def send(self, ways: Ways, cycle: int) -> Ints:
+        """Release spikes at the start of a cycle; return their numbers, shape (n,).
+
+        Parameters
+        ----------
+        ways : Ways
+            One for every spike, within the board.
+        cycle : int
+            Not before the one up to which the simulation has run.
+        """
+        n = len(ways.x)
+        numbers = np.arange(self._sent, self._sent + n)
+        self._sent += n
+        self._number = np.concatenate([self._number, numbers])
+        self._ready = np.concatenate([self._ready, np.full(n, cycle, np.int64)])
+        self._at = np.concatenate([self._at, np.stack([ways.x, ways.y], axis=1)])
+        self._end = np.concatenate([self._end, np.stack([ways.end_x, ways.end_y], axis=1)])
+        self._stage = np.concatenate([self._stage, np.zeros(n, np.int64)])
+        return numbers
+
+    def run(self, until: int | None = None) -> Arrivals:
+        """Serve every link up to a cycle, or until all have arrived.
+
+        Parameters
+        ----------
+        until : int, optional
+            What is ready in this cycle or later waits.
+
+        Returns
+        -------
+        Arrivals
+            Of spikes that have been given to their core since the last call.
+        """
+        from neuromap.simulation.noc.arrival_kernel import announced
+
+        n = len(self._number)
+        bits = max(1, n.bit_length())
+        heap = np.sort((self._ready << bits) | np.arange(n))  # an array in order is a heap
+        arrival = np.full(n, -1, np.int64)
+        end = _NEVER if until is None else until
+        with announced():
+            left = self._advance(
+                heap, n, bits, end, self._at, self._end, self._stage, arrival, self._free, self._sizes, self._times
+            )
+        waiting = heap[:left]
+        self._ready[waiting & ((1 << bits) - 1)] = waiting >> bits
+        there = arrival >= 0
+        result = Arrivals(self._number[there], arrival[there], *self._at[there].T)
+        kept = ~there
+        self._number, self._ready, self._stage = self._number[kept], self._ready[kept], self._stage[kept]
+        self._at, self._end = self._at[kept], self._end[kept]
+        return result
+
+
+def simulate_arrivals(mesh: Mesh, clock: RouterClock, ways: Ways) -> Ints:
+    """Cycles in which spikes arrive that are released together into an empty mesh.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        The board.
+    clock : RouterClock
+        Cycles of a hop, of a boundary and of a chip's ports.
+    ways : Ways
+        One for every spike, within the board.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Cycles from the release to the end of the link into the target core.
+    """
+    events = MeshEvents(mesh, clock)
+    events.send(ways, 0)
+    return events.run().cycles

@@ -1,0 +1,150 @@
+"""The compiled event simulation of the mesh: a heap of (cycle, spike), and for every link the cycle when it is free.
+
+All of the compiled code is in this file, because Numba's cache on disk looks at the file of an entry point only. It is
+imported when an event simulation is run, and never before: Numba is slow to import.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import Any
+
+from numba import njit
+from numba.core import event
+from numba.core.caching import FunctionCache
+
+__all__ = ["IN_CORE", "announced", "compiled"]
+
+_LOGGER = logging.getLogger("neuromap")
+IN_CORE, AT_ROUTER, PAST_PORT, AT_PORT = 0, 1, 2, 3
+"""Where a spike waits: for the link into its router, there, there with the chip's ports behind it, at the next chip's
+ports."""
+_part = njit(error_model="numpy")
+
+
+@_part
+def _replace_top(heap, n, key):  # type: ignore[no-untyped-def]
+    """Put a key, no less than the least, in the place of the least of the first n."""
+    hole = 0
+    child = 1
+    while child < n:
+        if child + 1 < n and heap[child + 1] < heap[child]:
+            child += 1
+        if key <= heap[child]:
+            break
+        heap[hole] = heap[child]
+        hole = child
+        child = 2 * hole + 1
+    heap[hole] = key
+
+
+def _advance(heap, n, bits, until, at, end, stage, arrival, free, sizes, times):  # type: ignore[no-untyped-def]
+    """Serve what is ready before the cycle ``until``, in the order of readiness; return how many spikes are left.
+
+    ``heap`` holds ``ready << bits | spike`` of n spikes; ``at`` and ``end`` are their coordinates, shape (spikes, 2);
+    ``arrival`` is set for those that arrive. ``free`` has one place per link, then one per chip for its ports.
+    """
+    columns, rows, chip_columns, chip_rows = sizes
+    hop, crossing, port = times
+    routers = columns * rows
+    chips_in_row = (columns + chip_columns - 1) // chip_columns
+    mask = (1 << bits) - 1
+    while n > 0:
+        key = heap[0]
+        ready = key >> bits
+        if ready >= until:
+            break
+        spike = key & mask
+        x, y = at[spike, 0], at[spike, 1]
+        to_x, to_y, server, busy, travel = x, y, 0, 1, 1
+        stays = True  # at the same router
+        if stage[spike] == IN_CORE:
+            server = 4 * routers + y * columns + x
+            stage[spike] = AT_ROUTER
+        elif stage[spike] == AT_PORT:
+            server = 6 * routers + (y // chip_rows) * chips_in_row + x // chip_columns
+            busy = travel = port
+            stage[spike] = AT_ROUTER
+        else:
+            direction = 5
+            if end[spike, 0] > x:
+                direction, to_x = 0, x + 1
+            elif end[spike, 0] < x:
+                direction, to_x = 1, x - 1
+            elif end[spike, 1] > y:
+                direction, to_y = 2, y + 1
+            elif end[spike, 1] < y:
+                direction, to_y = 3, y - 1
+            else:
+                stays = False
+            server = direction * routers + y * columns + x
+            if stays:
+                if to_x // chip_columns == x // chip_columns and to_y // chip_rows == y // chip_rows:
+                    travel = hop
+                elif port > 0 and stage[spike] == AT_ROUTER:
+                    server = 6 * routers + (y // chip_rows) * chips_in_row + x // chip_columns
+                    busy = travel = port
+                    stage[spike] = PAST_PORT
+                    to_x, to_y = x, y
+                else:
+                    travel = crossing
+                    stage[spike] = AT_PORT if port > 0 else AT_ROUTER
+        start = max(ready, free[server])
+        free[server] = start + busy
+        if stays:
+            at[spike, 0], at[spike, 1] = to_x, to_y
+            _replace_top(heap, n, ((start + travel) << bits) | spike)
+        else:
+            arrival[spike] = start + travel
+            n -= 1
+            if n > 0:
+                _replace_top(heap, n, heap[n])
+    return n
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache, but never a reason to fail: what cannot be read is compiled, what cannot be kept is not kept."""
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(signature, target_context)
+        except Exception:  # whatever damaged files lead to
+            with suppress(Exception):
+                self.flush()
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        with suppress(OSError):  # a full disk
+            super().save_overload(signature, result)
+
+
+class _Announcer(event.Listener):  # type: ignore[misc]
+    def __init__(self) -> None:
+        self._said = False
+
+    def on_start(self, event: Any) -> None:
+        if not self._said:
+            self._said = True
+            _LOGGER.info("compiling the network-on-chip for this processor: some seconds, once")
+
+    def on_end(self, event: Any) -> None:
+        """Nothing: what comes next shows that it is over."""
+
+
+@contextmanager
+def announced() -> Iterator[None]:
+    """Say so, as an INFO of the logger "neuromap", if something is compiled in the block."""
+    with event.install_listener("numba:compile", _Announcer()):
+        yield
+
+
+@cache
+def compiled() -> Any:
+    """Entry point for this machine; it compiles when it is first called."""
+    dispatcher = njit(_advance, nogil=True, error_model="numpy")
+    with suppress(RuntimeError):  # "no locator available": no folder can be written
+        dispatcher._cache = _Cache(_advance)
+    return dispatcher

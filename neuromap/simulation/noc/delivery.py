@@ -1,0 +1,47 @@
+"""What the mesh delivers: the axons at which the spikes of a tick end up, and when they are due there."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.program import Program
+from neuromap.simulation.noc.arrival_events import MeshEvents
+from neuromap.simulation.noc.clock import RouterClock
+from neuromap.simulation.noc.mesh import Mesh, ways_of
+from neuromap.simulation.tick_run import TickSpikes
+
+__all__ = ["delivered"]
+
+
+def delivered(program: Program, spikes: TickSpikes) -> NDArray[np.int64]:
+    """Send the spikes of a tick through the mesh, and list what the cores receive.
+
+    The core is the one at the router where the event simulation gives a spike out; so the list is equal to what an
+    engine has under way (:attr:`neuromap.simulation.engine.Engine.pending`) if both agree.
+
+    Parameters
+    ----------
+    program : Program
+        Mapped, or written by hand.
+    spikes : TickSpikes
+        What is sent in the tick; spikes of the host do not cross the mesh.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, 3)
+        Sorted rows (tick in which it is due, core, axon), each once: two spikes for one axon and tick are one. Core
+        -1 where a spike ends at a router that has no core of the program.
+    """
+    mesh = Mesh.of(program.chip)
+    has_target = program.target_core[spikes.cores, spikes.neurons] >= 0
+    cores, neurons = spikes.cores[has_target], spikes.neurons[has_target]
+    events = MeshEvents(mesh, RouterClock.of(program.chip))
+    events.send(ways_of(program, cores, neurons), 0)
+    arrivals = events.run()
+    core_at = np.full((mesh.rows, mesh.columns), -1, np.int64)
+    core_at[program.coordinates[:, 1], program.coordinates[:, 0]] = np.arange(program.n_cores)
+    cores, neurons = cores[arrivals.spikes], neurons[arrivals.spikes]
+    due = spikes.tick + program.delay[cores, neurons].astype(np.int64)
+    axon = program.target_axon[cores, neurons].astype(np.int64)
+    return np.unique(np.column_stack([due, core_at[arrivals.y, arrivals.x], axon]), axis=0)
