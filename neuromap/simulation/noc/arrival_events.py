@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.errors import NotSupportedError
 from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.mesh import Mesh, Ways
 
@@ -60,9 +61,7 @@ class MeshEvents:
         self._sent = 0
         self._number = np.zeros(0, np.int64)
         self._ready = np.zeros(0, np.int64)
-        self._at = np.zeros((0, 2), np.int64)
-        self._end = np.zeros((0, 2), np.int64)
-        self._stage = np.zeros(0, np.int64)
+        self._state = np.zeros((0, 8), np.int32)  # as the kernel wants it; 32 bytes, so that a row is in one cache line
 
     @property
     def under_way(self) -> int:
@@ -89,9 +88,10 @@ class MeshEvents:
         self._sent += n
         self._number = np.concatenate([self._number, numbers])
         self._ready = np.concatenate([self._ready, np.full(n, cycle, np.int64)])
-        self._at = np.concatenate([self._at, np.stack([ways.x, ways.y], axis=1)])
-        self._end = np.concatenate([self._end, np.stack([ways.end_x, ways.end_y], axis=1)])
-        self._stage = np.concatenate([self._stage, np.zeros(n, np.int64)])
+        state = np.zeros((n, 8), np.int32)
+        for column, values in enumerate(ways):
+            state[:, column] = values
+        self._state = np.concatenate([self._state, state])
         return numbers
 
     def run(self, until: int | None = None) -> Arrivals:
@@ -106,26 +106,42 @@ class MeshEvents:
         -------
         Arrivals
             Of spikes that have been given to their core since the last call.
+
+        Raises
+        ------
+        NotSupportedError
+            If there are so many spikes, or so slow a clock, that 64 bits do not hold cycle and spike.
         """
         from neuromap.simulation.noc.arrival_kernel import announced
 
         n = len(self._number)
         bits = max(1, n.bit_length())
+        self._require_room(n, bits)
         heap = np.sort((self._ready << bits) | np.arange(n))  # an array in order is a heap
         arrival = np.full(n, -1, np.int64)
         end = _NEVER if until is None else until
         with announced():
-            left = self._advance(
-                heap, n, bits, end, self._at, self._end, self._stage, arrival, self._free, self._sizes, self._times
-            )
+            left = self._advance(heap, n, bits, end, self._state, arrival, self._free, self._sizes, self._times)
         waiting = heap[:left]
         self._ready[waiting & ((1 << bits) - 1)] = waiting >> bits
         there = arrival >= 0
-        result = Arrivals(self._number[there], arrival[there], *self._at[there].T)
+        x, y = self._state[there, :2].astype(np.int64).T
+        result = Arrivals(self._number[there], arrival[there], x, y)
         kept = ~there
-        self._number, self._ready, self._stage = self._number[kept], self._ready[kept], self._stage[kept]
-        self._at, self._end = self._at[kept], self._end[kept]
+        self._number, self._ready, self._state = self._number[kept], self._ready[kept], self._state[kept]
         return result
+
+    def _require_room(self, n: int, bits: int) -> None:
+        """Refuse what could overflow: a spike takes all its links, and at each waits for all others at most."""
+        columns, rows, chip_columns, chip_rows = self._sizes
+        hop, crossing, port = self._times
+        links, ports = columns + rows + 2, 2 * (columns // chip_columns + rows // chip_rows + 2)
+        latest = int(self._ready.max(initial=0)) + links * (max(hop, crossing) + n) + ports * port * (n + 1)
+        if latest.bit_length() + bits > 62:
+            raise NotSupportedError(
+                f"network-on-chip: {n} spikes under way may take until router cycle {latest}; "
+                f"with so many, the event simulation goes to cycle {2 ** (62 - bits) - 1}"
+            )
 
 
 def simulate_arrivals(mesh: Mesh, clock: RouterClock, ways: Ways) -> Ints:
@@ -144,6 +160,11 @@ def simulate_arrivals(mesh: Mesh, clock: RouterClock, ways: Ways) -> Ints:
     -------
     ndarray of int64, shape (n,)
         Cycles from the release to the end of the link into the target core.
+
+    Raises
+    ------
+    NotSupportedError
+        As in :meth:`MeshEvents.run`.
     """
     events = MeshEvents(mesh, clock)
     events.send(ways, 0)

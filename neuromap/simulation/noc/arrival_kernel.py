@@ -41,11 +41,12 @@ def _replace_top(heap, n, key):  # type: ignore[no-untyped-def]
     heap[hole] = key
 
 
-def _advance(heap, n, bits, until, at, end, stage, arrival, free, sizes, times):  # type: ignore[no-untyped-def]
+def _advance(heap, n, bits, until, state, arrival, free, sizes, times):  # type: ignore[no-untyped-def]
     """Serve what is ready before the cycle ``until``, in the order of readiness; return how many spikes are left.
 
-    ``heap`` holds ``ready << bits | spike`` of n spikes; ``at`` and ``end`` are their coordinates, shape (spikes, 2);
-    ``arrival`` is set for those that arrive. ``free`` has one place per link, then one per chip for its ports.
+    ``heap`` holds ``ready << bits | spike`` of n spikes. A row of ``state`` is x and y of a spike, x and y of its end,
+    and where it waits; ``arrival`` is set for those that arrive. ``free`` has one place per link, then one per chip for
+    its ports.
     """
     columns, rows, chip_columns, chip_rows = sizes
     hop, crossing, port = times
@@ -58,25 +59,26 @@ def _advance(heap, n, bits, until, at, end, stage, arrival, free, sizes, times):
         if ready >= until:
             break
         spike = key & mask
-        x, y = at[spike, 0], at[spike, 1]
+        x, y, end_x, end_y = state[spike, 0], state[spike, 1], state[spike, 2], state[spike, 3]
+        stage = state[spike, 4]
         to_x, to_y, server, busy, travel = x, y, 0, 1, 1
         stays = True  # at the same router
-        if stage[spike] == IN_CORE:
+        if stage == IN_CORE:
             server = 4 * routers + y * columns + x
-            stage[spike] = AT_ROUTER
-        elif stage[spike] == AT_PORT:
+            state[spike, 4] = AT_ROUTER
+        elif stage == AT_PORT:
             server = 6 * routers + (y // chip_rows) * chips_in_row + x // chip_columns
             busy = travel = port
-            stage[spike] = AT_ROUTER
+            state[spike, 4] = AT_ROUTER
         else:
             direction = 5
-            if end[spike, 0] > x:
+            if end_x > x:
                 direction, to_x = 0, x + 1
-            elif end[spike, 0] < x:
+            elif end_x < x:
                 direction, to_x = 1, x - 1
-            elif end[spike, 1] > y:
+            elif end_y > y:
                 direction, to_y = 2, y + 1
-            elif end[spike, 1] < y:
+            elif end_y < y:
                 direction, to_y = 3, y - 1
             else:
                 stays = False
@@ -84,18 +86,18 @@ def _advance(heap, n, bits, until, at, end, stage, arrival, free, sizes, times):
             if stays:
                 if to_x // chip_columns == x // chip_columns and to_y // chip_rows == y // chip_rows:
                     travel = hop
-                elif port > 0 and stage[spike] == AT_ROUTER:
+                elif port > 0 and stage == AT_ROUTER:
                     server = 6 * routers + (y // chip_rows) * chips_in_row + x // chip_columns
                     busy = travel = port
-                    stage[spike] = PAST_PORT
+                    state[spike, 4] = PAST_PORT
                     to_x, to_y = x, y
                 else:
                     travel = crossing
-                    stage[spike] = AT_PORT if port > 0 else AT_ROUTER
+                    state[spike, 4] = AT_PORT if port > 0 else AT_ROUTER
         start = max(ready, free[server])
         free[server] = start + busy
         if stays:
-            at[spike, 0], at[spike, 1] = to_x, to_y
+            state[spike, 0], state[spike, 1] = to_x, to_y
             _replace_top(heap, n, ((start + travel) << bits) | spike)
         else:
             arrival[spike] = start + travel

@@ -11,6 +11,8 @@ from neuromap.hardware.chip import ChipSpec
 
 __all__ = ["RouterClock"]
 
+_MOST_CYCLES = 2**31
+"""Of a hop, a port or a boundary; sums of them over a board stay inside 64 bits."""
 _ROUNDING = 1e-9
 """Relative error of the figures' quotients that is no reason for another cycle."""
 
@@ -44,8 +46,8 @@ class RouterClock:
     def __post_init__(self) -> None:
         for name in ("hop_cycles", "port_cycles", "boundary_cycles"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"router clock: {name} = {value}; must be 1 or more")
+            if value is not None and not 1 <= value <= _MOST_CYCLES:
+                raise InputError(f"router clock: {name} = {value}; must be 1 to {_MOST_CYCLES}")
         if self.cycle_seconds is not None and not self.cycle_seconds > 0:
             raise InputError(f"router clock: cycle_seconds = {self.cycle_seconds}; must be above 0")
 
@@ -65,6 +67,11 @@ class RouterClock:
         Returns
         -------
         RouterClock
+
+        Raises
+        ------
+        InputError
+            If one of the figures is that of more cycles than a clock may have.
         """
         figures = chip.router
         rate, hop = figures.get("link_spikes_per_second"), figures.get("hop_seconds")

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.errors import InputError
+from neuromap.errors import InputError, NotSupportedError
+from neuromap.simulation.noc.arrival_bound import arrival_bounds, unloaded_times
 from neuromap.simulation.noc.arrival_events import MeshEvents, simulate_arrivals
 from neuromap.simulation.noc.clock import RouterClock
+from neuromap.simulation.noc.mesh import Mesh, Ways
 
 
 @given(st.data())
@@ -47,11 +49,8 @@ def test_spikes_of_later_ticks_meet_those_under_way(meshes, ways_on, clocks, bru
     assert [ends[spike] for spike in range(len(sent))] == [way[2:] for way, _ in sent]
 
 
-def test_many_chips_far_ways(ways_on, brute):
+def test_many_chips_far_ways():
     """A board of the largest size of TrueNorth, 4 x 4 chips, with its ports as servers."""
-    from neuromap.simulation.noc.arrival_bound import arrival_bounds, unloaded_times
-    from neuromap.simulation.noc.mesh import Mesh, Ways
-
     mesh, clock = Mesh(256, 256, 64, 64), RouterClock(hop_cycles=2, port_cycles=1)
     ways = Ways(*np.random.default_rng(5).integers(0, 256, (4, 3000)))
     arrivals = simulate_arrivals(mesh, clock, ways)
@@ -85,6 +84,15 @@ def test_seconds_are_absent_where_the_cycle_is():
     assert RouterClock(1e-8, 3).seconds(7) == pytest.approx(7e-8)
     assert RouterClock(hop_cycles=3).crossing_cycles == 3
     assert RouterClock(hop_cycles=3, boundary_cycles=9).crossing_cycles == 9
+
+
+def test_absurd_figures_are_refused(make_chip):
+    with pytest.raises(InputError, match="router clock: hop_cycles = "):
+        RouterClock.of(make_chip(router={"link_spikes_per_second": 1e30, "hop_seconds": 1e30}))
+    mesh, ways = Mesh(256, 256, 1, 1), Ways(*np.zeros((4, 2**14), np.int64))
+    with pytest.raises(NotSupportedError, match="network-on-chip: 16384 spikes under way may take until router cycle"):
+        simulate_arrivals(mesh, RouterClock(port_cycles=2**31), ways)
+    assert simulate_arrivals(mesh, RouterClock(port_cycles=2**20), ways).max() == 2 + 2**14 - 1
 
 
 @pytest.mark.parametrize(

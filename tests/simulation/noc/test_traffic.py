@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.route_walk import first_difference, walk_routes
+from neuromap.hardware.route_walk import route_difference, walk_routes
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.report.usage import usage
@@ -44,8 +44,8 @@ def test_traffic_is_what_a_walk_over_all_routes_counts(programs, data):
     walk = walk_routes(program, fired)
     assert (traffic.spikes, traffic.hops, traffic.crossings) == (walk.spikes, walk.hops, walk.crossings)
     assert np.array_equal(traffic.loads, walk.loads)
-    assert first_difference(program, traffic.loads, fired, hops=traffic.hops) is None
-    assert first_difference(program, traffic.full_loads) is None
+    assert route_difference(program, traffic.loads, fired, hops=traffic.hops) is None
+    assert route_difference(program, traffic.full_loads) is None
     assert traffic.loads[:4].sum() == traffic.hops
     peaks = [walk_routes(program, fired_in(program, [spikes])).loads for spikes in ticks]
     assert np.array_equal(traffic.peak_loads, np.max([np.zeros_like(walk.loads), *peaks], axis=0))
@@ -110,8 +110,21 @@ def test_what_arrives_is_what_the_engine_receives(make_chip, seed, execution, co
     traffic = measure_traffic(program, frames, engine="numpy")
     counts = usage(program)
     assert traffic.full_loads[:4].sum() == counts.weighted_hops
-    assert first_difference(program, traffic.full_loads, hops=counts.weighted_hops) is None
+    assert route_difference(program, traffic.full_loads, hops=counts.weighted_hops) is None
     assert walk_routes(program).crossings == counts.chip_crossings
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=60)
+def test_programs_by_hand_deliver_too(programs, data):
+    """Random programs with several neurons on one axon, several chips, ports or none."""
+    program = data.draw(programs(delays=(1, 5)))
+    engine, due = NumpyEngine(program), np.zeros((0, 3), np.int64)
+    for spikes in run_ticks(program, n_ticks=10, engine="numpy"):
+        engine.step()
+        due = np.concatenate([due[due[:, 0] > spikes.tick], delivered(program, spikes)])
+        due = np.unique(due, axis=0)
+        assert np.array_equal(due, engine.pending)
 
 
 @given(st.data())
@@ -171,7 +184,7 @@ def test_the_characterisation_network():
     program = characterisation_program(36, rate_hz=100.0, synapses=16)
     traffic = measure_traffic(program, n_ticks=20)
     ticks = list(run_ticks(program, n_ticks=20))
-    assert first_difference(program, traffic.loads, fired_in(program, ticks), hops=traffic.hops) is None
+    assert route_difference(program, traffic.loads, fired_in(program, ticks), hops=traffic.hops) is None
     assert (traffic.full_loads[4:, 0, :36] == 256).all()
     assert traffic.shortest_tick_cycles <= traffic.safe_tick_cycles < traffic.safe_tick_any_cycles
 
@@ -189,7 +202,7 @@ def test_a_board_of_sixteen_chips(make_chip, make_program):
     corners = np.array([(0, 0), (255, 0), (255, 255), (0, 255)], np.int32)
     program = replace(program, coordinates=corners)
     traffic = measure_traffic(program, n_ticks=1)
-    assert first_difference(program, traffic.loads, hops=traffic.hops) is None
+    assert route_difference(program, traffic.loads, hops=traffic.hops) is None
     assert np.array_equal(traffic.loads, traffic.full_loads)
     assert traffic.crossings == usage(program).chip_crossings == 4 * (3 + 3 + 6)
     assert traffic.clock == RouterClock(1e-8, 1, 2)
