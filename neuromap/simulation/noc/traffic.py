@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -64,6 +65,9 @@ class Traffic:
         Worst bound of an arrival over the run's ticks, whatever the order in which links serve spikes.
     safe_tick_any_cycles : int
         The same if every neuron with a target fires in one tick: no stimulus needs a longer tick.
+    node_arrivals : mapping of str to int
+        By node the worst bound of an arrival of its neurons' spikes over the run's ticks, in router cycles; 0 without
+        one. Relays and splitters, which bear the label of their source, are left out.
     simulated_ticks : int
         Ticks whose event simulation was needed; in the others the bound shows that none is worse.
     clock : RouterClock
@@ -88,6 +92,7 @@ class Traffic:
     shortest_tick_at: int | None
     safe_tick_cycles: int
     safe_tick_any_cycles: int
+    node_arrivals: Mapping[str, int]
     simulated_ticks: int
     clock: RouterClock
     tick_seconds: float
@@ -95,6 +100,7 @@ class Traffic:
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
+        object.__setattr__(self, "node_arrivals", MappingProxyType(dict(self.node_arrivals)))
 
     @property
     def mean_hops(self) -> float | None:
@@ -171,6 +177,8 @@ class TrafficCounter:
         self._host_spikes = self._readout_spikes = 0
         self._worst_at: int | None = None
         self._worst = self._safe = self._simulated = 0
+        self._node = np.where(program.is_relay, -1, program.neuron_node)
+        self._node_arrivals = np.zeros(len(program.nodes) + 1, np.int64)  # the last: without a node
 
     def add(self, spikes: TickSpikes) -> None:
         """Count one tick.
@@ -202,7 +210,9 @@ class TrafficCounter:
             if mesh.chips != (1, 1):
                 self._crossings += int(mesh.crossings(ways).sum())
                 ports[self._window.chips] += port_spikes(mesh, flow.loads)
-            bound = int(arrival_bounds(mesh, self._clock, ways, flow).max())
+            bounds = arrival_bounds(mesh, self._clock, ways, flow)
+            np.maximum.at(self._node_arrivals, self._node[cores[sent], neurons[sent]], bounds)
+            bound = int(bounds.max())
             self._safe = max(self._safe, bound)
             if bound > self._worst:  # else no spike of this tick is worse than the worst so far
                 self._simulated += 1
@@ -233,6 +243,9 @@ class TrafficCounter:
             shortest_tick_at=self._worst_at,
             safe_tick_cycles=self._safe,
             safe_tick_any_cycles=safe_any,
+            node_arrivals=dict(
+                zip((port.name for port in self._program.nodes), self._node_arrivals[:-1].tolist(), strict=True)
+            ),
             simulated_ticks=self._simulated,
             clock=self._clock,
             tick_seconds=self._program.chip.tick_seconds,
