@@ -26,7 +26,7 @@ from neuromap.cli.options import (
     file_option,
 )
 from neuromap.cli.output import check_destinations, one_line, print_error, text_console
-from neuromap.cli.pattern_argument import read_pattern, read_rollout, split_names, split_patterns
+from neuromap.cli.pattern_argument import read_pattern, read_rollout, split_executions, split_patterns
 from neuromap.cli.progress import progress_bar
 from neuromap.cli.stimulus_argument import check_run_length, frame_arguments
 from neuromap.errors import InputError
@@ -41,6 +41,7 @@ Examples:
   neuromap report examples/digits/sr.toml --patterns "H1 -> H1, H1 -> O" --executions pipelined --json
   neuromap report examples/digits/sr.toml --program sr.nmp --csv sr.csv
   neuromap report examples/digits/sr.toml --splitters never --no-packing
+  neuromap report examples/digits/sr.toml --pictures pictures
 """
 
 
@@ -62,7 +63,8 @@ def report(
         typer.Option(
             "--executions",
             metavar="EXECUTIONS",
-            help="windowed, pipelined or both with a comma.  [default: windowed,pipelined]",
+            help="windowed, pipelined, pipelined:P for a frame every P update steps; with commas between them.  "
+            "[default: windowed,pipelined]",
             show_default=False,
         ),
     ] = None,
@@ -89,17 +91,27 @@ def report(
     html: Annotated[str | None, file_option("--html", holds="the report as one self-contained HTML page")] = None,
     csv: Annotated[str | None, file_option("--csv", holds="the report as CSV")] = None,
     json_file: Annotated[str | None, file_option("--json-file", holds="the report as JSON")] = None,
+    pictures: Annotated[
+        str | None,
+        typer.Option(
+            "--pictures",
+            metavar="FOLDER",
+            help="Write chip map and link load of every row to this folder, as SVG files.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Report response times, sampling frequency and costs for every pattern and execution.
+    """Report response times, sampling frequency, energy and costs for every pattern and execution.
 
     Every row is predicted from the schedule, measured on the mapped program, and verified against the
     chip-free reference. A row that fails does not keep the others from being shown; the exit code tells.
     """
     import neuromap as nm
     from neuromap.report.latency import report_on_program
+    from neuromap.report.pictures import check_picture_folder, picture_files, picture_folder
     from neuromap.report.text import print_report
-    from neuromap.rollout.schedule import EXECUTIONS
+    from neuromap.rollout.execution import EXECUTIONS
     from neuromap.whole_file import write_all
 
     chip = chosen_chip(chip, program_file)
@@ -115,9 +127,11 @@ def report(
             **flags.files,
         },
     )
+    if pictures is not None:
+        check_picture_folder(pictures)
     check_run_length(n_frames)
     net = nm.load_network(network)
-    wanted = split_names(executions or [], "--executions", EXECUTIONS) if executions else []
+    wanted = split_executions(executions) if executions else []
     named = split_patterns(patterns or []) or list(patterns or [])
     arguments = {**frame_arguments(stimulus, n_frames, seed, density), **how}
     if program_file is not None:
@@ -140,7 +154,9 @@ def report(
             )
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
-    write_all(contents)
+    drawn = [] if pictures is None else [(Path(pictures) / name, text) for name, text in picture_files(made).items()]
+    with picture_folder(pictures if drawn else None):
+        write_all([*contents, *drawn])
     if as_json:
         sys.stdout.write(made.to_json().rstrip("\n") + "\n")
     else:
@@ -148,6 +164,8 @@ def report(
         print_report(made, console)
         for path, _ in contents:
             console.print(f"written to {one_line(path)}", markup=False, soft_wrap=True)
+        if pictures is not None:
+            console.print(f"{len(drawn)} pictures written to {one_line(pictures)}", markup=False, soft_wrap=True)
     if made.exit_code:
         failed = [row for row in made.rows if row.exit_code]
         first = failed[0]

@@ -17,7 +17,7 @@ from neuromap.frozen import freeze_arrays
 from neuromap.hardware.program import Program
 from neuromap.hardware.xy_route import xy_route
 
-__all__ = ["RouteWalk", "first_difference", "walk_routes"]
+__all__ = ["RouteWalk", "route_difference", "walk_routes"]
 
 _DIRECTION = {(1, 0): 0, (-1, 0): 1, (0, 1): 2, (0, -1): 3}
 _NAMES = ("east", "west", "north", "south", "in", "out")
@@ -86,7 +86,7 @@ def walk_routes(program: Program, fired: ArrayLike | None = None) -> RouteWalk:
     return RouteWalk(times.total(), hops, crossings, loads)
 
 
-def first_difference(
+def route_difference(
     program: Program,
     loads: NDArray[np.integer],
     fired: ArrayLike | None = None,

@@ -1,4 +1,4 @@
-"""Verification, measured responses and the latency report, with its table, JSON, CSV and HTML forms.
+"""Verification, measured responses and the latency report, with its table, JSON, CSV, HTML and picture forms.
 
 The names below are imported on first use. ``verify`` and ``usage`` are functions of the modules of their name;
 ``neuromap.verify`` is the function.
@@ -13,6 +13,7 @@ _HOMES = {
     "LatencyReport": "latency",
     "MeasuredResponse": "wave",
     "ReportRow": "row",
+    "RunFigures": "run_figures",
     "Usage": "usage",
     "Verification": "verify",
     "first_difference": "observe",
@@ -23,6 +24,7 @@ _HOMES = {
     "report_row": "row",
     "report_schema": "json_report",
     "require_verified": "verify",
+    "save_pictures": "pictures",
     "to_csv": "csv_report",
     "to_dict": "json_report",
     "to_html": "html",
@@ -33,6 +35,7 @@ __all__ = [
     "LatencyReport",
     "MeasuredResponse",
     "ReportRow",
+    "RunFigures",
     "Usage",
     "Verification",
     "first_difference",
@@ -43,6 +46,7 @@ __all__ = [
     "report_row",
     "report_schema",
     "require_verified",
+    "save_pictures",
     "to_csv",
     "to_dict",
     "to_html",
@@ -55,7 +59,9 @@ if TYPE_CHECKING:
     from neuromap.report.json_report import report_schema, to_dict, to_json
     from neuromap.report.latency import LatencyReport, latency_report, report_on_program
     from neuromap.report.observe import first_difference
+    from neuromap.report.pictures import save_pictures
     from neuromap.report.row import ReportRow, report_row
+    from neuromap.report.run_figures import RunFigures
     from neuromap.report.text import render_text
     from neuromap.report.usage import Usage
     from neuromap.report.verify import Verification, require_verified

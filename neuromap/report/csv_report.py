@@ -6,12 +6,14 @@ import csv
 import io
 from typing import Any
 
-from neuromap.report.json_report import to_dict
+from neuromap.report.json_report import RUN_KEYS, to_dict
 from neuromap.report.latency import LatencyReport
 
 __all__ = ["to_csv"]
 
 _LEFT_OUT = frozenset({"infeasibility", "verification", "outputs", "core_bound"})
+_OBJECTS = frozenset({*RUN_KEYS, "busiest_link", "busiest_core_link", "late"})
+"""Members that are objects or null: without one, its columns are empty, and there is none of its own name."""
 
 
 def to_csv(report: LatencyReport) -> str:
@@ -60,6 +62,8 @@ def to_csv(report: LatencyReport) -> str:
 def _flat(key: str, value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
         return {k: v for name, part in value.items() for k, v in _flat(f"{key}.{name}", part).items()}
+    if value is None and key.rpartition(".")[2] in _OBJECTS:
+        return {}
     if isinstance(value, list):
         return {key: "; ".join(" -> ".join(v) if isinstance(v, list) else str(v) for v in value)}
     if isinstance(value, bool):

@@ -14,24 +14,44 @@ from neuromap.report.draw_overview import draw_overview
 from neuromap.report.draw_timeline import draw_timeline
 from neuromap.report.draw_window import draw_window
 from neuromap.report.frames import describe_frames
-from neuromap.report.latency import TIME_AXIS, LatencyReport
+from neuromap.report.latency import LatencyReport, time_axis
 from neuromap.report.layers import layout
-from neuromap.report.numbers import plain, seconds
+from neuromap.report.numbers import joules, plain, seconds
+from neuromap.report.pictures import RowPictures, draw_row
 from neuromap.report.row import ReportRow
+from neuromap.report.run_text import run_columns, run_lines
 from neuromap.report.text import at_least, sequential_line
 from neuromap.rollout.pattern import RolloutPattern
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["MOST_EDGES", "to_html"]
+__all__ = ["MOST_EDGES", "MOST_PICTURES", "to_html"]
 
 MOST_EDGES = 150
 """Networks with more edges are not drawn: nobody could read it."""
 
+MOST_PICTURES = 3_000_000
+"""Characters that all chip maps and link loads of a page may take; the others are left to files."""
+
+_MOST_NODES = 16
+"""Nodes up to which their times are a table."""
+
 _WINDOW = 3
 _BESIDE = 5
 """Layers up to which the network stands beside its rollout window."""
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A row with its drawings; ``…_as`` is the execution whose picture is the same and shown already."""
+
+    row: ReportRow
+    timeline: str | None
+    chip: str | None = None
+    links: str | None = None
+    chip_as: str | None = None
+    links_as: str | None = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +66,7 @@ class _Section:
     network: str | None
     wide: bool
     window: str | None
-    rows: tuple[tuple[ReportRow, str | None], ...]
+    rows: tuple[_Drawn, ...]
 
 
 def to_html(report: LatencyReport) -> str:
@@ -68,10 +88,14 @@ def to_html(report: LatencyReport) -> str:
     overview = draw_overview(report)
     return page.render(
         report=report,
-        axes={name: TIME_AXIS[name] for name in dict.fromkeys(row.execution for row in report.rows)},
+        axes={name: time_axis(name) for name in dict.fromkeys(row.execution for row in report.rows)},
         frames=describe_frames(report.stimulus),
         overview=None if overview is None else Markup(overview),
         sections=_sections(report),
+        run_columns=run_columns(report),
+        run_lines=run_lines(report),
+        terms=_terms(report),
+        timed=_timed_nodes(report),
         sequential=sequential_line(report),
         multiple=len(report.network.outputs) > 1,
         bounds=any(row.full_response_exact is False for row in report.rows),
@@ -90,7 +114,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(plain=plain, seconds=seconds, markup=Markup, at_least=at_least)
+    environment.filters.update(plain=plain, seconds=seconds, joules=joules, markup=Markup, at_least=at_least)
     return environment
 
 
@@ -105,8 +129,17 @@ def _sections(report: LatencyReport) -> list[_Section]:
     network = report.network
     drawn = len(network.edges) <= MOST_EDGES
     sections = []
+    room = MOST_PICTURES
     for (name, streaming), rows in groups.items():
         pattern = RolloutPattern.from_streaming_edges(network, streaming, name)
+        drawn_rows: list[_Drawn] = []
+        shown: dict[str, str] = {}
+        for row in rows:
+            pictures = draw_row(row)
+            if pictures is not None:
+                room -= sum(map(len, pictures))
+            timeline = draw_timeline(row, report.chip.tick_seconds) if drawn else None
+            drawn_rows.append(_drawn(row, timeline, pictures if room >= 0 else None, shown))
         sections.append(
             _Section(
                 name=name,
@@ -117,7 +150,33 @@ def _sections(report: LatencyReport) -> list[_Section]:
                 network=draw_network(network, pattern) if drawn else None,
                 wide=_layers(network) > _BESIDE,
                 window=draw_window(network, pattern, _WINDOW) if drawn and pattern.is_valid else None,
-                rows=tuple((row, draw_timeline(row, report.chip.tick_seconds) if drawn else None) for row in rows),
+                rows=tuple(drawn_rows),
             )
         )
     return sections
+
+
+def _drawn(row: ReportRow, timeline: str | None, pictures: RowPictures | None, shown: dict[str, str]) -> _Drawn:
+    """Join a row and its drawings; ``shown`` holds the pictures of the section so far."""
+    if pictures is None:
+        return _Drawn(row, timeline)
+    chip_as, links_as = (shown.get(picture) for picture in pictures)
+    for picture in pictures:
+        shown.setdefault(picture, row.execution)
+    chip, links = None if chip_as else pictures.chip, None if links_as else pictures.links
+    return _Drawn(row, timeline, chip, links, chip_as, links_as)
+
+
+def _terms(report: LatencyReport) -> list[str]:
+    """Keys of the energy terms that the chip file has figures of."""
+    figures = next((row.figures for row in report.rows if row.figures is not None), None)
+    if figures is None:
+        return []
+    return [key for key, term in figures.energy.terms.items() if term.joules_each is not None]
+
+
+def _timed_nodes(report: LatencyReport) -> list[str]:
+    """Nodes of the table of node times; none where there are too many."""
+    figures = next((row.figures for row in report.rows if row.figures is not None), None)
+    nodes = [] if figures is None else list(figures.node_times.nodes)
+    return nodes if len(nodes) <= _MOST_NODES else []

@@ -11,12 +11,16 @@ from neuromap.mapping.lower_bounds import CoreBound
 from neuromap.report.latency import TIME_AXIS, LatencyReport
 from neuromap.report.numbers import json_count
 from neuromap.report.row import ReportRow
+from neuromap.report.run_figures import EnergyFigures, NodeTimeFigures, RunFigures
 from neuromap.report.usage import Usage
 
-__all__ = ["SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
+__all__ = ["RUN_KEYS", "SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
 
-SCHEMA_ID = "neuromap-latency-report-2"
+SCHEMA_ID = "neuromap-latency-report-3"
 """What the member ``format`` of a report says."""
+
+RUN_KEYS = tuple(f.name for f in fields(RunFigures))
+"""Members of a row that hold the figures of its run."""
 
 # what the chip is like stands in the head of the report
 _USAGE = tuple(f.name for f in fields(Usage) if f.name not in ("cores_of_chip", "usable_cores"))
@@ -100,6 +104,7 @@ def _row(row: ReportRow) -> dict[str, Any]:
         "outputs": {name: asdict(responses) for name, responses in row.outputs.items()},
         "core_bound": bound_object(row.core_bound),
         **{name: getattr(used, name, None) for name in _USAGE},
+        **_run(row.figures),
         "verified": row.verified,
         "verification": {
             **asdict(verification),
@@ -109,6 +114,32 @@ def _row(row: ReportRow) -> dict[str, Any]:
         if verification
         else None,
     }
+
+
+def _run(figures: RunFigures | None) -> dict[str, Any]:
+    if figures is None:
+        return dict.fromkeys(RUN_KEYS)
+    return {
+        "network_on_chip": asdict(figures.network_on_chip),
+        "work": asdict(figures.work),
+        "energy": _energy(figures.energy),
+        "node_times": _node_times(figures.node_times),
+    }
+
+
+def _energy(energy: EnergyFigures) -> dict[str, Any]:
+    plain = {f.name: getattr(energy, f.name) for f in fields(energy)}
+    terms = {key: asdict(term) for key, term in energy.terms.items()}
+    return {**plain, "terms": terms, "absent": list(energy.absent)}
+
+
+def _node_times(times: NodeTimeFigures) -> dict[str, Any]:
+    plain = {f.name: getattr(times, f.name) for f in fields(times)}
+    nodes = {
+        name: {"synaptic_events": time.events, "arrival_cycles": time.arrival_cycles, "seconds": time.seconds}
+        for name, time in times.nodes.items()
+    }
+    return {**plain, "nodes": nodes}
 
 
 def bound_object(bound: CoreBound | None) -> dict[str, Any] | None:

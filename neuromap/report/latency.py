@@ -21,11 +21,12 @@ from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
 from neuromap.report.frames import DEFAULT_FRAMES, choose_frames
 from neuromap.report.row import ReportRow, refused_row, report_row
+from neuromap.rollout.execution import EXECUTIONS, chosen_period
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import EXECUTIONS, Rollout
+from neuromap.rollout.schedule import Rollout
 from neuromap.rollout.sequential import MostSequential, most_sequential_summary
 
-__all__ = ["TIME_AXIS", "LatencyReport", "latency_report", "report_on_program"]
+__all__ = ["TIME_AXIS", "LatencyReport", "latency_report", "report_on_program", "time_axis"]
 
 TIME_AXIS: Mapping[str, str] = MappingProxyType(
     {
@@ -34,6 +35,14 @@ TIME_AXIS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What the time axis of each execution is; every figure says which one it stands on."""
+
+
+def time_axis(execution: str) -> str:
+    """Say what the time axis of an execution is, with its frame period where it was chosen."""
+    if (period := chosen_period(execution)) is None:
+        return TIME_AXIS[execution]
+    every = "update step" if period == 1 else f"{period} update steps"
+    return f"a frame every {every}, or as closely as splitters allow where these ask for more"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +118,18 @@ class LatencyReport:
 
         return render_text(self, width)
 
+    def save_pictures(self, folder: str | Path) -> list[Path]:
+        """Write chip map and link load of every row as SVG files; see :func:`neuromap.report.pictures.save_pictures`.
+
+        Raises
+        ------
+        InputError
+            If the folder cannot be made, or a file cannot be written.
+        """
+        from neuromap.report.pictures import save_pictures
+
+        return save_pictures(self, folder)
+
     def save(self, path: str | Path) -> None:
         """Write the report whole or not at all, in the form of the suffix: .json, .csv, .html or .txt.
 
@@ -154,8 +175,8 @@ def latency_report(
         Name of a packaged chip, a chip file, or a chip.
     patterns : sequence of str or RolloutPattern
         ``"streaming"``, ``"sequential"``, names from the network's file, or patterns.
-    executions : sequence of {"windowed", "pipelined"}
-        In the order of the rows.
+    executions : sequence of {"windowed", "pipelined", "pipelined:P"}
+        In the order of the rows; with a number P a frame every P update steps.
     frames : mapping of str to array_like of shape (n_frames, size), or path, optional
         Input frames to verify with, row 0 is frame 0, or a file of them; random ones by default.
     n_frames, seed, density : int, int, float or None
@@ -207,7 +228,8 @@ def latency_report(
             if progress is not None:
                 progress(f"{pattern.name}, {execution}", len(rows), total)
             try:
-                mapped = map_network(Rollout(network, pattern, execution), spec, options)
+                rollout = _rollout(network, pattern, execution)
+                mapped = map_network(rollout, spec, options)
             except (PatternError, DoesNotFitError) as error:
                 rows.append(refused_row(pattern, execution, error))
                 continue
@@ -265,6 +287,14 @@ def report_on_program(
     return _report(network, program.chip, [row], stimulus, summary)
 
 
+def _rollout(network: Network, pattern: RolloutPattern, execution: str) -> Rollout:
+    """Schedule a pattern; a frame period that is too short for it is an error of the pattern, as a cycle is."""
+    try:
+        return Rollout(network, pattern, execution)
+    except InputError as error:  # the execution itself is known
+        raise PatternError(str(error)) from None
+
+
 def _report(
     network: Network, chip: ChipSpec, rows: list[ReportRow], stimulus: dict[str, Any], summary: MostSequential | None
 ) -> LatencyReport:
@@ -306,8 +336,7 @@ def _patterns(
 def _executions(executions: Sequence[str]) -> list[str]:
     wanted = [executions] if isinstance(executions, str) else list(executions)
     for execution in wanted:
-        if execution not in EXECUTIONS:
-            raise InputError(f"execution {execution!r}: unknown; choose {' or '.join(map(repr, EXECUTIONS))}")
+        chosen_period(execution)
     if not wanted:
         raise InputError(f"executions: none given; choose {' or '.join(map(repr, EXECUTIONS))}")
     return wanted

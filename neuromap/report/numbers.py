@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["EXACT_IN_DOUBLES", "decimal_string", "json_count", "plain", "seconds", "short_count"]
+__all__ = ["EXACT_IN_DOUBLES", "decimal_string", "joules", "json_count", "plain", "seconds", "short_count"]
 
 EXACT_IN_DOUBLES = 2**53
 """Integers from here on are rounded by readers of JSON that use doubles."""
 
-_PREFIXES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
 
 
 def plain(value: float | None) -> str:
@@ -19,19 +19,31 @@ def plain(value: float | None) -> str:
     if isinstance(value, int) or value == int(value):
         return str(int(value))
     digits = max(0, 3 - math.floor(math.log10(abs(value))))
-    return f"{value:.{digits}f}".rstrip("0").rstrip(".") if digits <= 6 else f"{value:.3e}"
+    if digits > 6:
+        return f"{value:.3e}"
+    written = f"{value:.{digits}f}"
+    return written.rstrip("0").rstrip(".") if digits else written  # zeros before the point count
 
 
 def seconds(value: float | None) -> str:
     """Write a duration with its unit, from seconds to nanoseconds; ``-`` for ``None``."""
+    return _with_unit(value, "s", 4)
+
+
+def joules(value: float | None) -> str:
+    """Write an energy with its unit, from joules to picojoules; ``-`` for ``None``."""
+    return _with_unit(value, "J", 5)
+
+
+def _with_unit(value: float | None, unit: str, n_prefixes: int) -> str:
     if value is None:
         return "-"
     if value == 0:
-        return "0 s"
-    for scale, unit in _PREFIXES:
+        return f"0 {unit}"
+    for scale, prefix in _PREFIXES[:n_prefixes]:
         if value >= scale * (1 - 1e-9):
-            return f"{plain(round(value / scale, 6))} {unit}"
-    return f"{value:.3g} s"
+            return f"{plain(round(value / scale, 6))} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
 
 
 def decimal_string(number: int) -> str:

@@ -11,19 +11,26 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.errors import DoesNotFitError, PatternError, VerificationError
+from neuromap.errors import DoesNotFitError, InputError, PatternError, VerificationError
 from neuromap.hardware.program import NodePort, Program
 from neuromap.mapping.legalise import legalise
 from neuromap.mapping.lower_bounds import CoreBound, core_bound
 from neuromap.network.network import EdgeKey
+from neuromap.report.core_map import CoreMap, core_map
+from neuromap.report.network_figures import LateFigures
 from neuromap.report.observe import extend_frames, first_difference
 from neuromap.report.responses import OutputResponses, Responses, over_outputs
+from neuromap.report.run_figures import RunFigures, run_figures
 from neuromap.report.usage import Usage, sampling_frequency, usage
 from neuromap.report.verify import Verification, verify
 from neuromap.report.wave import measure
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule import Rollout
+from neuromap.simulation.activity import Activity, measure_activity
+from neuromap.simulation.energy import Energy, energy_of
+from neuromap.simulation.noc.late import find_late_spikes
 from neuromap.simulation.stimulus import check_frames
+from neuromap.simulation.tick_run import run_ticks
 
 __all__ = ["ReportRow", "Schedule", "Status", "refused_row", "report_row"]
 
@@ -44,7 +51,7 @@ class ReportRow:
     ----------
     pattern : str
         Name of the pattern.
-    execution : {"windowed", "pipelined"}
+    execution : {"windowed", "pipelined", "pipelined:P"}
         The time axis of the row.
     status : {"mapped", "invalid", "does not fit"}
         What became of it.
@@ -86,6 +93,15 @@ class ReportRow:
         What no mapping of the schedule can do without; ``None`` also where the chip cannot give its delays.
     verification : Verification or None
         Chip against reference.
+    activity : Activity or None
+        What the verification frames do on the chip: spikes under way and work, counted in one more run. ``None`` also
+        where an edited program has cores beyond the board.
+    energy : Energy or None
+        Of that run.
+    figures : RunFigures or None
+        The two as the report shows them, with node times.
+    cores : CoreMap or None
+        What lies in which core, for pictures.
     rollout : Rollout or None
         The schedule that was mapped; ``None`` for invalid patterns.
     ports : tuple of NodePort
@@ -115,6 +131,10 @@ class ReportRow:
     usage: Usage | None = None
     core_bound: CoreBound | None = None
     verification: Verification | None = None
+    activity: Activity | None = None
+    energy: Energy | None = None
+    figures: RunFigures | None = None
+    cores: CoreMap | None = None
     rollout: Rollout | None = None
     ports: tuple[NodePort, ...] = ()
 
@@ -199,6 +219,9 @@ def report_row(
         verification=verification,
         ports=program.nodes,
     )
+    if _on_board(program):
+        run = {"engine": engine, "threads": threads, "noise_seed": noise_seed}
+        row = _with_activity(row, rollout.pattern, program, checked, run)
     return _overall(row, rollout, outputs, second)
 
 
@@ -230,7 +253,10 @@ def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | D
     )
     if not pattern.is_valid:
         return row
-    rollout = Rollout(pattern.network, pattern, execution)
+    try:
+        rollout = Rollout(pattern.network, pattern, execution)
+    except InputError:  # a frame period that is too short for the pattern
+        return replace(row, inference_factor=pattern.inference_factor)
     outputs = {
         name: OutputResponses(
             predicted=Responses(
@@ -267,6 +293,41 @@ def _overall(
         outputs=outputs,
         rollout=rollout,
     )
+
+
+def _on_board(program: Program) -> bool:
+    """Whether all cores are places of the board; else spikes have no ways."""
+    place, chip = program.coordinates, program.chip
+    return bool((place >= 0).all() and (place < (chip.columns, chip.rows)).all())
+
+
+def _with_activity(
+    row: ReportRow,
+    pattern: RolloutPattern,
+    program: Program,
+    frames: Mapping[str, NDArray[np.bool_]],
+    run: dict[str, Any],
+) -> ReportRow:
+    """Add what the frames do on the chip, and what that costs."""
+    activity = measure_activity(program, frames, **run)
+    energy = energy_of(program.chip, activity.counts)
+    late = _late(activity, program, frames, run)
+    figures = run_figures(activity, energy, program.chip, pattern, program.period, late)
+    return replace(row, activity=activity, energy=energy, figures=figures, cores=core_map(program))
+
+
+def _late(
+    activity: Activity, program: Program, frames: Mapping[str, NDArray[np.bool_]], run: dict[str, Any]
+) -> LateFigures | None:
+    """Count late spikes at the chip's tick; a run of its own is needed only where there are some."""
+    traffic = activity.traffic
+    if (cycle := traffic.clock.cycle_seconds) is None:
+        return None
+    tick_cycles = max(1, math.floor(traffic.tick_seconds / cycle * (1 + 1e-9)))
+    if traffic.shortest_tick_cycles <= tick_cycles:
+        return LateFigures(0, 0, None)
+    late = find_late_spikes(program, run_ticks(program, frames, **run), tick_cycles)
+    return LateFigures(len(late), late.n_overdue, str(late.named(1)[0]))
 
 
 def _onset(

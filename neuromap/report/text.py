@@ -7,9 +7,10 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from neuromap.report.frames import describe_frames
-from neuromap.report.latency import TIME_AXIS, LatencyReport
+from neuromap.report.latency import LatencyReport, time_axis
 from neuromap.report.numbers import plain, seconds, short_count
 from neuromap.report.row import ReportRow
+from neuromap.report.run_text import RunColumn, run_columns, run_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +22,7 @@ __all__ = [
     "latency_tables",
     "print_report",
     "render_text",
+    "run_tables",
     "sequential_line",
     "summary_lines",
 ]
@@ -102,22 +104,58 @@ def latency_tables(report: LatencyReport, width: int = 160) -> list[Table]:
     list of rich.table.Table
         Rows that were not mapped show dashes.
     """
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     rows = [[row.pattern, row.execution, *_figures(row), _verdict(row)] for row in report.rows]
     headers = list(_HEADERS)
     if not any(row.usage is not None and row.usage.splitters for row in report.rows):
         unused = headers.index("splitters")
         headers, rows = _without(headers, unused), [_without(cells, unused) for cells in rows]
+    return _tables(headers, rows, [_style(row) for row in report.rows], width)
+
+
+def run_tables(report: LatencyReport, width: int = 160) -> list[Table]:
+    """Make the table of network-on-chip and energy, one row per pattern and execution; units are in the headers.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+    width : int
+        Columns of text; where they are too few the table's columns are shared out over several tables.
+
+    Returns
+    -------
+    list of rich.table.Table
+        Rows that were not mapped show dashes; none where no row was.
+    """
+    columns = run_columns(report)
+    if not columns:
+        return []
+    headers = ["pattern", "execution", *(_header(column) for column in columns)]
+    rows = [
+        [row.pattern, row.execution]
+        + [plain(None) if row.figures is None else column.cell(row.figures) for column in columns]
+        for row in report.rows
+    ]
+    return _tables(headers, rows, [""] * len(rows), width)
+
+
+def _header(column: RunColumn) -> str:
+    return column.title + (f"\n[{column.unit}]" if column.unit else "")
+
+
+def _tables(headers: list[str], rows: list[list[str]], styles: list[str], width: int) -> list[Table]:
+    """Share a table out over as many as the width needs; the style of a row is that of its last cell."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     tables = []
     for columns in columns_in_blocks(headers, rows, width, gap=2, repeated=(0, 1)):
         table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
         for k in columns:
             table.add_column(Text(headers[k]), justify="left" if k < 2 else "right", no_wrap=k >= 1, overflow="fold")
-        for row, cells in zip(report.rows, rows, strict=True):
-            table.add_row(*(Text(cells[k], style=_style(row) if k == len(headers) - 1 else "") for k in columns))
+        for cells, style in zip(rows, styles, strict=True):
+            table.add_row(*(Text(cells[k], style=style if k == len(headers) - 1 else "") for k in columns))
         tables.append(table)
     return tables
 
@@ -175,7 +213,7 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
         f"{report.network.name} on {report.chip.name}, 1 tick = {seconds(report.chip.tick_seconds)}, "
         f"verified with {describe_frames(report.stimulus)}"
     ]
-    below = [f"{name}: {TIME_AXIS[name]}." for name in dict.fromkeys(row.execution for row in report.rows)]
+    below = [f"{name}: {time_axis(name)}." for name in dict.fromkeys(row.execution for row in report.rows)]
     below.append(
         "first and full response from stimulus onset: predicted from the schedule / measured on the program "
         "(-: not defined)."
@@ -209,7 +247,7 @@ def sequential_line(report: LatencyReport) -> str | None:
 
 
 def print_report(report: LatencyReport, console: Console) -> None:
-    """Print the table with what it holds for.
+    """Print the tables with what they hold for.
 
     Parameters
     ----------
@@ -224,6 +262,10 @@ def print_report(report: LatencyReport, console: Console) -> None:
     for table in latency_tables(report, console.width):
         console.print(table)
     for line in below:
+        console.print(line, markup=False, highlight=False)
+    for table in run_tables(report, console.width):
+        console.print(table)
+    for line in run_lines(report):
         console.print(line, markup=False, highlight=False)
 
 

@@ -353,6 +353,41 @@ def test_report_writes_its_files(folder, sr, neuromap):
     assert len(json.loads(data.read_text())["rows"]) == 4
 
 
+def test_report_shows_links_and_energy(sr, neuromap):
+    words = ("report", sr, "--patterns", "streaming", "--executions", "windowed")
+    row = neuromap(*words, "--json").json["rows"][0]
+    assert row["energy"]["joules_per_frame"] > row["energy"]["terms"]["static_watts"]["joules_per_frame"] > 0
+    assert row["network_on_chip"]["shortest_tick_cycles"] <= row["network_on_chip"]["safe_tick_any_stimulus_cycles"]
+    text = " ".join(neuromap(*words).out.split())
+    for part in ("busiest link", "[cycles]", "[mW]", "hop_joules held by these", "missing: tick_joules"):
+        assert part in text
+
+
+def test_report_writes_pictures(folder, sr, neuromap):
+    place = folder / "pictures"
+    words = ("report", sr, "--patterns", "streaming", "--pictures")
+    done = neuromap(*words, place)
+    assert (done.code, done.err) == (0, "")
+    assert f"4 pictures written to {place}" in done.out
+    names = {f"streaming-{e}-{what}.svg" for e in ("windowed", "pipelined") for what in ("chip", "links")}
+    assert {path.name for path in place.iterdir()} == names
+    assert neuromap(*words, place).code == 0  # again, over the old ones
+    for wrong, word in ((folder / "missing" / "pictures", "create it first"), (sr, "is a file"), ("", "is no folder")):
+        refused = neuromap(*words, wrong)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert word in refused.err
+
+
+def test_report_with_a_frame_period_of_ones_own(folder, sr, neuromap):
+    rows = neuromap("report", sr, "--patterns", "streaming", "--executions", "pipelined:2,windowed", "--json").json[
+        "rows"
+    ]
+    assert [(row["execution"], row["frame_period_ticks"]) for row in rows] == [("pipelined:2", 2), ("windowed", 1)]
+    path = folder / "slow.nmp"
+    assert neuromap("map", sr, "--execution", "pipelined:2", "--pattern", "streaming", "-o", path).code == 0
+    assert neuromap("report", sr, "--program", path, "--json").json["rows"] == rows[:1]
+
+
 def test_report_with_a_stimulus_file(folder, sr, neuromap):
     save_file({"I": np.eye(16, dtype=np.uint8)}, folder / "eye.safetensors")
     words = ("--patterns", "streaming", "--stimulus", folder / "eye.safetensors", "--json")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.hardware.route_walk import first_difference, walk_routes
+from neuromap.hardware.route_walk import route_difference, walk_routes
 from neuromap.hardware.xy_route import xy_route
 
 
@@ -29,8 +29,8 @@ def test_loads_sum_to_hops_and_right_figures_pass(random_program, seed, other):
     sends = program.target_core >= 0
     assert walk.spikes == fired[sends].sum() == walk.loads[4].sum() == walk.loads[5].sum()
     assert walk.hops == walk.loads[:4].sum() == (fired * hops)[sends].sum()
-    assert first_difference(program, walk.loads, fired, hops=hops) is None
-    assert first_difference(program, walk.loads, fired, hops=walk.hops) is None
+    assert route_difference(program, walk.loads, fired, hops=hops) is None
+    assert route_difference(program, walk.loads, fired, hops=walk.hops) is None
     at = np.zeros((program.chip.rows, program.chip.columns), np.int64)
     for (x, y), count in zip(program.coordinates, (fired * sends).sum(axis=1), strict=True):
         at[y, x] = count
@@ -46,11 +46,11 @@ def test_a_wrong_link_is_named(random_program, seed, data):
     loads = walk.loads.copy()
     loads[place] += data.draw(st.sampled_from([-1, 1, 100]))
     direction = ("east", "west", "north", "south", "in", "out")[place[0]]
-    assert first_difference(program, loads) == (
+    assert route_difference(program, loads) == (
         f"link {direction} of router ({place[2]}, {place[1]}): {loads[place]} spikes; "
         f"its routes carry {walk.loads[place]}"
     )
-    assert first_difference(program, walk.loads, hops=walk.hops + 1) == (
+    assert route_difference(program, walk.loads, hops=walk.hops + 1) == (
         f"hops: {walk.hops + 1} in all; the routes have {walk.hops}"
     )
 
@@ -65,7 +65,7 @@ def test_a_spike_with_wrong_hops_is_named(random_program, seed, which):
     core, neuron = sending[which % len(sending)].tolist()
     hops = hops_of(program)
     hops[core, neuron] += 1
-    assert first_difference(program, walk_routes(program).loads, hops=hops) == (
+    assert route_difference(program, walk_routes(program).loads, hops=hops) == (
         f"spike of core {core}, neuron {neuron}: {hops[core, neuron]} hops; its route has {hops[core, neuron] - 1}"
     )
 
@@ -79,7 +79,7 @@ def test_another_placement_is_found_out(random_program, seed):
     mirrored = program.coordinates * [-1, 1] + [program.chip.columns - 1, 0]
     other = replace(program, coordinates=mirrored.astype(np.int32))
     same = np.array_equal(walk_routes(other).loads, loads)
-    assert (first_difference(other, loads) is None) == same
+    assert (route_difference(other, loads) is None) == same
     assert walk_routes(other).hops == walk_routes(program).hops
 
 
@@ -109,6 +109,6 @@ def test_arrays_that_do_not_fit_are_refused(random_program):
     with pytest.raises(InputError, match="found -1; a neuron fires 0 times or more"):
         walk_routes(program, np.full(program.target_core.shape, -1))
     with pytest.raises(InputError, match="loads: found shape"):
-        first_difference(program, loads[:4])
+        route_difference(program, loads[:4])
     with pytest.raises(InputError, match="hops: found shape"):
-        first_difference(program, loads, hops=np.zeros((1, 1, 1), int))
+        route_difference(program, loads, hops=np.zeros((1, 1, 1), int))

@@ -16,7 +16,7 @@ from neuromap.report.draw_network import draw_network
 from neuromap.report.draw_timeline import draw_timeline
 from neuromap.report.draw_window import draw_window
 from neuromap.report.layers import layout
-from neuromap.report.numbers import plain, seconds, short_count
+from neuromap.report.numbers import joules, plain, seconds, short_count
 from neuromap.report.onset import longest_reach, shortest_reach
 from neuromap.report.responses import OutputResponses, Responses
 from neuromap.report.row import ReportRow, report_row
@@ -227,7 +227,16 @@ def test_elements_escape_attributes_and_titles():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "-"), (3, "3"), (3.0, "3"), (1000 / 3, "333.3"), (0.5, "0.5"), (12345.678, "12346"), (1e-9, "1.000e-09")],
+    [
+        (None, "-"),
+        (3, "3"),
+        (3.0, "3"),
+        (1000 / 3, "333.3"),
+        (0.5, "0.5"),
+        (12345.678, "12346"),
+        (61620.4, "61620"),
+        (1e-9, "1.000e-09"),
+    ],
 )
 def test_plain_numbers(value, text):
     assert plain(value) == text
@@ -238,6 +247,13 @@ def test_plain_numbers(value, text):
 )
 def test_durations(value, text):
     assert seconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (0, "0 J"), (6.4e-5, "64 µJ"), (2.3e-12, "2.3 pJ"), (9.3e-14, "9.3e-14 J")]
+)
+def test_energies(value, text):
+    assert joules(value) == text
 
 
 def test_counts_and_short_names():

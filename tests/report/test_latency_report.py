@@ -18,6 +18,7 @@ from neuromap.report import latency_report, report_on_program, report_schema, to
 from neuromap.report.frames import DEFAULT_FRAMES
 from neuromap.report.latency import TIME_AXIS
 from neuromap.report.numbers import decimal_string
+from neuromap.report.text import latency_tables, run_tables
 from neuromap.report.usage import usage
 from neuromap.rollout import sequential
 from neuromap.rollout.pattern import RolloutPattern
@@ -371,7 +372,8 @@ def test_narrow_text_keeps_names_and_figures_whole(report, width):
     for word in words | {f"{r.pattern} {r.execution}" for r in longer.rows}:
         assert any(word in " ".join(line.split()) for line in lines), word
     blocks = sum("pattern" in line and "execution" in line for line in lines)
-    assert blocks == {60: 5, 80: 3, 100: 2, 130: 2, 160: 1}[width]
+    assert len(latency_tables(longer, width)) == {60: 5, 80: 3, 100: 2, 130: 2, 160: 1}[width]
+    assert blocks == len(latency_tables(longer, width)) + len(run_tables(longer, width))
 
 
 def test_text_takes_names_literally():
