@@ -23,12 +23,15 @@ class LinkFigure:
         east, west, north or south; in: from the core to its router, out: from the router to its core.
     spikes_per_tick : int
         Most in one tick.
+    tick : int
+        The first tick of the run in which they were so many.
     """
 
     x: int
     y: int
     direction: str
     spikes_per_tick: int
+    tick: int
 
     def __str__(self) -> str:
         return f"({self.x}, {self.y}) {self.direction}"
@@ -130,7 +133,7 @@ class NetworkFigures:
 
 
 def _link(load: LinkLoad | None) -> LinkFigure | None:
-    return None if load is None else LinkFigure(load.link.x, load.link.y, load.link.direction, load.spikes)
+    return None if load is None else LinkFigure(load.link.x, load.link.y, load.link.direction, load.spikes, load.tick)
 
 
 def network_figures(traffic: Traffic, chip: ChipSpec, period: int, late: LateFigures | None = None) -> NetworkFigures:

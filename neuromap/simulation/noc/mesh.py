@@ -50,11 +50,14 @@ class LinkLoad(NamedTuple):
     link : LinkName
         The link.
     spikes : int
-        How many; the context says in which time.
+        How many, in one tick.
+    tick : int
+        The first tick in which they were so many.
     """
 
     link: LinkName
     spikes: int
+    tick: int
 
 
 class Ways(NamedTuple):

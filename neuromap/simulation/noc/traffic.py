@@ -46,6 +46,8 @@ class Traffic:
         Spikes over every link, summed over the ticks.
     peak_loads : ndarray of int32, shape (6, rows, columns)
         Most of them in one tick, for every link.
+    peak_ticks : ndarray of int64, shape (6, rows, columns)
+        The first tick in which they were so many; -1 where no spike came.
     full_loads : ndarray of int64, shape (6, rows, columns)
         Spikes over every link if every neuron with a target fires once.
     crossings : int
@@ -83,6 +85,7 @@ class Traffic:
     hops: int
     loads: NDArray[np.int64]
     peak_loads: NDArray[np.int32]
+    peak_ticks: NDArray[np.int64]
     full_loads: NDArray[np.int64]
     crossings: int
     host_spikes: int
@@ -126,7 +129,10 @@ class Traffic:
         _, rows, columns = self.peak_loads.shape
         number = int(peaks.argmax())
         load = int(peaks.reshape(-1)[number])
-        return LinkLoad(Mesh(columns, rows, columns, rows).link(number), load) if load else None
+        if not load:
+            return None
+        link = Mesh(columns, rows, columns, rows).link(number)
+        return LinkLoad(link, load, int(self.peak_ticks.reshape(-1)[number]))
 
     @property
     def shortest_tick_seconds(self) -> float | None:
@@ -170,6 +176,7 @@ class TrafficCounter:
         self._clock = RouterClock.of(program.chip)
         self._loads = np.zeros(self._window.mesh.shape, np.int64)
         self._peak_loads = np.zeros(self._window.mesh.shape, np.int32)
+        self._peak_ticks = np.full(self._window.mesh.shape, -1, np.int64)
         self._port_peaks = np.zeros(self._board.chips, np.int64)
         self._chip = _chip_of_cores(program, self._board)
         self._readouts = np.sort(self._numbers(program.outputs.core, program.outputs.neuron))
@@ -206,6 +213,7 @@ class TrafficCounter:
             self._spikes += len(ways.x)
             self._hops += int(ways.hops.sum())
             self._loads += flow.loads
+            self._peak_ticks[flow.loads > self._peak_loads] = spikes.tick
             np.maximum(self._peak_loads, flow.loads, out=self._peak_loads, casting="unsafe")
             if mesh.chips != (1, 1):
                 self._crossings += int(mesh.crossings(ways).sum())
@@ -234,6 +242,7 @@ class TrafficCounter:
             hops=self._hops,
             loads=self._on_board(self._loads),
             peak_loads=self._on_board(self._peak_loads),
+            peak_ticks=self._on_board(self._peak_ticks, -1),
             full_loads=self._on_board(full),
             crossings=self._crossings,
             host_spikes=self._host_spikes,
@@ -252,8 +261,8 @@ class TrafficCounter:
             boundary_spikes_per_second=self._program.chip.router.get("boundary_spikes_per_second"),
         )
 
-    def _on_board(self, values: NDArray[_T]) -> NDArray[_T]:
-        board = np.zeros(self._board.shape, values.dtype)
+    def _on_board(self, values: NDArray[_T], beyond: int = 0) -> NDArray[_T]:
+        board = np.full(self._board.shape, beyond, values.dtype)
         board[self._window.links] = values
         return board
 

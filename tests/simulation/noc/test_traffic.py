@@ -54,9 +54,11 @@ def test_traffic_is_what_a_walk_over_all_routes_counts(programs, data):
     if traffic.busiest_link is None:
         assert not traffic.hops
     else:
-        (x, y, direction), load = traffic.busiest_link
+        (x, y, direction), load, tick = traffic.busiest_link
         number = ["east", "west", "north", "south"].index(direction)
         assert load == traffic.peak_loads[number, y, x] == traffic.peak_loads[:4].max()
+        over_link = [loads[number, y, x] for loads in peaks]
+        assert tick == ticks[over_link.index(load)].tick
 
 
 @given(st.data())
@@ -153,7 +155,7 @@ def test_ports_carry_spikes_of_mesh_host_and_readout(make_chip, make_program):
     assert traffic.port_peaks.tolist() == [[2 + 1 + 1, 1 + 1]]
     assert traffic.peak_port_spikes == 4
     assert traffic.port_seconds == pytest.approx(4e-3)
-    assert traffic.busiest_link == (LinkName(0, 0, "east"), 1)
+    assert traffic.busiest_link == (LinkName(0, 0, "east"), 1, 0)
     assert (traffic.shortest_tick_cycles, traffic.shortest_tick_at) == (3, 0)
     assert traffic.safe_tick_cycles == traffic.safe_tick_any_cycles == 3
     assert traffic.shortest_tick_seconds is None
