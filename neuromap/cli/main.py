@@ -16,6 +16,8 @@ from neuromap.cli.bench import bench
 from neuromap.cli.boundary import run_guarded
 from neuromap.cli.chips import EXAMPLES as CHIPS_EXAMPLES
 from neuromap.cli.chips import chips
+from neuromap.cli.explore import EXAMPLES as EXPLORE_EXAMPLES
+from neuromap.cli.explore import explore
 from neuromap.cli.map import EXAMPLES as MAP_EXAMPLES
 from neuromap.cli.map import map_network
 from neuromap.cli.report import EXAMPLES as REPORT_EXAMPLES
@@ -38,6 +40,7 @@ Exit codes:
 Examples:
   neuromap rollouts examples/structures/sr.toml
   neuromap report examples/digits/sr.toml --patterns streaming,sequential,hybrid
+  neuromap explore examples/digits/sr.toml --max-cores 200 --max-full-response 5ms --best sampling-frequency
 """
 
 
@@ -72,6 +75,7 @@ app.command("map", short_help="Put a rolled-out network onto a chip.", epilog=MA
 app.command("simulate", short_help="Run a program on input frames.", epilog=SIMULATE_EXAMPLES)(simulate)
 app.command("verify", short_help="Show that the chip computes the rollout.", epilog=VERIFY_EXAMPLES)(verify)
 app.command("report", short_help="Responses and costs per pattern.", epilog=REPORT_EXAMPLES)(report)
+app.command("explore", short_help="Which rollout to run: Pareto fronts.", epilog=EXPLORE_EXAMPLES)(explore)
 app.command("bench", short_help="How fast this machine runs a chip.", epilog=BENCH_EXAMPLES)(bench)
 
 

@@ -1,0 +1,75 @@
+"""Rows of small numbers packed into a few words each, so that millions of them can be sorted and told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["first_of_equal", "pack"]
+
+Words = NDArray[np.uint64]
+
+
+def pack(columns: Sequence[NDArray[np.integer]], n_rows: int, bits: Sequence[int]) -> Words:
+    """Pack columns of numbers from 0 into words of 64 bits.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of int, each of shape (n_rows,)
+        Numbers of column k are 0 to ``2**bits[k] - 1``.
+    n_rows : int
+        Rows.
+    bits : sequence of int
+        Bits per column, at most 64.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n_rows, words)
+        Two rows are equal iff all their columns are.
+
+    Raises
+    ------
+    AssertionError
+        If a number does not fit its bits: two rows would wrongly look equal.
+    """
+    words: list[Words] = [np.zeros(n_rows, np.uint64)]
+    used = 0
+    for column, width in zip(columns, bits, strict=True):
+        if n_rows and (int(column.min()) < 0 or int(column.max()) >> width):
+            raise AssertionError(f"numbers {column.min()} to {column.max()} do not fit {width} bits")
+        if used + width > 64:
+            words.append(np.zeros(n_rows, np.uint64))
+            used = 0
+        words[-1] |= column.astype(np.uint64) << np.uint64(used)
+        used += width
+    return np.stack(words, axis=1)
+
+
+def first_of_equal(keys: Words, order_by: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Group equal rows and choose one of each.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (n, words)
+        The rows.
+    order_by : ndarray of int, shape (n,)
+        Of equal rows the one with the least number is chosen, of those the first.
+
+    Returns
+    -------
+    chosen : ndarray of int64, shape (groups,)
+        Position of the chosen row of every group, groups in ascending order of their keys.
+    group : ndarray of int64, shape (n,)
+        Group of every row.
+    """
+    if not len(keys):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    order = np.lexsort((order_by, *keys.T[::-1]))
+    ranked = keys[order]
+    new = np.ones(len(keys), np.bool_)
+    new[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
+    group = np.empty(len(keys), np.int64)
+    group[order] = np.cumsum(new) - 1
+    return order[new], group

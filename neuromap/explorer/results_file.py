@@ -1,0 +1,209 @@
+"""Results of a search in a file: what was mapped once is not mapped again, also after an interruption.
+
+One JSON object per line, the first of which names the format. Lines are only ever appended, each in one write; a last
+line that was cut off is ignored. The key of a line is a digest of everything that the result depends on, so a file may
+hold results of several networks, chips and stimuli, and two searches may write to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import neuromap
+from neuromap.errors import InputError
+from neuromap.explorer.evaluate import Measured, Setting
+from neuromap.hardware.chip import ChipSpec
+from neuromap.network.network import Network
+from neuromap.whole_file import check_target
+
+__all__ = ["FORMAT", "ResultsFile", "digest_of_chip", "digest_of_setting"]
+
+FORMAT = "neuromap-explorer-results-1"
+_MOST_BYTES = 1 << 30
+_WHOLE = ("frame_period_ticks", "first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks", "cores")
+
+
+def digest_of_setting(setting: Setting) -> str:
+    """Digest of network, frames and ways of simulation: everything but chip and candidate."""
+    digest = sha256(f"{FORMAT} {neuromap.__version__} {sorted(setting.run.items())}".encode())
+    network: Network = setting.network
+    for name, node in network.nodes.items():
+        digest.update(repr((name, node.shape)).encode())
+        if node.threshold is not None:
+            _add(digest, node.threshold.astype(np.int64))
+    for (u, v), edge in network.edges.items():
+        matrix = edge.matrix().astype(np.int64)
+        digest.update(repr((u, v, getattr(edge.transform, "groups", None), matrix.shape)).encode())
+        for part in (matrix.indptr, matrix.indices):
+            _add(digest, part.astype(np.int64))
+        _add(digest, matrix.data)
+    digest.update(repr(network.outputs).encode())
+    for name, rows in setting.frames.items():
+        digest.update(repr((name, rows.shape)).encode())
+        _add(digest, np.packbits(rows))
+    return digest.hexdigest()
+
+
+def digest_of_chip(chip: ChipSpec) -> str:
+    """Digest of everything that a chip is."""
+    parts = []
+    for field in fields(chip):
+        value = getattr(chip, field.name)
+        parts.append((field.name, sorted(value.items()) if isinstance(value, Mapping) else _plain(value)))
+    return sha256(repr(parts).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Give a value in a form that is shown the same way every time: sets have no order of their own."""
+    if isinstance(value, frozenset | set):
+        return sorted(value)
+    if hasattr(value, "__dataclass_fields__"):
+        return [(f.name, _plain(getattr(value, f.name))) for f in fields(value)]
+    return value
+
+
+def _add(digest: Any, array: NDArray[Any]) -> None:
+    digest.update(np.ascontiguousarray(array).tobytes())
+
+
+class ResultsFile:
+    """Results by key, kept in memory and, if there is a path, in a file.
+
+    Parameters
+    ----------
+    path : str, path or None
+        Read if it exists; else made with the first result. ``None`` for memory only.
+
+    Raises
+    ------
+    InputError
+        If the file is no file of results, or cannot be read or written.
+    """
+
+    def __init__(self, path: str | Path | None) -> None:
+        self._path = None if path is None else Path(path)
+        self._known: dict[str, Measured] = {}
+        self._torn: tuple[int, int] | None = None  # size of a file whose last line was cut off, and of its whole lines
+        if self._path is not None:
+            if check_target(self._path) is None:
+                raise InputError(f"results {self._path}: is no regular file; give the name of a file")
+            if self._path.exists():
+                self._read(self._path)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, key: str, *, verified: bool) -> Measured | None:
+        """Look up a result; ``None`` where there is none, or it was not verified and shall be.
+
+        Parameters
+        ----------
+        key : str
+            Digest of what the result depends on.
+        verified : bool
+            Whether it must have been held against the reference.
+
+        Returns
+        -------
+        Measured or None
+        """
+        found = self._known.get(key)
+        if found is not None and verified and found.status == "mapped" and found.verified is None:
+            return None
+        return found
+
+    def add(self, key: str, result: Measured) -> None:
+        """Keep a result, in the file too: it is there when the call returns.
+
+        Parameters
+        ----------
+        key : str
+            Digest of what the result depends on.
+        result : Measured
+            The result.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        self._known[key] = result
+        if self._path is None:
+            return
+        line = json.dumps({"key": key, **asdict(result)}, allow_nan=False) + "\n"
+        try:
+            with self._path.open("ab") as file:
+                size = file.seek(0, os.SEEK_END)
+                if self._torn is not None and size == self._torn[0]:
+                    size = file.truncate(self._torn[1])
+                self._torn = None
+                if size == 0:
+                    line = json.dumps({"format": FORMAT}) + "\n" + line
+                file.write(line.encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(f"results {self._path}: cannot be written ({error.strerror or error})") from None
+
+    def _read(self, path: Path) -> None:
+        try:
+            if path.stat().st_size > _MOST_BYTES:
+                raise InputError(f"results {path}: has more than {_MOST_BYTES} bytes; name a new file")
+            data = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"results {path}: cannot be read ({error.strerror or error})") from None
+        foreign = InputError(f"results {path}: is no file of explorer results ({FORMAT}); name a new file")
+        whole, _, torn = data.rpartition(b"\n")
+        if not whole and not (json.dumps({"format": FORMAT}) + "\n").encode().startswith(torn):
+            raise foreign
+        lines = whole.split(b"\n") if whole else []
+        for number, line in enumerate(lines):
+            entry = _entry(line)
+            if number == 0:
+                if entry is None or entry.get("format") != FORMAT:
+                    raise foreign
+                continue
+            if entry is None or not isinstance(entry.get("key"), str):
+                raise InputError(f"results {path}: line {number + 1} is damaged; remove it or name a new file")
+            result = _measured(entry)
+            if result is None:
+                raise InputError(f"results {path}: line {number + 1} is damaged; remove it or name a new file")
+            self._known[entry["key"]] = result
+        if torn:
+            self._torn = (len(data), len(data) - len(torn))
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _measured(entry: Mapping[str, Any]) -> Measured | None:
+    names = {field.name for field in fields(Measured)}
+    found = {name: entry[name] for name in names if name in entry}
+    if set(found) != names or found["status"] not in ("mapped", "does not fit"):
+        return None
+    if not isinstance(found["message"], str) or found["schedule"] not in ("steps", "ticks"):
+        return None
+    for name in _WHOLE:
+        value = found[name]
+        if not (type(value) is int and value >= 0) and not (value is None and found["status"] == "does not fit"):
+            return None
+    energy = found["energy_joules"]
+    if energy is not None and (type(energy) not in (int, float) or not 0 <= energy < float("inf")):
+        return None
+    if any(found[name] not in (True, False, None) for name in ("verified", "full_response_exact")):
+        return None
+    return Measured(**found)
