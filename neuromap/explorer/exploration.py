@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from neuromap.errors import InputError
 from neuromap.hardware.chip import ChipSpec
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
@@ -242,6 +244,66 @@ class Exploration:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stimulus", MappingProxyType(dict(self.stimulus)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form; see :func:`neuromap.explorer.json_form.to_dict`."""
+        from neuromap.explorer.json_form import to_dict
+
+        return to_dict(self)
+
+    def to_json(self) -> str:
+        """JSON text that follows the published schema; see :func:`neuromap.explorer.json_form.to_json`."""
+        from neuromap.explorer.json_form import to_json
+
+        return to_json(self)
+
+    def to_csv(self) -> str:
+        """CSV text, one line per row; see :func:`neuromap.explorer.csv_form.to_csv`."""
+        from neuromap.explorer.csv_form import to_csv
+
+        return to_csv(self)
+
+    def to_html(self) -> str:
+        """One self-contained HTML page; see :func:`neuromap.explorer.html.to_html`."""
+        from neuromap.explorer.html import to_html
+
+        return to_html(self)
+
+    def to_svg(self) -> str:
+        """Picture of the fronts with its style inside; see :func:`neuromap.explorer.draw_front.standalone_svg`."""
+        from neuromap.explorer.draw_front import standalone_svg
+
+        return standalone_svg(self)
+
+    def to_text(self, width: int = 160) -> str:
+        """Tables as they are printed in a terminal; see :func:`neuromap.explorer.text.render_text`."""
+        from neuromap.explorer.text import render_text
+
+        return render_text(self, width=width)
+
+    def save(self, path: str | Path) -> None:
+        """Write the exploration whole or not at all, in the form of the suffix: .json, .csv, .html, .svg or .txt.
+
+        Raises
+        ------
+        InputError
+            If the suffix is another, or the file cannot be written.
+        """
+        from neuromap.whole_file import write_whole
+
+        forms = {
+            ".json": self.to_json,
+            ".csv": self.to_csv,
+            ".html": self.to_html,
+            ".svg": self.to_svg,
+            ".txt": self.to_text,
+        }
+        suffix = Path(path).suffix.lower()
+        if suffix not in forms:
+            raise InputError(
+                f"{path}: suffix {suffix!r} is no form of an exploration; choose one of {', '.join(forms)}"
+            )
+        write_whole(path, forms[suffix]())
 
     @property
     def front(self) -> tuple[ExploredRow, ...]:

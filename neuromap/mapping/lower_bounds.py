@@ -237,6 +237,8 @@ def _shares(crowds: list[_Crowd], chip: ChipSpec) -> int:
         if not curves or len(curves) * chip.axons * min(chip.axons, chip.neurons) > EFFORT:
             continue
         worth = _greatest_worth(curves, chip.axons)
+        if worth == 0:  # no neuron has the axons that it needs; the mapper refuses the network
+            continue
         best = max(best, int(np.ceil(price / worth - 1e-6)))
         if all(len(found) == 1 for found in readers.values()):
             break
