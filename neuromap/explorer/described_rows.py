@@ -62,6 +62,8 @@ class DescribedRows:
                 key_maker = keys[way.may_change_schedule]
                 for execution in way.table.executions:
                     schedules = schedules_of(way.table.graph, values, execution)
+                    if not schedules.period[0]:  # shorter than the pattern's cycles allow
+                        continue
                     row = way.table.find(key_maker.of(values, schedules, execution)[0])
                     if row < 0:
                         continue

@@ -33,10 +33,14 @@ from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
 from neuromap.report.frames import DEFAULT_FRAMES, choose_frames
 from neuromap.rollout.behaviour import count_behaviour_classes
+from neuromap.rollout.execution import EXECUTIONS, chosen_period
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import EXECUTIONS, Rollout
+from neuromap.rollout.schedule import Rollout
 
 __all__ = ["explore"]
+
+MAX_PERIOD = 1000
+"""Longest frame period that may be asked for, in update steps; far beyond what brings any response forward."""
 
 Progress = Callable[[str, int, int], object]
 
@@ -61,7 +65,7 @@ def explore(
     results: str | Path | None = None,
     verify: bool = True,
     engine: str = "fast",
-    threads: int | None = None,
+    threads: int | None = 1,
     noise_seed: int = 0,
     progress: Progress | None = None,
 ) -> Exploration:
@@ -78,8 +82,8 @@ def explore(
         Names of packaged chips, chip files, or chips.
     given : RolloutPattern or str
         The pattern that the weights are for; its behaviour class needs no retraining.
-    executions : sequence of {"windowed", "pipelined"}
-        Executions to search.
+    executions : sequence of {"windowed", "pipelined", "pipelined:P"}
+        Executions to search; P up to 1000. Patterns whose cycles do not allow P have no row of that execution.
     splitters : sequence of {"slack", "anywhere", "never"}
         Where splitters may stand.
     ticks_per_step : sequence of int or None
@@ -95,13 +99,15 @@ def explore(
     most_mapped : int, optional
         Rows that are mapped (or taken from the file of results) at most.
     processes : int
-        Processes that map. The rows are the same for every number.
+        Processes that map; a script that asks for more than one needs ``if __name__ == "__main__"``. The rows are
+        the same for every number.
     results : str or path, optional
         File of results: rows that are in it are not mapped again, others are appended as soon as they are mapped.
     verify : bool
         Whether every mapped row is held against the reference.
     engine, threads, noise_seed
-        As in :func:`neuromap.simulation.simulate.simulate`.
+        As in :func:`neuromap.simulation.simulate.simulate`; one thread by default, since mapping takes most of the
+        time and processes share it out better.
     progress : callable, optional
         Called as ``progress(what, rows mapped, rows open)``.
 
@@ -133,7 +139,7 @@ def explore(
     """
     require_weights(network)
     specs = _chips(chips)
-    wanted = _choices("executions", executions, EXECUTIONS)
+    wanted = _executions(executions)
     options = [(s, t) for s in dict.fromkeys(_listed(splitters)) for t in dict.fromkeys(_listed(ticks_per_step))]
     for s, t in options:
         MappingOptions(splitters=s, ticks_per_step=t)
@@ -191,6 +197,18 @@ def _choices(what: str, values: Any, known: Sequence[str]) -> list[str]:
             raise InputError(f"{what} {value!r}: unknown; choose {' or '.join(map(repr, known))}")
     if not found:
         raise InputError(f"{what}: none given; choose {' or '.join(map(repr, known))}")
+    return found
+
+
+def _executions(executions: Any) -> list[str]:
+    found = list(dict.fromkeys(_listed(executions)))
+    for execution in found:
+        if (chosen_period(execution) or 1) > MAX_PERIOD:
+            raise InputError(
+                f"execution {execution!r}: the explorer takes frame periods up to {MAX_PERIOD} update steps"
+            )
+    if not found:
+        raise InputError(f"executions: none given; choose {' or '.join(map(repr, EXECUTIONS))}")
     return found
 
 

@@ -43,7 +43,8 @@ def gap_of(search: Search, space: PatternSpace, complete: bool, limited: bool) -
     for number, _ in open_groups:
         group = search.groups[number]
         as_good = (times <= np.array(group.vector[:4])).all(axis=1) & (given | (not group.is_given_class))
-        factor = max(factor, float(cores[as_good].min(initial=math.inf)) / group.vector[4])
+        factor = max(factor, float(cores[as_good].min(initial=math.inf)) / max(1.0, group.vector[4]))
+    only_cores = sum(count for number, count in open_groups if search.only_cores_open(number))
     is_exact = complete and n_open == 0 and space.is_complete
     return Gap(
         is_exact,
@@ -51,7 +52,7 @@ def gap_of(search: Search, space: PatternSpace, complete: bool, limited: bool) -
         factor,
         least,
         bound,
-        _statement(is_exact, n_open, factor, least, bound, space, limited, len(search.found)),
+        _statement(is_exact, n_open, factor, least, bound, space, limited, len(search.found), only_cores),
     )
 
 
@@ -64,6 +65,7 @@ def _statement(
     space: PatternSpace,
     limited: bool,
     n_mapped: int,
+    only_cores: int,
 ) -> str:
     where = " within the limits" if limited else ""
     if is_exact:
@@ -80,7 +82,9 @@ def _statement(
                 "any mapping of it needs"
             )
         else:
-            parts.append("some of them are faster than every mapped row")
+            parts.append("some of them are better in some time than every mapped row that could take their place")
+        if only_cores:
+            parts.append(f"{only_cores:,} of them could be better in nothing but cores")
     elif not is_exact:
         parts.append("every row among them that could be on a front was mapped")
     if least is not None:

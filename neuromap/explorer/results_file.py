@@ -33,8 +33,11 @@ _WHOLE = ("frame_period_ticks", "first_response_ticks", "full_response_ticks", "
 
 
 def digest_of_setting(setting: Setting) -> str:
-    """Digest of network, frames and ways of simulation: everything but chip and candidate."""
-    digest = sha256(f"{FORMAT} {neuromap.__version__} {sorted(setting.run.items())}".encode())
+    """Digest of network, frames and noise seed: everything but chip and candidate.
+
+    Engine and threads make no difference to any spike.
+    """
+    digest = sha256(f"{FORMAT} {neuromap.__version__} {setting.run.get('noise_seed', 0)}".encode())
     network: Network = setting.network
     for name, node in network.nodes.items():
         digest.update(repr((name, node.shape)).encode())

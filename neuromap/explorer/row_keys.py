@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from neuromap.explorer.packed import pack
 from neuromap.explorer.schedules import Graph, Schedules
 from neuromap.hardware.chip import ChipSpec
+from neuromap.rollout.execution import chosen_period
 
 __all__ = ["Keys", "Sharing", "sharing_of"]
 
@@ -67,8 +68,13 @@ class Keys:
         fixed = {*graph.tree, *graph.self_edges}
         self._free = [e for e in range(graph.n_edges) if e not in fixed]
         self._shift_bits = (2 * n + 2).bit_length()
-        # where the nodes have an order, P is at most n, windowed delays at most 2 P and pipelined ones at most n + 1
-        self._delay_bits = (2 * n + 2).bit_length() if graph.is_ordered else 24
+        # where the nodes have an order, P is at most n or what the user asks for, windowed delays are at most 2 P, and
+        # pipelined ones, sums of a term of size P per node, at most (n + 1) (P + 1)
+        longest = max([1, *(chosen_period(e) or 1 for e in executions)])
+        greatest = 2 * n + 2 if longest == 1 else 2 * (n + 1) * (longest + 1)
+        self._period_bits = max(n, longest).bit_length() if graph.is_ordered else 24
+        self._delay_bits = greatest.bit_length() if graph.is_ordered else 24
+        self._execution_bits = max(1, (len(self._executions) - 1).bit_length())
         self._pairs = list(combinations(sharing.biased, 2))
 
     @property
@@ -95,7 +101,7 @@ class Keys:
         relabelled = [*self._bias_order(schedules), *self._host_frames(values, schedules)]
         if self._by_pattern:
             columns.append(np.full(n_rows, self._executions.index(execution)))
-            bits.append(1)
+            bits.append(self._execution_bits)
             if execution == "windowed" or relabelled:
                 columns.extend(values.T)
             else:
@@ -103,7 +109,7 @@ class Keys:
             bits += [1] * graph.n_edges
         else:
             columns.append(schedules.period)
-            bits.append(graph.n_nodes.bit_length() if graph.is_ordered else 24)
+            bits.append(self._period_bits)
             tree = [schedules.delays[:, e] for e in graph.tree]
             columns += tree
             bits += [self._delay_bits] * len(tree)

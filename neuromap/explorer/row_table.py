@@ -187,6 +187,9 @@ def row_table(
                 "exact": schedules.exact,
                 "estimate": weights.estimate(schedules.delays),
             }
+            possible = schedules.period > 0  # else shorter than the pattern's cycles allow
+            if not possible.all():
+                part = {name: column[possible] for name, column in part.items()}
             found.add(_merged(part))
     rows = found.merge()
     words = rows["keys"].astype(np.uint64, copy=False)

@@ -8,6 +8,7 @@ are recurrences along it, computed for all patterns together. Elsewhere every pa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from neuromap.frozen import freeze_arrays
 from neuromap.network.network import Network
 from neuromap.rollout.blocks import cycle_structure
+from neuromap.rollout.cycle_ratio import indexed_cycle_ratio, pipelined_period
+from neuromap.rollout.execution import chosen_period
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule import Rollout
 
@@ -78,7 +81,8 @@ class Schedules:
     Attributes
     ----------
     period : ndarray of int64, shape (N,)
-        Frame period P.
+        Frame period P; 0 where the execution names one that is too short for the pattern, whose other figures then mean
+        nothing.
     phases : ndarray of int64, shape (N, n)
         Phase of every node.
     delays : ndarray of int64, shape (N, E)
@@ -141,7 +145,7 @@ def schedules_of(graph: Graph, values: Values, execution: str) -> Schedules:
         The network.
     values : ndarray of uint8, shape (N, E)
         R of every edge, a row per valid pattern.
-    execution : {"windowed", "pipelined"}
+    execution : {"windowed", "pipelined", "pipelined:P"}
         The execution.
 
     Returns
@@ -153,26 +157,28 @@ def schedules_of(graph: Graph, values: Values, execution: str) -> Schedules:
 
 
 def _ordered(graph: Graph, values: Values, execution: str) -> Schedules:
+    # below a column per edge or node, so that every step runs through memory in order
     n_rows = len(values)
-    # a column per edge or node, so that every step below runs through memory in order
-    r = np.ascontiguousarray(values.T).astype(np.int16)
     into: list[list[int]] = [[] for _ in range(graph.n_nodes)]
     for e, (u, v) in enumerate(zip(graph.sources, graph.targets, strict=True)):
         if u != v:
             into[v].append(e)
-    phase = np.zeros((graph.n_nodes, n_rows), np.int16)
-    windowed = execution == "windowed"
+    windowed, chosen = execution == "windowed", chosen_period(execution) or 1
+    # a phase is a sum of at most one term of size P per node
+    wide: type[np.signedinteger[Any]] = np.int16 if (graph.n_nodes + 2) * (chosen + 2) < 2**14 else np.int32
+    r = np.ascontiguousarray(values.T).astype(wide)
+    phase = np.zeros((graph.n_nodes, n_rows), wide)
     for v in graph.order:
-        # frame 0 is known, so a windowed streaming edge starts at 0; pipelined walks weigh 1 - R P, and P = 1
-        best: NDArray[np.int16] | None = None
+        # frame 0 is known, so a windowed streaming edge starts at 0; pipelined walks weigh 1 - R P
+        best: NDArray[np.signedinteger[Any]] | None = None
         for e in into[v]:
             u = graph.sources[e]
-            known = phase[u] * (1 - r[e]) + 1 if windowed else phase[u] + 1 - r[e]
+            known = phase[u] * (1 - r[e]) + 1 if windowed else phase[u] + 1 - r[e] * chosen
             best = known if best is None else np.maximum(best, known)
         if best is not None:
-            # a self-edge asks for one step from frame 0 (windowed); pipelined its delay is P = 1 whatever the phase
+            # a self-edge asks for one step from frame 0 (windowed); pipelined its delay is P whatever the phase
             phase[v] = best
-    period = phase.max(axis=0) if windowed else np.ones(n_rows, np.int16)
+    period = phase.max(axis=0) if windowed else np.full(n_rows, chosen, wide)
     for u in graph.inputs:
         leaving = [e for e in range(graph.n_edges) if graph.sources[e] == u]
         phase[u] = np.min([phase[graph.targets[e]] + r[e] * period - 1 for e in leaving], axis=0)
@@ -188,13 +194,12 @@ def _ordered(graph: Graph, values: Values, execution: str) -> Schedules:
     first = np.min([phase[o] + least[o] for o in graph.outputs], axis=0)
     full = np.max([phase[o] + most[o] for o in graph.outputs], axis=0)
     delays = phase[list(graph.targets)] - phase[list(graph.sources)] + r * period
-    wide = np.int64
     return Schedules(
-        period.astype(wide),
-        phase.T.astype(wide),
-        delays.T.astype(wide),
-        first.astype(wide),
-        full.astype(wide),
+        period.astype(np.int64),
+        phase.T.astype(np.int64),
+        delays.T.astype(np.int64),
+        first.astype(np.int64),
+        full.astype(np.int64),
         np.ones(n_rows, np.bool_),
     )
 
@@ -204,8 +209,12 @@ def _one_by_one(graph: Graph, values: Values, execution: str) -> Schedules:
     period, first, full = (np.zeros(n_rows, np.int64) for _ in range(3))
     phases, delays = np.zeros((n_rows, graph.n_nodes), np.int64), np.zeros((n_rows, graph.n_edges), np.int64)
     exact = np.zeros(n_rows, np.bool_)
+    chosen, one_step = chosen_period(execution), (1,) * graph.n_edges
     for k, row in enumerate(values.tolist()):
-        rollout = Rollout(network, RolloutPattern(network, tuple(row)), execution)
+        pattern = RolloutPattern(network, tuple(row))
+        if chosen is not None and chosen < pipelined_period(indexed_cycle_ratio(pattern.indexed, one_step)):
+            continue
+        rollout = Rollout(network, pattern, execution)
         period[k] = rollout.frame_period
         phases[k] = list(rollout.phases.values())
         delays[k] = list(rollout.delays.values())

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.explorer.evaluate import Measured
-from neuromap.explorer.exploration import Candidate, ExploredRow
+from neuromap.explorer.exploration import Candidate, ExploredRow, RowStatus
 from neuromap.explorer.front import dominated_by
 from neuromap.explorer.processes import MappingProcesses
 from neuromap.explorer.results_file import ResultsFile
@@ -100,6 +100,10 @@ class Search:
         # limits are upper bounds on figures that all rows of a group share, so one row answers for all
         self.beyond = np.array([not self._within(number) for number in range(len(self.groups))], np.bool_)
         self._done: set[tuple[int, int]] = set()
+        cheapest = [float(group.way.table.estimate[group.rows[0]]) for group in self.groups]
+        self._ranked = sorted(
+            range(len(self.groups)), key=lambda g: (not self._given[g], cheapest[g], self.groups[g].vector[:4], g)
+        )
 
     def _within(self, group: int) -> bool:
         return self.allows(self.describe(group, int(self.groups[group].rows[0]), None))
@@ -186,11 +190,7 @@ class Search:
     def _beaten(self, place: tuple[int, int]) -> bool:
         """Whether the row's own bound excludes it, where that of its group does not."""
         group = self.groups[place[0]]
-        against = [
-            found.figures
-            for found in self.found
-            if found.measured.status == "mapped" and (self._given[found.group] or not group.is_given_class)
-        ]
+        against = self._against(group)
         if not against or not self._could_beat(group, against):
             return False
         self.compute_bound(place)
@@ -199,6 +199,14 @@ class Search:
         energy = energy_bound(group.way.chip, period, cores)
         vector = (*group.vector[:4], float(cores), math.nan if energy is None else energy)
         return bool(dominated_by([vector], against)[0])
+
+    def _against(self, group: Group) -> list[Vector]:
+        """Figures of the mapped rows that may exclude a row of the group."""
+        return [
+            found.figures
+            for found in self.found
+            if found.measured.status == "mapped" and (self._given[found.group] or not group.is_given_class)
+        ]
 
     @staticmethod
     def _could_beat(group: Group, against: Sequence[Vector]) -> bool:
@@ -210,19 +218,17 @@ class Search:
     def _order(self) -> Iterator[tuple[int, int]]:
         """Seeds, then the cheapest row of every group by estimate, then the next of every group, and so on."""
         yield from self.seeds
-        estimates = [group.way.table.estimate for group in self.groups]
-        ranked = sorted(
-            range(len(self.groups)),
-            key=lambda g: (
-                not self._given[g], float(estimates[g][self.groups[g].rows[0]]), self.groups[g].vector[:4], g,
-            ),
-        )  # fmt: skip
-        turn = 0
-        while ranked:
-            ranked = [g for g in ranked if turn < len(self.groups[g].rows) and not self.beyond[g]]
-            for g in ranked:
-                if not self.excluded[g]:
-                    yield g, int(self.groups[g].rows[turn])
+        for place in self._in_turn([g for g in self._ranked if not self.beyond[g]]):
+            if not self.excluded[place[0]]:
+                yield place
+
+    def _in_turn(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Go through groups row by row: the cheapest row of every group, then the next of every group, and so on."""
+        left, turn = list(numbers), 0
+        while left:
+            left = [g for g in left if turn < len(self.groups[g].rows)]
+            for g in left:
+                yield g, int(self.groups[g].rows[turn])
             turn += 1
 
     def compute_bound(self, place: tuple[int, int]) -> None:
@@ -249,21 +255,15 @@ class Search:
         list of ExploredRow
         """
         rows: list[ExploredRow] = []
-        numbers = sorted(range(len(self.groups)), key=lambda g: bool(self.excluded[g]))
-        for number in numbers:
-            if self.beyond[number]:
+        numbers = sorted((g for g in self._ranked if not self.beyond[g]), key=lambda g: bool(self.excluded[g]))
+        for place in self._in_turn(numbers):
+            if place in self._done:
                 continue
-            for row in self.groups[number].rows[:most].tolist():
-                place = (number, row)
-                if place in self._done:
-                    continue
-                if len(rows) >= most:
-                    return rows
-                excluded = self.excluded[number] or place in self.excluded_rows
-                described = self.describe(number, row, None)
-                rows.append(
-                    replace(described, status="excluded" if excluded else "not mapped", core_bound=self.bound_of(place))
-                )
+            if len(rows) >= most:
+                break
+            excluded = self.excluded[place[0]] or place in self.excluded_rows
+            status: RowStatus = "excluded" if excluded else "not mapped"
+            rows.append(replace(self.describe(*place, None), status=status, core_bound=self.bound_of(place)))
         return rows
 
     def open_groups(self) -> list[tuple[int, int]]:
@@ -277,6 +277,22 @@ class Search:
             if not self.excluded[number] and not self.beyond[number]
         ]
         return [(number, count) for number, count in counts if count > 0]
+
+    def only_cores_open(self, group: int) -> bool:
+        """Whether a mapped row is better than any row of the group could be, cores aside.
+
+        Parameters
+        ----------
+        group : int
+            Number of the group.
+
+        Returns
+        -------
+        bool
+        """
+        found = self.groups[group]
+        against = self._against(found)
+        return self._could_beat(found, against) if against else False
 
     def n_open(self) -> int:
         """Rows that might still be on a front and are not mapped."""

@@ -12,6 +12,7 @@ from neuromap.explorer.schedules import schedules_of
 from neuromap.frozen import freeze_arrays
 from neuromap.hardware.chip import ChipSpec
 from neuromap.mapping.hops import hops_of_delay
+from neuromap.rollout.execution import chosen_period
 
 __all__ = ["Way", "stretches"]
 
@@ -71,7 +72,10 @@ class Way:
             return first, full, first + period - step, period
         # the user's ticks per step are asked of every edge; without them a tick-level edge asks for one tick
         least = np.full(len(table), self.ticks_per_step or 1)
-        first, period = self.least_first * least, (table.period - 1) * least + 1
+        chosen = np.array([chosen_period(execution) is not None for execution in table.executions])[table.execution]
+        # a frame period of the user's own counts in the unit of the schedule that is made
+        period = np.where(chosen, table.period, (table.period - 1) * least + 1)
+        first = self.least_first * least
         return first, np.maximum(self.least_full * least, first), first + period - 1, period
 
 

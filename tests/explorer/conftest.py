@@ -1,0 +1,177 @@
+"""An explorer that cannot be wrong: map everything, compare everything. And networks to hold the real one against."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import neuromap as nm
+from neuromap.errors import DoesNotFitError, InputError
+from neuromap.explorer.steady_energy import energy_per_frame
+from neuromap.hardware.chip import ChipSpec
+from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.options import MappingOptions
+from neuromap.network import build_network
+from neuromap.report.frames import choose_frames
+from neuromap.rollout.behaviour import equivalent
+
+
+class Point(NamedTuple):
+    """Figures of one pattern in one execution, less is better."""
+
+    first: int
+    full: int
+    reaction: int
+    period: int
+    cores: int
+    energy: float
+
+
+class Brute(NamedTuple):
+    """All points, those of the front, and those of the front of the given class."""
+
+    points: dict[tuple[tuple[int, ...], str], Point | None]
+    front: set[Point]
+    class_front: set[Point]
+
+
+def all_valid(net: nm.Network) -> list[nm.RolloutPattern]:
+    """Every choice for every edge, less the invalid ones."""
+    patterns = [nm.RolloutPattern(net, values) for values in itertools.product((0, 1), repeat=len(net.edges))]
+    return [pattern for pattern in patterns if pattern.is_valid]
+
+
+def beats(a: Point, b: Point) -> bool:
+    return all(x <= y for x, y in zip(a, b, strict=True)) and any(x < y for x, y in zip(a, b, strict=True))
+
+
+def not_beaten(points: set[Point]) -> set[Point]:
+    return {p for p in points if not any(beats(q, p) for q in points)}
+
+
+def rounded(energy: float | None) -> float:
+    """Sums in another order differ in the last bits."""
+    return 0.0 if energy is None else float(f"{energy:.11g}")
+
+
+def _brute_force(
+    net: nm.Network,
+    chip: ChipSpec,
+    given: nm.RolloutPattern,
+    *,
+    executions: tuple[str, ...] = ("windowed", "pipelined"),
+    n_frames: int = 32,
+    **choices: Any,
+) -> Brute:
+    frames, _ = choose_frames(net, None, n_frames, 0, None)
+    points: dict[tuple[tuple[int, ...], str], Point | None] = {}
+    for pattern in all_valid(net):
+        for execution in executions:
+            try:
+                rollout = nm.Rollout(net, pattern, execution)
+            except InputError:  # a period of one's own that the pattern's cycles do not allow
+                continue
+            try:
+                mapping = map_network(rollout, chip, MappingOptions(**choices))
+            except DoesNotFitError:
+                points[pattern.values, execution] = None
+                continue
+            rollout, program = mapping.rollout, mapping.program  # splitters may have changed the schedule
+            step = 1 if rollout.is_tick_level else program.ticks_per_step
+            point = Point(
+                min(rollout.first_response(o) for o in net.outputs) * step,
+                max(rollout.full_response(o) for o in net.outputs) * step,
+                min(rollout.worst_case_reaction(o) for o in net.outputs) * step,
+                program.period,
+                program.n_cores,
+                rounded(energy_per_frame(program, frames, threads=1)),
+            )
+            points[pattern.values, execution] = point
+    return fronts(net, points, given)
+
+
+def fronts(net: nm.Network, points: dict[tuple[tuple[int, ...], str], Point | None], given: nm.RolloutPattern) -> Brute:
+    """Front of all points, and of those whose patterns compute what the given one does."""
+    own = {
+        point
+        for (values, _), point in points.items()
+        if point is not None and equivalent(given, nm.RolloutPattern(net, values)) is not None
+    }
+    return Brute(points, not_beaten({p for p in points.values() if p is not None}), not_beaten(own))
+
+
+@pytest.fixture(scope="session")
+def fronts_of() -> Any:
+    """``fronts_of(net, points, given) -> Brute``: the same points for another given pattern."""
+    return fronts
+
+
+def _point_of(row: Any) -> Point:
+    return Point(
+        row.first_response_ticks,
+        row.full_response_ticks,
+        row.worst_case_reaction_ticks,
+        row.frame_period_ticks,
+        row.cores,
+        rounded(row.energy_joules),
+    )
+
+
+@pytest.fixture(scope="session")
+def brute_force() -> Any:
+    """``brute_force(net, chip, given) -> Brute``: every valid pattern in every execution, mapped one by one."""
+    return _brute_force
+
+
+@pytest.fixture(scope="session")
+def point_of() -> Any:
+    """``point_of(row) -> Point``."""
+    return _point_of
+
+
+def _chip(**changes: Any) -> ChipSpec:
+    figures: dict[str, Any] = {
+        "name": "tiny", "cores": (16, 16), "chips": (1, 1), "axons": 256, "neurons": 256, "axon_types": 4,
+        "weight_bits": 9, "leak_bits": 9, "threshold_bits": 18, "potential_bits": 20,
+        "energy": {"static_watts": 1e-3, "synaptic_event_joules": 1e-6},
+    }  # fmt: skip
+    return ChipSpec(**(figures | changes))
+
+
+@pytest.fixture(scope="session")
+def chip() -> Any:
+    """A chip with any figure changed; a synaptic event costs as much as a tick, so that energy tells rows apart."""
+    return _chip
+
+
+@st.composite
+def _networks(
+    draw: st.DrawFn, *, most_inner: int = 4, most_extra: int = 3, most_edges: int = 7, biased: bool = True
+) -> nm.Network:
+    """Cycles, skips, self-edges, one or two inputs, any outputs, thresholds that need bias spikes."""
+    inputs = [f"I{k}" for k in range(draw(st.integers(1, 2)))]
+    inner = [f"H{k}" for k in range(draw(st.integers(1, most_inner)))]
+    edges = {(draw(st.sampled_from(inputs + inner[:k])), v): None for k, v in enumerate(inner)}
+    edges |= {(u, draw(st.sampled_from(inner))): None for u in inputs}
+    pairs = st.tuples(st.sampled_from(inputs + inner), st.sampled_from(inner))
+    for pair in draw(st.lists(pairs, max_size=most_extra)):
+        if len(edges) < most_edges:
+            edges[pair] = None
+    size = {n: draw(st.integers(1, 6)) for n in inputs + inner}
+    thetas = st.sampled_from([1, 1, 1, 2, 3, 0, 300] if biased else [1, 1, 2, 3])
+    nodes: dict[str, Any] = {n: ((1, 1, size[n]), None) for n in inputs}
+    nodes |= {n: ((1, 1, size[n]), draw(thetas)) for n in inner}
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    matrices = {(u, v): rng.integers(-1, 3, (size[v], size[u])) for u, v in edges}
+    outputs = draw(st.lists(st.sampled_from(inner), unique=True))
+    return build_network(nodes, matrices, outputs=outputs)
+
+
+@pytest.fixture(scope="session")
+def networks() -> Any:
+    """Strategy of small random networks with weights."""
+    return _networks

@@ -1,0 +1,92 @@
+"""The front of the explorer is the front of everything: every valid pattern and execution mapped one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+import neuromap as nm
+from neuromap.explorer.explore import explore
+from neuromap.network import build_network
+from neuromap.network.transforms import Conv, Dense
+
+
+def check(found, brute, point_of):
+    assert found.gap.is_exact
+    assert {point_of(row) for row in found.front} == brute.front
+    assert {point_of(row) for row in found.class_front} == brute.class_front
+
+
+@pytest.mark.parametrize("name", ["ff", "s", "sr"])
+def test_digits(name, brute_force, fronts_of, point_of):
+    net = nm.load_network(f"examples/digits/{name}.toml")
+    streaming = nm.RolloutPattern.streaming(net)
+    brute = brute_force(net, nm.load_chip("truenorth"), streaming, n_frames=4)
+    found = explore(net, n_frames=4, verify=False)
+    check(found, brute, point_of)
+    assert found.n_candidates == len(brute.points)
+    assert found.n_mapped < found.n_rows or name == "ff"
+    sequential = nm.RolloutPattern.named(net, "sequential")
+    check(
+        explore(net, given="sequential", n_frames=4, verify=False), fronts_of(net, brute.points, sequential), point_of
+    )
+
+
+def dsr1(seed=3):
+    """The graph of examples/structures/dsr1.toml with few features."""
+    rng = np.random.default_rng(seed)
+    shapes = {"I": (4, 4, 1), "H1": (4, 4, 2), "H11": (4, 4, 2), "H2": (2, 2, 3), "HD": (1, 1, 16), "O": (1, 1, 4)}
+
+    def conv(u, v, stride=(1, 1), kernel=(3, 3)):
+        shape = (*kernel, shapes[u][2], shapes[v][2])
+        return Conv(shapes[u], shapes[v], kernel, stride=stride, weights=rng.choice([-1, 0, 1], shape))
+
+    edges = {
+        ("I", "H1"): conv("I", "H1"),
+        ("H1", "H1"): conv("H1", "H1"),
+        ("H1", "H11"): conv("H1", "H11"),
+        ("H1", "H2"): conv("H1", "H2", (2, 2)),
+        ("H11", "H2"): conv("H11", "H2", (2, 2)),
+        ("H2", "HD"): conv("H2", "HD", (2, 2), (2, 2)),
+        ("HD", "O"): Dense(shapes["HD"], shapes["O"], weights=rng.choice([-1, 0, 1], (4, 16))),
+    }
+    assert set(edges) == set(nm.load_network("examples/structures/dsr1.toml").edges)
+    nodes = {name: (shape, None if name == "I" else 1) for name, shape in shapes.items()}
+    return build_network(nodes, edges, outputs=["O"])
+
+
+def test_dsr1_with_few_features(chip, brute_force, point_of):
+    net = dsr1()
+    small = chip(axons=96, neurons=96)
+    given_pattern = nm.RolloutPattern.named(net, "sequential")
+    brute = brute_force(net, small, given_pattern, n_frames=6)
+    assert len(brute.points) == 128
+    assert len({p.cores for p in brute.points.values() if p is not None}) > 1  # cores do depend on the rollout
+    found = explore(net, small, given_pattern, n_frames=6, verify=False)
+    check(found, brute, point_of)
+
+
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(data=st.data())
+def test_random_networks(data, networks, chip, brute_force, point_of):
+    net = data.draw(networks())
+    size = data.draw(st.sampled_from([16, 32, 256]))
+    small = chip(axons=size, neurons=size, delay=data.draw(st.sampled_from([(1, 15), (1, 2)])))
+    patterns = list(nm.rollout.enumerate_valid(net))
+    pattern = data.draw(st.sampled_from(patterns))
+    brute = brute_force(net, small, pattern, n_frames=4)
+    found = explore(net, small, pattern, n_frames=4, verify=False)
+    event(f"front of {len(brute.front)}")
+    event("cycles" if found.n_valid_patterns != 2 ** sum(u != v for u, v in net.edges) else "self-edges only")
+    check(found, brute, point_of)
+    for row in found.rows:  # also what is no front is right
+        brute_point = brute.points[row.candidate.values, row.candidate.execution]
+        if row.status == "mapped":
+            assert point_of(row) == brute_point
+        elif row.status == "does not fit":
+            assert brute_point is None
+        if brute_point is not None:
+            assert row.core_bound <= brute_point.cores
+            assert row.energy_bound is None or row.energy_bound <= brute_point.energy * (1 + 1e-9)
