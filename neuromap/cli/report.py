@@ -109,7 +109,7 @@ def report(
     """
     import neuromap as nm
     from neuromap.report.latency import report_on_program
-    from neuromap.report.pictures import check_picture_folder, picture_files, picture_folder
+    from neuromap.report.pictures import check_no_picture, check_picture_folder, picture_files, picture_folder
     from neuromap.report.text import print_report
     from neuromap.rollout.execution import EXECUTIONS
     from neuromap.whole_file import write_all
@@ -117,18 +117,23 @@ def report(
     chip = chosen_chip(chip, program_file)
     flags.require_none(program_file)
     how = engine_arguments(engine, threads, noise_seed)
-    check_destinations(
-        {"--html": html, "--csv": csv, "--json-file": json_file},
-        {
-            "network file": network,
-            "program file": program_file,
-            "stimulus file": stimulus,
-            "chip file": chip_file_of(chip),
-            **flags.files,
-        },
-    )
+    written = {"--html": html, "--csv": csv, "--json-file": json_file}
+    read = {
+        "network file": network,
+        "program file": program_file,
+        "stimulus file": stimulus,
+        "chip file": chip_file_of(chip),
+        **flags.files,
+    }
+    check_destinations(written, read)
     if pictures is not None:
         check_picture_folder(pictures)
+        for name, path in {**written, **read}.items():
+            if path is not None:
+                try:
+                    check_no_picture(path, pictures)
+                except InputError as error:
+                    raise InputError(f"{name} {error}") from None
     check_run_length(n_frames)
     net = nm.load_network(network)
     wanted = split_executions(executions) if executions else []
@@ -155,7 +160,7 @@ def report(
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
     drawn = [] if pictures is None else [(Path(pictures) / name, text) for name, text in picture_files(made).items()]
-    with picture_folder(pictures if drawn else None):
+    with picture_folder(pictures if drawn else None, [path.name for path, _ in drawn]):
         write_all([*contents, *drawn])
     if as_json:
         sys.stdout.write(made.to_json().rstrip("\n") + "\n")

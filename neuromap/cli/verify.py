@@ -81,8 +81,8 @@ def verify(
 ) -> None:
     """Compare the simulated chip with the chip-free reference, frame by frame, spike for spike.
 
-    Fails with exit code 5 where a frame differs, a spike belongs to no frame, or the program breaks a rule of
-    its chip.
+    Fails with exit code 5 where a frame differs, a spike belongs to no frame, the program breaks a rule of its
+    chip, or its frame period is another one.
     """
     import neuromap as nm
     from neuromap.mapping.map_rollout import map_network

@@ -15,6 +15,7 @@ from typing import Any
 from neuromap.errors import ChipError, NotSupportedError
 from neuromap.hardware.chip import ChipSpec, NeuronRules
 from neuromap.hardware.defects_file import DEFECT_KEYS, defects_document, defects_from_table
+from neuromap.hardware.router_cycles import MAX_ROUTER_CYCLES, router_cycles
 from neuromap.toml_table import TomlTable, did_you_mean, parse_toml, read_toml, show, show_name
 
 __all__ = [
@@ -72,6 +73,9 @@ TIMING_KEYS = {
 """Figures of the table ``[time]``."""
 
 _INT32 = 2**31 - 1
+
+_LEAST_RATE = 1e-30
+"""Least figure per second: it is divided by. A rate of 0 would say that nothing ever passes; absent is not zero."""
 
 # key: (least, greatest); the bounds keep every value inside the dtypes of hardware/program.py
 _CORE_BOUNDS = {
@@ -286,10 +290,26 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
         ("router", "router", ROUTER_KEYS), ("energy", "energy", ENERGY_KEYS), ("timing", "time", TIMING_KEYS),
     ):  # fmt: skip
         table = tables[key]
-        values[field] = {name: table.number(name, 0.0, 1e30) for name in table.values if name in names}
+        values[field] = {
+            name: table.number(name, _LEAST_RATE if name.endswith("_per_second") else 0.0, 1e30)
+            for name in table.values
+            if name in names
+        }
+    _check_cycles(values["router"])
     values["energy_included"] = _included(tables["energy"])
     values["defects"] = defects_from_table(tables["defects"])
     return ChipSpec(rules=NeuronRules(**rules), **values)
+
+
+def _check_cycles(router: Mapping[str, float]) -> None:
+    """Refuse figures of which each may be right, but which together make a clock that nothing can count with."""
+    for key, cycles in router_cycles(router).items():
+        if cycles > MAX_ROUTER_CYCLES:
+            raise ChipError(
+                f"router.{key}: found {router[key]:g} with link_spikes_per_second = "
+                f"{router['link_spikes_per_second']:g}, which is {cycles:.3g} router cycles; at most "
+                f"{MAX_ROUTER_CYCLES} are allowed; correct one of the two, or leave out what is not known"
+            )
 
 
 def _included(energy: TomlTable) -> tuple[str, ...]:

@@ -43,7 +43,8 @@ NODE_KINDS = ("input", "output", "hidden")
 # Words of the program file, so they stand here: programs know no schedule, and neither do the modules beside this
 # one (tests/hardware asks that they are those of neuromap.rollout.schedule).
 EXECUTIONS = ("", "windowed", "pipelined")
-CHOSEN_PERIOD = re.compile(r"pipelined:[1-9][0-9]{0,6}", re.ASCII)
+CHOSEN_PERIOD = re.compile(r"pipelined:([1-9][0-9]{0,6})", re.ASCII)
+MAX_CHOSEN_PERIOD = 1_000_000
 
 # name: (dtype, axes); C cores, A axons, N neurons, B bytes of a crossbar row, G axon types, K and M rows
 TENSORS: Mapping[str, tuple[str, str]] = {
@@ -172,10 +173,11 @@ def _check_labels(program: Program, origin: str) -> None:
         value = getattr(program, field)
         if not isinstance(value, str) or not value.isprintable():
             raise ProgramError(f"program: {field}: found {value!r:.60}; needs printable characters on one line")
-    if program.execution not in EXECUTIONS and not CHOSEN_PERIOD.fullmatch(str(program.execution)):
+    chosen = CHOSEN_PERIOD.fullmatch(str(program.execution))
+    if program.execution not in EXECUTIONS and (chosen is None or int(chosen[1]) > MAX_CHOSEN_PERIOD):
         raise ProgramError(
             f"{origin}: execution: found {program.execution!r:.60}; needs windowed, pipelined, "
-            "pipelined:PERIOD or nothing"
+            f"pipelined:PERIOD with a period of 1 to {MAX_CHOSEN_PERIOD}, or nothing"
         )
     for field in ("period", "ticks_per_step"):
         _check_integer(getattr(program, field), f"{origin}: {field}", 1, MAX_TICKS)

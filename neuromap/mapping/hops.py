@@ -53,12 +53,13 @@ def shared_hops(delays: Collection[int], least: int, greatest: int) -> dict[int,
         Hops of every delay; delays that begin with the same hops share the relays between them.
     """
     ways: dict[int, tuple[int, ...]] = {}
-    chain: tuple[int, ...] = ()
+    chain: list[int] = []
     offset = 0
     for delay in sorted(delays):
         while offset < delay - greatest:
             step = min(greatest, delay - least - offset)
-            chain, offset = (*chain, step), offset + step
+            chain.append(step)
+            offset += step
         ways[delay] = (*chain, delay - offset)
     if all(least <= hop <= greatest for way in ways.values() for hop in way):
         return ways

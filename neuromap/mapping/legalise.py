@@ -18,12 +18,14 @@ from scipy import sparse
 from neuromap.frozen import freeze_arrays
 from neuromap.hardware.program import NodePort
 from neuromap.mapping.hops import hops_of_delay, shared_hops
-from neuromap.mapping.refuse_delay import refuse_delay
+from neuromap.mapping.refuse_delay import refuse_chain, refuse_delay
 from neuromap.network import require_weights
+from neuromap.rollout.execution import chosen_period
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from neuromap.errors import DoesNotFitError
     from neuromap.hardware.chip import ChipSpec
     from neuromap.network.network import EdgeKey, Node
     from neuromap.rollout.schedule import Rollout
@@ -180,7 +182,7 @@ class _Builder:
     chip: ChipSpec
     populations: list[Population]
     links: list[Link] = field(default_factory=list)
-    relays: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)
+    relays: dict[tuple[int, int], int] = field(default_factory=dict)  # by what they read, and its delay
 
     def connect(
         self,
@@ -195,28 +197,28 @@ class _Builder:
         """Link two populations by one or more hops; all but the last end in a relay or splitter."""
         relay = source
         for last in range(1, len(hops)):
-            relay = self._relay(source, relay, hops[:last], needed, is_splitter)
+            relay = self._relay(source, relay, hops[last - 1], last, needed, is_splitter)
         if relay != source:
             matrix = sparse.csr_array(matrix[:, self.populations[relay].neurons])
         self.links.append(Link(relay, target, matrix, hops[-1], groups))
 
     def _relay(
-        self, origin: int, before: int, hops: tuple[int, ...], needed: NDArray[np.int64], is_splitter: bool
+        self, origin: int, before: int, hop: int, number: int, needed: NDArray[np.int64], is_splitter: bool
     ) -> int:
-        key = (origin, hops)
+        key = (before, hop)
         if key not in self.relays:
             source, size = self.populations[origin], len(needed)
             self.relays[key] = len(self.populations)
             self.populations.append(
                 Population(
-                    name=f"{source.name} splitter" if is_splitter else f"{source.name} relay {len(hops)}",
+                    name=f"{source.name} splitter" if is_splitter else f"{source.name} relay {number}",
                     node=source.node,
                     neurons=needed,
                     shape=None,
                     threshold=np.ones(size, np.int64),
                     is_relay=True,
                     is_output=False,
-                    sample_tick=self.populations[before].sample_tick + hops[-1],
+                    sample_tick=self.populations[before].sample_tick + hop,
                     is_splitter=is_splitter,
                 )
             )
@@ -225,7 +227,7 @@ class _Builder:
                 (np.ones(size, np.int64), (np.arange(size), wires)),
                 shape=(size, len(self.populations[before].neurons)),
             )
-            self.links.append(Link(before, self.relays[key], matrix, hops[-1]))
+            self.links.append(Link(before, self.relays[key], matrix, hop))
         return self.relays[key]
 
 
@@ -324,11 +326,17 @@ def _hops(
     inputs = set(rollout.network.inputs)
     ticks = {e: d * stretch for e, d in rollout.delays.items() if e[0] not in inputs and matrices[e].nnz}
     long: dict[str, set[int]] = {}
+    refused: list[DoesNotFitError | None] = []
+    is_chosen = chosen_period(rollout.execution) is not None
     for e, delay in ticks.items():
         if hops_of_delay(delay, least, greatest) is None:
             raise refuse_delay(e, delay, stretch, ticks_per_step(rollout, chip), chip)
         if delay > greatest:
+            sources = len(np.unique(matrices[e].indices))
+            refused.append(refuse_chain(e, delay, sources, chip, is_chosen=is_chosen))
             long.setdefault(e[0], set()).add(delay)
+    if worst := [refusal for refusal in refused if refusal is not None]:
+        raise min(worst, key=lambda refusal: refusal.infeasibility.bound)
     shared = {u: shared_hops(delays, least, greatest) for u, delays in long.items()}
     hops = {}
     for e, delay in ticks.items():

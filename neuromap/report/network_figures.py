@@ -83,9 +83,9 @@ class NetworkFigures:
     safe_tick_any_stimulus_cycles, safe_tick_any_stimulus_seconds : int, float or None
         Bound if every neuron with a target fires in one tick.
     longest_cycle_seconds : float or None
-        Longest router cycle with which the chip's tick is a safe one for any stimulus.
+        Longest router cycle with which the chip's tick is a safe one for any stimulus on the mesh.
     late : LateFigures or None
-        Late spikes at the chip's tick; ``None`` where the length of a router cycle is not known.
+        Late spikes on the mesh at the chip's tick; ``None`` where the length of a router cycle is not known.
     crossings_per_frame : float or None
         Chip boundaries that spikes cross.
     host_spikes_per_frame : float or None
@@ -102,6 +102,9 @@ class NetworkFigures:
         Time that the ports need for their busiest tick.
     port_share_of_tick : float or None
         The same as a share of the tick.
+    ports_exceed_tick : bool or None
+        Whether that is more than the tick, so that spikes come too late there whatever the mesh does; ``None`` where
+        the rate of the ports is not known.
     """
 
     n_ticks: int
@@ -130,6 +133,7 @@ class NetworkFigures:
     port_spikes_per_second_limit: float | None
     port_seconds: float | None
     port_share_of_tick: float | None
+    ports_exceed_tick: bool | None
 
 
 def _link(load: LinkLoad | None) -> LinkFigure | None:
@@ -182,6 +186,7 @@ def network_figures(traffic: Traffic, chip: ChipSpec, period: int, late: LateFig
         port_spikes_per_second_limit=traffic.boundary_spikes_per_second,
         port_seconds=port,
         port_share_of_tick=None if port is None else port / chip.tick_seconds,
+        ports_exceed_tick=None if port is None else port > chip.tick_seconds,
     )
 
 

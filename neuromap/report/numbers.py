@@ -9,13 +9,18 @@ __all__ = ["EXACT_IN_DOUBLES", "decimal_string", "joules", "json_count", "plain"
 EXACT_IN_DOUBLES = 2**53
 """Integers from here on are rounded by readers of JSON that use doubles."""
 
+_LONGEST_FIGURE = 1e12
+"""From here on numbers that are no counts are written with a power of ten."""
+
 _PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
 
 
 def plain(value: float | None) -> str:
-    """Write a figure with up to four significant digits; integers in full, ``-`` for ``None``."""
+    """Write a figure with up to four significant digits; counts in full, ``-`` for ``None``."""
     if value is None:
         return "-"
+    if not isinstance(value, int) and abs(value) >= _LONGEST_FIGURE:
+        return f"{value:.3e}"
     if isinstance(value, int) or value == int(value):
         return str(int(value))
     digits = max(0, 3 - math.floor(math.log10(abs(value))))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,18 @@ from neuromap.report.row import ReportRow
 from neuromap.report.standalone import standalone
 from neuromap.whole_file import write_all
 
-__all__ = ["RowPictures", "check_picture_folder", "draw_row", "picture_files", "picture_folder", "save_pictures"]
+__all__ = [
+    "RowPictures",
+    "check_no_picture",
+    "check_picture_folder",
+    "draw_row",
+    "picture_files",
+    "picture_folder",
+    "save_pictures",
+]
+
+_ENDINGS = ("-chip.svg", "-links.svg")
+"""Of all files that pictures are written to."""
 
 
 class RowPictures(NamedTuple):
@@ -67,16 +79,20 @@ def picture_files(report: LatencyReport) -> dict[str, str]:
     -------
     dict of str to str
         File names, ``PATTERN-EXECUTION-chip.svg`` and ``PATTERN-EXECUTION-links.svg``, and the SVG documents. What
-        may not stand in a file name becomes a hyphen; names that are then equal get the number of their row.
+        may not stand in a file name becomes a hyphen; names that are then equal, in whatever case, get the number of
+        their row, or the next that is free.
     """
     found: dict[str, str] = {}
+    taken: set[str] = set()  # in one case, as some file systems know only one
     for number, row in enumerate(report.rows, start=1):
         drawn = draw_row(row, f"{report.network.name} on {report.chip.name}, {row.pattern}, {row.execution}")
         if drawn is None:
             continue
-        stem = f"{_slug(row.pattern)}-{_slug(row.execution)}"
-        if f"{stem}-chip.svg" in found:
-            stem = f"{stem}-{number}"
+        stem = name = f"{_slug(row.pattern)}-{_slug(row.execution)}"
+        while stem.casefold() in taken:
+            stem = f"{name}-{number}"
+            number += 1
+        taken.add(stem.casefold())
         for what, picture in zip(RowPictures._fields, drawn, strict=True):
             found[f"{stem}-{what}.svg"] = standalone(picture)
     return found
@@ -104,19 +120,21 @@ def save_pictures(report: LatencyReport, folder: str | Path) -> list[Path]:
     """
     place = check_picture_folder(folder)
     files = [(place / name, text) for name, text in picture_files(report).items()]
-    with picture_folder(place):
+    with picture_folder(place, [path.name for path, _ in files]):
         write_all(files)
     return [path for path, _ in files]
 
 
 @contextmanager
-def picture_folder(folder: str | Path | None) -> Iterator[None]:
-    """Make a folder where it is missing, and take it away again if what follows fails.
+def picture_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Iterator[None]:
+    """Make a folder where it is missing, and take it away again with its pictures if what follows fails.
 
     Parameters
     ----------
     folder : str, Path or None
         ``None`` for none.
+    names : iterable of str
+        Of the pictures: a file that is written after them may fail.
 
     Raises
     ------
@@ -134,7 +152,10 @@ def picture_folder(folder: str | Path | None) -> Iterator[None]:
         yield
     except BaseException:
         if made is not None:
-            made.rmdir()
+            with suppress(OSError):  # what failed is to be heard of, and nothing else that lies there is touched
+                for name in names:
+                    (made / name).unlink(missing_ok=True)
+                made.rmdir()
         raise
 
 
@@ -150,6 +171,8 @@ def check_picture_folder(folder: str | Path) -> Path:
     try:
         if not str(folder):
             raise InputError(f"{str(folder)!r}: is no folder; give it a name")
+        if "\0" in str(folder):
+            raise InputError(f"{str(folder)!r}: is no folder (the name holds a null character)")
         if place.exists() and not place.is_dir():
             raise InputError(f"{folder}: is a file; give the name of a folder")
         if not place.exists() and not place.parent.is_dir():
@@ -157,6 +180,32 @@ def check_picture_folder(folder: str | Path) -> Path:
     except (OSError, ValueError) as error:
         raise InputError(f"{folder}: is no folder ({error})") from None
     return place
+
+
+def check_no_picture(path: str | Path, folder: str | Path) -> None:
+    """Refuse a file that a picture may be written over; asked before it is known which pictures there will be.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    folder : str or Path
+        Where pictures are written to.
+
+    Raises
+    ------
+    InputError
+        If it lies in the folder and its name ends as those of pictures do.
+    """
+    try:
+        place, pictures = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
+    except (OSError, ValueError):  # no path; whoever opens it says so
+        return
+    if place.parent == pictures and place.name.casefold().endswith(_ENDINGS):
+        raise InputError(
+            f"{path}: may be the name of a picture in {folder}; give a file in another folder, or one whose name ends "
+            f"neither in {_ENDINGS[0]} nor in {_ENDINGS[1]}"
+        )
 
 
 def _slug(name: str) -> str:

@@ -80,7 +80,8 @@ class ReportRow:
     observed_first_difference_ticks : int or None
         The least over the outputs.
     worst_case_reaction_ticks : int or None
-        Predicted first response plus frame period minus one update step, or one tick of a tick-level schedule.
+        Predicted first response plus frame period minus one update step, or one tick of a tick-level schedule;
+        ``None`` also where the program's frame period is not that of the rollout.
     worst_case_reaction_seconds : float or None
         The same in seconds.
     full_response_exact : bool or None
@@ -194,6 +195,7 @@ def report_row(
     found = measure(program)
     stimulus, onset = _onset(rollout, program, checked, scale)
     observed = first_difference(program, stimulus, onset, engine=engine, threads=threads, noise_seed=noise_seed)
+    is_period = verification.rollout_period_ticks == program.period  # else the rollout knows no wait for a sample
     outputs = {}
     for name in rollout.network.outputs:
         first, full = rollout.first_response(name) * scale, rollout.full_response(name) * scale
@@ -203,7 +205,7 @@ def report_row(
                 found[name].first_response_ticks, found[name].full_response_ticks, per_step, second
             ),
             observed_first_difference_ticks=observed[name],
-            worst_case_reaction_ticks=rollout.worst_case_reaction(name) * scale,
+            worst_case_reaction_ticks=rollout.worst_case_reaction(name) * scale if is_period else None,
             full_response_exact=rollout.full_response_is_exact(name),
         )
     row = ReportRow(

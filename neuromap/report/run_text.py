@@ -58,7 +58,7 @@ def run_columns(report: LatencyReport) -> list[RunColumn]:
         RunColumn("safe\ntick", "cycles", lambda f: plain(f.network_on_chip.safe_tick_any_stimulus_cycles)),
     ]
     if any(f.network_on_chip.late is not None for f in found):
-        columns.append(RunColumn("late\nspikes", "", _late))
+        columns.append(RunColumn("late\nspikes", "on the\nmesh", _late))
     columns.append(RunColumn("host\nspikes", "per\nframe", lambda f: plain(f.network_on_chip.host_spikes_per_frame)))
     if chip.chips != (1, 1):
         crossings = RunColumn("chip\ncrossings", "per\nframe", lambda f: plain(f.network_on_chip.crossings_per_frame))
@@ -111,6 +111,7 @@ def run_lines(report: LatencyReport) -> list[str]:
         "frame period.",
         _tick_line(report, found),
         _port_line(found),
+        *_overloaded_ports(report),
         "slowest node / longest chain: the most synaptic events that one core does for a node in one tick; the maximum "
         "over the nodes, and the sum along the longest chain of sequential edges.",
         _energy_line(report, found),
@@ -133,8 +134,15 @@ def _tick_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
         f"router cycles (a link passes one spike per cycle, a hop takes {hop})"
     )
     tick = seconds(report.chip.tick_seconds)
+    # the mesh alone makes no tick safe whose ports are too slow: then nothing here may say so
+    ports_exceed = any(f.network_on_chip.ports_exceed_tick for f in found)
     if network.cycle_seconds is not None:
         safe = max(f.network_on_chip.safe_tick_any_stimulus_seconds or 0.0 for f in found)
+        if ports_exceed:
+            return (
+                f"{line} of {seconds(network.cycle_seconds)}; both are of the mesh alone, whose longest bound is "
+                f"{seconds(safe)}."
+            )
         return (
             f"{line} of {seconds(network.cycle_seconds)}; the longest safe tick is {seconds(safe)}, the chip's {tick}."
         )
@@ -142,6 +150,11 @@ def _tick_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
     known = [cycle for cycle in cycles if cycle is not None]
     if not known:
         return f"{line}."
+    if ports_exceed:
+        return (
+            f"{line}, whose length the chip file does not say; both are of the mesh alone, which drains within the "
+            f"tick with cycles of up to {seconds(min(known))}."
+        )
     return (
         f"{line}, whose length the chip file does not say; the tick of {tick} is safe with cycles of up to "
         f"{seconds(min(known))}."
@@ -153,13 +166,27 @@ def _port_line(found: Sequence[RunFigures]) -> str:
     line = f"ports: at most {most} spikes in one tick through those of one chip, host and readout included"
     shares = [f.network_on_chip.port_share_of_tick for f in found]
     known = [share for share in shares if share is not None]
-    return f"{line}; {100 * max(known):.2g} % of what they carry." if known else f"{line}."
+    return f"{line}; {plain(float(f'{100 * max(known):.2g}'))} % of what they carry." if known else f"{line}."
+
+
+def _overloaded_ports(report: LatencyReport) -> list[str]:
+    """Name the rows whose ports are too slow for the tick; no late spike of the mesh shows that."""
+    return [
+        f"{row.pattern}, {row.execution}: ports of a chip need {seconds(noc.port_seconds)} for the busiest tick, the "
+        f"tick is {seconds(report.chip.tick_seconds)}: spikes come too late there."
+        for row in report.rows
+        if row.figures is not None and (noc := row.figures.network_on_chip).ports_exceed_tick
+    ]
 
 
 def _energy_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
     energy = found[0].energy
     if energy.joules_per_frame is None:
-        return f"energy: the chip file of {report.chip.name} has no figures."
+        held = [key for key, term in energy.terms.items() if term.joules_each is not None]
+        if not held:
+            return f"energy: the chip file of {report.chip.name} has no figures."
+        line = f"energy: no sum, as {', '.join(held)} are held by the fit, which the chip file does not give"
+        return f"{line}; not published and missing: {', '.join(energy.absent)}." if energy.absent else f"{line}."
     added = [key for key, term in energy.terms.items() if term.joules_each is not None and term.included_in is None]
     held = [key for key, term in energy.terms.items() if term.included_in is not None]
     line = f"energy of the whole board: {', '.join(added)}"

@@ -72,8 +72,8 @@ class Verification:
     Attributes
     ----------
     verified : bool
-        Chip and reference agree in every output neuron of every frame, no spike is stray, and the program keeps
-        the rules of its chip.
+        Chip and reference agree in every output neuron of every frame, no spike is stray, the program keeps the rules
+        of its chip, and its frame period is that of the rollout.
     n_frames : int
         Frames of the stimulus, frame 0 included.
     outputs : tuple of str
@@ -97,6 +97,11 @@ class Verification:
         :func:`neuromap.hardware.check.check_program` lists them (at most 1000 of one rule and array).
     first_violation : str or None
         The first of them in one line.
+    frame_period_ticks : int
+        Frame period of the program.
+    rollout_period_ticks : int or None
+        That of the rollout, in ticks of the program. ``None`` where there is none to compare: the program has
+        splitters that made its schedule one in ticks, and the rollout is the same one in update steps.
     """
 
     verified: bool
@@ -111,6 +116,13 @@ class Verification:
     n_ticks: int
     n_violations: int
     first_violation: str | None
+    frame_period_ticks: int
+    rollout_period_ticks: int | None
+
+    @property
+    def period_fits(self) -> bool:
+        """Whether the program's frame period is not another one than the rollout's."""
+        return self.rollout_period_ticks in (None, self.frame_period_ticks)
 
     @property
     def message(self) -> str:
@@ -123,6 +135,9 @@ class Verification:
                 f"no stray spike, no rule of the chip broken{silent}"
             )
         parts = []
+        if not self.period_fits:
+            ticks = f"{self.frame_period_ticks} tick{'s' * (self.frame_period_ticks != 1)}"
+            parts.append(f"frame period of the program is {ticks}, that of the rollout {self.rollout_period_ticks}")
         if self.first_violation is not None:
             rules = "rule of the chip is" if self.n_violations == 1 else "rules of the chip are"
             parts.append(f"{self.n_violations} {rules} broken, first {self.first_violation}")
@@ -171,6 +186,16 @@ def require_belongs(rollout: Rollout, program: Program) -> None:
         )
 
 
+def _rollout_period(rollout: Rollout, program: Program) -> int | None:
+    """Frame period of a rollout in ticks of a program; ``None`` where splitters may have made it a longer one."""
+    period = rollout.frame_period * (1 if rollout.is_tick_level else program.ticks_per_step)
+    has_splitters = program.is_splitter is not None and bool(program.is_splitter.any())
+    as_labelled = program.execution == rollout.execution and program.ticks_per_step == 1
+    if program.period > period and not rollout.is_tick_level and has_splitters and as_labelled:
+        return None
+    return period
+
+
 def verify(
     rollout: Rollout,
     program: Program,
@@ -183,7 +208,7 @@ def verify(
     threads: int | None = None,
     noise_seed: int = 0,
 ) -> Verification:
-    """Check the program, and compare the chip's output frames with the reference, value by value.
+    """Check the program and its frame period, and compare the chip's output frames with the reference, value by value.
 
     Parameters
     ----------
@@ -217,6 +242,7 @@ def verify(
     require_legal(program, indices_only=True)
     violations = check_program(program)
     checked, _ = choose_frames(rollout.network, frames, n_frames, seed, density)
+    period = _rollout_period(rollout, program)
     expected = reference(rollout, checked)
     trace = simulate(program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
 
@@ -240,7 +266,7 @@ def verify(
         if len(stray):
             strays.append(Stray(port.name, int(stray[0, 0]), int(stray[0, 1])))
     return Verification(
-        verified=not violations and n_mismatches == 0 and n_strays == 0,
+        verified=period in (None, program.period) and not violations and n_mismatches == 0 and n_strays == 0,
         n_frames=trace.n_frames,
         outputs=tuple(port.name for port in trace.nodes),
         n_compared=n_compared,
@@ -252,6 +278,8 @@ def verify(
         n_ticks=trace.n_ticks,
         n_violations=len(violations),
         first_violation=violations[0].message if violations else None,
+        frame_period_ticks=program.period,
+        rollout_period_ticks=period,
     )
 
 

@@ -116,3 +116,32 @@ def test_a_program_has_its_chip(command, place, neuromap):
     done = neuromap(command, "sr.toml", "--program", "sr.nmp", "--chip", "truenorth")
     assert (done.code, done.out) == (2, "")
     assert "--program and --chip truenorth" in done.err
+
+
+def test_pictures_and_other_files_do_not_meet(place, neuromap):
+    words = ("report", "sr.toml", "--patterns", "streaming", "--executions", "windowed", "--frames", "4")
+    (place / "pics").mkdir()
+    done = neuromap(*words, "--pictures", "pics", "--html", "pics/streaming-windowed-chip.svg")
+    assert (done.code, done.out) == (2, "")
+    assert "--html pics/streaming-windowed-chip.svg: may be the name of a picture" in done.err
+    assert not list((place / "pics").iterdir())
+    assert neuromap(*words, "--pictures", "pics", "--html", "pics/page.html").code == 0
+    assert len(list((place / "pics").iterdir())) == 3
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")  # noqa: PTH110
+def test_a_full_device_is_named_and_no_picture_stays(place, neuromap):
+    words = ("report", "sr.toml", "--patterns", "streaming", "--executions", "windowed", "--frames", "4")
+    done = neuromap(*words, "--pictures", "newp", "--html", "/dev/full")
+    assert (done.code, done.out) == (2, "")
+    assert "/dev/full: cannot be written (No space left" in done.err
+    assert not (place / "newp").exists()
+
+
+def test_a_program_of_another_frame_period_fails(place, neuromap):
+    words = ("--pattern", "hybrid", "--execution")
+    assert neuromap("map", "sr.toml", *words, "pipelined:7", "-o", "p7.nmp").code == 0
+    done = neuromap("verify", "sr.toml", *words, "pipelined:2", "--program", "p7.nmp", "--frames", "5", "--json")
+    assert (done.code, done.json["verified"]) == (5, False)
+    assert "frame period of the program is 7 ticks, that of the rollout 2" in done.err
+    assert neuromap("verify", "sr.toml", "--program", "p7.nmp", "--frames", "5").code == 0

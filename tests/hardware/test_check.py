@@ -13,7 +13,8 @@ import neuromap as nm
 from neuromap.errors import ProgramError
 from neuromap.hardware.check import Place, check_program, require_legal
 from neuromap.hardware.program import BIAS
-from neuromap.hardware.structure import EXECUTIONS
+from neuromap.hardware.structure import EXECUTIONS, MAX_CHOSEN_PERIOD
+from neuromap.rollout.execution import MAX_PERIOD
 from neuromap.rollout.schedule import EXECUTIONS as rollout_executions
 
 seeds = st.integers(0, 2**32)
@@ -336,6 +337,15 @@ def test_two_rows_that_read_one_neuron_are_refused_by_engines_too(program):
 
 def test_executions_are_those_of_the_schedule():
     assert set(EXECUTIONS) == {"", *rollout_executions}
+    assert MAX_CHOSEN_PERIOD == MAX_PERIOD
+
+
+def test_labels_of_chosen_periods_are_those_of_a_rollout(program):
+    for label in ("pipelined:1", "pipelined:1000000"):
+        assert check_program(dataclasses.replace(program, execution=label)) == []
+    for label in ("pipelined:1000001", "pipelined:9999999", "pipelined:0", "pipelined:"):
+        with pytest.raises(ProgramError, match="execution: found"):
+            check_program(dataclasses.replace(program, execution=label))
 
 
 def test_the_documentation_lists_every_rule():

@@ -225,6 +225,16 @@ def test_a_saved_program_carries_timing_and_what_is_included(random_program, tmp
         ({"energy__included": ["spike_joules"] * 2}, ["energy.included: spike_joules is named twice"]),
         ({"energy__hop_joules": -1}, ["energy.hop_joules: found -1"]),
         ({"router__hop_seconds": 10**400}, ["router.hop_seconds: found 1000"]),
+        ({"router__link_spikes_per_second": 0}, ["router.link_spikes_per_second: found 0", "from 1e-30 to 1e+30"]),
+        ({"router__link_spikes_per_second": 5e-324}, ["link_spikes_per_second: found 5e-324", "from 1e-30 to 1e+30"]),
+        ({"router__boundary_spikes_per_second": 1e-300}, ["boundary_spikes_per_second: found 1e-300", "1e-30 to"]),
+        ({"router__boundary_bits_per_second": 0.0}, ["router.boundary_bits_per_second: found 0.0", "from 1e-30"]),
+        ({"router": {"link_spikes_per_second": 1e30, "hop_seconds": 1e30}},
+         ["router.hop_seconds: found 1e+30 with link_spikes_per_second = 1e+30", "1e+60 router cycles", "2147483648"]),
+        ({"router": {"link_spikes_per_second": 1e9, "hop_seconds": 0, "boundary_seconds": 2.2}},
+         ["router.boundary_seconds: found 2.2", "2.2e+09 router cycles"]),
+        ({"router": {"link_spikes_per_second": 1e9, "hop_seconds": 0, "boundary_spikes_per_second": 0.1}},
+         ["router.boundary_spikes_per_second: found 0.1", "1e+10 router cycles"]),
     ],
 )  # fmt: skip
 def test_every_fault_names_key_value_and_bound(changes, words):
@@ -296,3 +306,23 @@ def test_chips_made_in_python_are_checked_too():
     chip = nm.load_chip("truenorth")
     with pytest.raises(ChipError, match=r"core\.weight_bits: found 40"):
         nm.load_chip(dataclasses.replace(chip, weight_bits=40))
+
+
+@given(
+    st.fixed_dictionaries({}, optional=dict.fromkeys(ROUTER_KEYS, st.floats(0, 1e30, allow_subnormal=True))),
+)
+@settings(deadline=None, max_examples=300)
+def test_what_is_loaded_makes_a_clock_and_finite_quotients(router):
+    """Whatever figures are taken, each for itself and together, can be counted with."""
+    from neuromap.simulation.energy import bits_off_chip
+    from neuromap.simulation.noc.clock import RouterClock
+
+    try:
+        chip = chip_from_document(tiny(router=router), "mine.toml")
+    except ChipError:
+        return
+    clock = RouterClock.of(chip)
+    assert (clock.cycle_seconds is None) == (not {"link_spikes_per_second", "hop_seconds"} <= set(router))
+    assert clock.cycle_seconds is None or 0 < clock.cycle_seconds < float("inf")
+    bits = bits_off_chip(chip)
+    assert bits is None or bits < float("inf")

@@ -67,3 +67,45 @@ def test_no_relay_where_a_delay_fits(chain, chip):
     legal = legalise(nm.Rollout(net, nm.RolloutPattern.sequential(net)), chip(delay=(1, 15)))
     assert not any(p.is_relay for p in legal.populations)
     assert sorted(link.delay for link in legal.links) == [1, 1, 1, 1, 1, 4, 5]
+
+
+def test_a_chain_of_relays_beyond_the_chip_is_refused_before_it_is_made(chain, chip):
+    """With a frame every million steps a self-edge alone takes 66,666 relays for each of 8 neurons."""
+    net = chain({"I": (8, None), "A": (8, 1)}, {("I", "A"): np.eye(8, dtype=int), ("A", "A"): np.eye(8, dtype=int)})
+    spec = chip(delay=(1, 15))
+    with pytest.raises(nm.errors.DoesNotFitError) as caught:
+        legalise(nm.Rollout(net, "streaming", "pipelined:1000000"), spec)
+    refusal = caught.value.infeasibility
+    assert (refusal.limit, refusal.node, refusal.demand) == ("delay", "A", 1_000_000)
+    # every core full of relays: so many for each of the 8 neurons, and a hop more
+    per_neuron = spec.n_usable_cores * min(spec.axons, spec.neurons) // 8
+    assert refusal.bound == 15 * (per_neuron + 1)
+    assert f"66666 relays for each of 8 neurons need {-(-66666 * 8 // min(spec.axons, spec.neurons))}" in str(refusal)
+    assert [remedy.lever for remedy in refusal.remedies] == ["execution", "chip.cores"]
+    assert "shorter frame period" in refusal.message
+
+
+@pytest.mark.parametrize("spare", [0, 1])
+def test_the_bound_on_a_chain_is_met(chain, chip, spare):
+    """As many relays as the chip has neurons are no reason for a refusal; one more is."""
+    spec = chip(delay=(1, 1), cores=(2, 1), axons=4, neurons=4)
+    net = chain({"I": (1, None), "A": (1, 1)}, {("I", "A"): np.eye(1, dtype=int), ("A", "A"): np.eye(1, dtype=int)})
+    rollout = nm.Rollout(net, "streaming", f"pipelined:{9 + spare}")  # 8 relays, or 9
+    if spare:
+        with pytest.raises(nm.errors.DoesNotFitError, match="need 3 cores"):
+            legalise(rollout, spec)
+    else:
+        relays = [p for p in legalise(rollout, spec).populations if p.is_relay]
+        assert [p.name for p in relays] == [f"A relay {k}" for k in range(1, 9)]
+
+
+def test_long_chains_are_made_hop_by_hop(chain, chip):
+    """Delays of 100,000 ticks, whose relays two edges share."""
+    eye = np.eye(1, dtype=int)
+    net = chain({"I": (1, None), "A": (1, 1), "B": (1, 1)}, {("I", "A"): eye, ("A", "A"): eye, ("A", "B"): eye})
+    spec = chip(delay=(1, 15), cores=(64, 64))
+    rollout = nm.Rollout(net, "streaming", "pipelined:100000")
+    legal = legalise(rollout, spec)
+    longest = max(delay for (u, _), delay in rollout.delays.items() if u == "A")
+    assert longest == 100_000
+    assert sum(p.is_relay for p in legal.populations) == -(-longest // 15) - 1

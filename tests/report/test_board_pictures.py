@@ -19,7 +19,7 @@ from neuromap.report.board_grid import MOST_SQUARES, board_grid
 from neuromap.report.core_map import CoreMap, core_map
 from neuromap.report.draw_chip import draw_chip, node_class
 from neuromap.report.draw_links import LOAD_CLASSES, draw_links, load_bounds
-from neuromap.report.pictures import picture_files, save_pictures
+from neuromap.report.pictures import check_no_picture, picture_files, picture_folder, save_pictures
 from neuromap.report.standalone import standalone
 from neuromap.rollout.schedule import EXECUTIONS, Rollout
 from neuromap.simulation.noc.traffic import measure_traffic
@@ -275,3 +275,48 @@ def test_a_standalone_drawing_keeps_its_content():
     assert after == [before[0], "style", "rect", *before[1:]]
     assert "head &amp; tail: " not in drawing
     assert "head &amp; tail" in standalone(drawing)
+
+
+def test_names_of_pictures_are_free_in_any_case(report):
+    row = report.rows[0]
+    names = ("a b", "a/b", "A.b", "a-b-windowed-3", "a?b", "A-B")
+    rows = [replace(row, pattern=name, execution="windowed") for name in (*names, "a-b-windowed-6", "a*b")]
+    files = picture_files(replace(report, rows=tuple(rows)))
+    assert len(files) == len({name.casefold() for name in files}) == 2 * len(rows)
+    rows = [replace(row, pattern="x-windowed-2", execution="3"), replace(row, pattern="x", execution="windowed-2-3")]
+    rows += [replace(row, pattern="x", execution="windowed-2-3")] * 3
+    assert len(picture_files(replace(report, rows=tuple(rows)))) == 2 * len(rows)
+
+
+def test_a_new_folder_goes_again_and_the_error_that_counts_is_told(report, tmp_path):
+    place = tmp_path / "new"
+    files = picture_files(report)
+
+    def write_and_fail():
+        with picture_folder(place, files):
+            for name, text in files.items():
+                (place / name).write_text(text)
+            raise InputError("no space left")
+
+    with pytest.raises(InputError, match="no space left"):
+        write_and_fail()
+    assert not place.exists()
+    place.mkdir()
+    (place / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="no space left"):
+        write_and_fail()
+    assert (place / "mine.txt").read_text() == "mine"
+
+
+def test_a_path_with_a_null_character_is_no_folder(report):
+    with pytest.raises(InputError, match="null character"):
+        report.save_pictures("pic\0tures")
+
+
+def test_names_that_pictures_may_have_are_refused(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "pics")
+    for wrong in ("pics/streaming-windowed-chip.svg", "link/x-LINKS.svg", "pics/../pics/-chip.svg"):
+        with pytest.raises(InputError, match="may be the name of a picture"):
+            check_no_picture(tmp_path / wrong, tmp_path / "pics")
+    for right in ("pics/x.html", "pics/chip.svg", "x-chip.svg", "pics/more/x-chip.svg", "nu\0ll"):
+        check_no_picture(tmp_path / right, tmp_path / "pics")

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 
 import jsonschema
@@ -309,4 +310,67 @@ def test_a_frame_period_that_is_too_short_is_a_row_that_says_so():
     assert "pipelined:2" in report.rows[1].message
     assert report.rows[1].inference_factor == 2
     assert report.exit_code == 2
+    jsonschema.validate(to_dict(report), report_schema())
+
+
+def test_a_row_of_another_frame_period_says_so_in_every_form():
+    network = small_network()
+    slow, fast = (Rollout(network, "streaming", f"pipelined:{period}") for period in (7, 2))
+    report = report_on_program(fast, map_rollout(slow))
+    (row,) = to_dict(report)["rows"]
+    jsonschema.validate(to_dict(report), report_schema())
+    assert (row["verified"], row["frame_period_ticks"], row["worst_case_reaction_ticks"]) == (False, 7, None)
+    assert {output["worst_case_reaction_ticks"] for output in row["outputs"].values()} == {None}
+    assert (row["verification"]["frame_period_ticks"], row["verification"]["rollout_period_ticks"]) == (7, 2)
+    assert report.exit_code == 5
+    for form in (report.to_text(300), report.to_html(), report.to_json()):
+        assert "frame period of the program is 7 ticks, that of the rollout 2" in form
+
+
+@pytest.mark.parametrize("mesh", [{}, {"link_spikes_per_second": 1e8, "hop_seconds": 1e-8}], ids=["cycles", "seconds"])
+def test_ports_that_are_too_slow_are_named_wherever_a_tick_is_called_safe(chip, mesh):
+    boards = [chip(delay=(1, 15), router={**mesh, "boundary_spikes_per_second": rate}) for rate in (1e3, 1e7)] + [
+        chip(delay=(1, 15), router=mesh)
+    ]
+    slow, fast, unknown = (latency_report(small_network(), b, ["streaming"], ["windowed"]) for b in boards)
+    figures = [report.rows[0].figures.network_on_chip for report in (slow, fast, unknown)]
+    assert [noc.ports_exceed_tick for noc in figures] == [True, False, None]
+    if mesh:  # the mesh alone sees nothing of it
+        assert figures[0].late.late_spikes == 0
+    needed = figures[0].port_spikes_per_tick  # at a thousand per second each takes a millisecond
+    line = (
+        f"streaming, windowed: ports of a chip need {needed} ms for the busiest tick, the tick is 1 ms: spikes come "
+        "too late there."
+    )
+    assert needed > 1
+    for form in (slow.to_text(400), slow.to_html()):
+        assert line[1:] in form
+        assert f"{100 * needed} % of what they carry" in form
+    assert not [s for s in run_lines(slow) if "tick of 1 ms is safe" in s or "longest safe tick" in s]
+    for report in (fast, unknown):
+        assert "too late there" not in report.to_html() + report.to_text(400)
+        assert [s for s in run_lines(report) if "tick of 1 ms is safe" in s or "longest safe tick" in s]
+    for report in (slow, fast, unknown):
+        jsonschema.validate(to_dict(report), report_schema())
+    assert next(csv.DictReader(io.StringIO(to_csv(slow))))["network_on_chip.ports_exceed_tick"] == "true"
+
+
+def test_figures_that_are_all_held_are_not_called_missing(chip):
+    energy = {"static_watts": 1e-3, "hop_joules": 1e-12}
+    held = chip(energy=energy, energy_included=tuple(energy))
+    report = latency_report(small_network(), held, ["streaming"], ["windowed"])
+    assert report.rows[0].figures.energy.joules_per_frame is None
+    (line,) = [line for line in run_lines(report) if line.startswith("energy: ")]
+    assert line.startswith("energy: no sum, as static_watts, hop_joules are held by the fit")
+    assert "no figures" not in line
+    assert "spike_joules" in line
+
+
+def test_figures_out_of_all_bounds_stay_short(chip):
+    big = chip(energy=dict.fromkeys(ENERGY, 1e30), timing=dict.fromkeys(TIMING, 1e30), router={
+        "link_spikes_per_second": 1e-30, "hop_seconds": 0.0, "boundary_spikes_per_second": 1e-30,
+    })  # fmt: skip
+    report = latency_report(small_network(), big, ["streaming"], ["windowed"])
+    for form in (report.to_text(400), report.to_html()):
+        assert not re.findall(r"\d{15,}", form)
     jsonschema.validate(to_dict(report), report_schema())

@@ -1,5 +1,6 @@
 """Rows of tick-level schedules: edges with latencies of their own, mapped by hand and by the mapper."""
 
+import re
 from collections import defaultdict
 from dataclasses import replace
 
@@ -148,7 +149,10 @@ def test_forms_of_a_tick_level_row_have_no_steps(by_hand):
     assert (row["predicted"]["first_response_steps"], row["predicted"]["first_response_ticks"]) == (None, 4)
     assert "sequential" in to_csv(report)
     assert "sequential" in report.to_text()
-    assert "<svg" in report.to_html()
+    page = report.to_html()
+    assert "<svg" in page
+    assert "frame period 4 ticks, scheduled in ticks, without update steps." in page
+    assert not re.findall(r".{30}\bNone\b", page)
 
 
 @given(execution=st.sampled_from(EXECUTIONS), data=st.data())

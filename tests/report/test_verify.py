@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from neuromap.errors import ProgramError, StimulusError, VerificationError
 from neuromap.hardware.check import check_program
-from neuromap.mapping.map_rollout import map_rollout
+from neuromap.mapping.map_rollout import map_network, map_rollout
+from neuromap.mapping.options import MappingOptions, Pins
 from neuromap.network.build import build_network
 from neuromap.report.frames import DEFAULT_FRAMES
 from neuromap.report.verify import Mismatch, Stray, require_verified, verify
@@ -164,3 +165,40 @@ def test_a_program_with_a_node_too_many_is_refused(mapped):
 def test_frames_of_the_wrong_size_are_refused(mapped):
     with pytest.raises(StimulusError, match="shape"):
         verify(*mapped, {"I": np.zeros((4, 2), dtype=bool)})
+
+
+def test_a_program_of_another_frame_period_is_not_verified():
+    """Its frames are right, its worst-case reaction is not that of the rollout."""
+    slow, fast = (Rollout(identity(), "streaming", f"pipelined:{period}") for period in (7, 2))
+    program = map_rollout(slow, "truenorth")
+    good, bad = verify(slow, program), verify(fast, program)
+    assert good.verified
+    assert (good.frame_period_ticks, good.rollout_period_ticks) == (7, 7)
+    assert (bad.n_mismatches, bad.n_strays, bad.n_violations) == (0, 0, 0)
+    assert not bad.verified
+    assert (bad.frame_period_ticks, bad.rollout_period_ticks) == (7, 2)
+    with pytest.raises(VerificationError, match="frame period of the program is 7 ticks, that of the rollout 2"):
+        require_verified(bad)
+
+
+def test_frame_periods_are_compared_in_ticks():
+    rollout = Rollout(identity(), "sequential", "pipelined:2")
+    program = map_rollout(rollout, "truenorth", ticks_per_step=3)
+    assert program.period == 6
+    assert verify(rollout, program).rollout_period_ticks == 6
+    assert verify(rollout, program).verified
+    assert not verify(rollout, replace(program, ticks_per_step=1)).verified
+
+
+def test_splitters_that_lengthen_the_frame_period_leave_it_open():
+    """A program file knows no latencies: held against the same rollout in steps, only its frames can be compared."""
+    steps = Rollout(identity(), "streaming", "windowed")
+    mapped = map_network(steps, "truenorth", MappingOptions(pins=Pins(splitters=frozenset({("A", "O")}))))
+    ticks, program = mapped.rollout, mapped.program
+    assert ticks.is_tick_level
+    assert ticks.frame_period == program.period > steps.frame_period
+    assert verify(ticks, program).rollout_period_ticks == program.period
+    found = verify(steps, program)
+    assert found.verified
+    assert found.rollout_period_ticks is None
+    assert not verify(Rollout(identity(), "streaming", "pipelined"), program).verified  # the label says windowed

@@ -8,11 +8,10 @@ from typing import Self
 
 from neuromap.errors import InputError
 from neuromap.hardware.chip import ChipSpec
+from neuromap.hardware.router_cycles import MAX_ROUTER_CYCLES, router_cycles
 
 __all__ = ["RouterClock"]
 
-_MOST_CYCLES = 2**31
-"""Of a hop, a port or a boundary; sums of them over a board stay inside 64 bits."""
 _ROUNDING = 1e-9
 """Relative error of the figures' quotients that is no reason for another cycle."""
 
@@ -46,10 +45,10 @@ class RouterClock:
     def __post_init__(self) -> None:
         for name in ("hop_cycles", "port_cycles", "boundary_cycles"):
             value = getattr(self, name)
-            if value is not None and not 1 <= value <= _MOST_CYCLES:
-                raise InputError(f"router clock: {name} = {value}; must be 1 to {_MOST_CYCLES}")
-        if self.cycle_seconds is not None and not self.cycle_seconds > 0:
-            raise InputError(f"router clock: cycle_seconds = {self.cycle_seconds}; must be above 0")
+            if value is not None and not 1 <= value <= MAX_ROUTER_CYCLES:
+                raise InputError(f"router clock: {name} = {value}; must be 1 to {MAX_ROUTER_CYCLES}")
+        if self.cycle_seconds is not None and not 0 < self.cycle_seconds < math.inf:
+            raise InputError(f"router clock: cycle_seconds = {self.cycle_seconds}; must be above 0 and finite")
 
     @classmethod
     def of(cls, chip: ChipSpec) -> Self:
@@ -73,16 +72,14 @@ class RouterClock:
         InputError
             If one of the figures is that of more cycles than a clock may have.
         """
-        figures = chip.router
-        rate, hop = figures.get("link_spikes_per_second"), figures.get("hop_seconds")
-        if not rate or hop is None:
+        cycles = {key: _whole(value) for key, value in router_cycles(chip.router).items()}
+        if not cycles:
             return cls()
-        port, boundary = figures.get("boundary_spikes_per_second"), figures.get("boundary_seconds")
         return cls(
-            cycle_seconds=1.0 / rate,
-            hop_cycles=_whole(hop * rate),
-            port_cycles=_whole(rate / port) if port else None,
-            boundary_cycles=None if boundary is None else _whole(boundary * rate),
+            cycle_seconds=1.0 / chip.router["link_spikes_per_second"],
+            hop_cycles=cycles["hop_seconds"],
+            port_cycles=cycles.get("boundary_spikes_per_second"),
+            boundary_cycles=cycles.get("boundary_seconds"),
         )
 
     @property
@@ -96,4 +93,5 @@ class RouterClock:
 
 
 def _whole(cycles: float) -> int:
-    return max(1, math.ceil(cycles * (1 - _ROUNDING)))
+    # what is far out of range, or infinite, is refused all the same, and an infinite number has no ceiling
+    return max(1, math.ceil(min(cycles, 2.0 * MAX_ROUTER_CYCLES) * (1 - _ROUNDING)))

@@ -66,7 +66,8 @@ class Traffic:
     safe_tick_cycles : int
         Worst bound of an arrival over the run's ticks, whatever the order in which links serve spikes.
     safe_tick_any_cycles : int
-        The same if every neuron with a target fires in one tick: no stimulus needs a longer tick.
+        The same if every neuron with a target fires in one tick: on the mesh no stimulus needs a longer tick. It must
+        be as long as ``port_seconds`` too, which also holds the spikes of the host and of the readout.
     node_arrivals : mapping of str to int
         By node the worst bound of an arrival of its neurons' spikes over the run's ticks, in router cycles; 0 without
         one. Relays and splitters, which bear the label of their source, are left out.

@@ -89,6 +89,13 @@ def test_seconds_are_absent_where_the_cycle_is():
 def test_absurd_figures_are_refused(make_chip):
     with pytest.raises(InputError, match="router clock: hop_cycles = "):
         RouterClock.of(make_chip(router={"link_spikes_per_second": 1e30, "hop_seconds": 1e30}))
+    for router in (
+        {"link_spikes_per_second": 5e-324, "hop_seconds": 0.0},
+        {"link_spikes_per_second": 1e30, "hop_seconds": 0.0, "boundary_spikes_per_second": 5e-324},
+        {"link_spikes_per_second": 1e300, "hop_seconds": 1e300},
+    ):
+        with pytest.raises(InputError, match="router clock: "):
+            RouterClock.of(make_chip(router=router))
     mesh, ways = Mesh(256, 256, 1, 1), Ways(*np.zeros((4, 2**14), np.int64))
     with pytest.raises(NotSupportedError, match="network-on-chip: 16384 spikes under way may take until router cycle"):
         simulate_arrivals(mesh, RouterClock(port_cycles=2**31), ways)

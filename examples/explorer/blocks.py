@@ -1,0 +1,257 @@
+"""The parts of docs/explorer.md that state results: tables and sentences made from the committed documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from examples.explorer.rows import load, mapped_rows
+
+__all__ = ["BLOCKS", "PAGE", "with_blocks"]
+
+PAGE = Path(__file__).parents[2] / "docs" / "explorer.md"
+STATIC_WATTS = 64.4e-3
+Row = dict[str, Any]
+Point = tuple[float, ...]
+
+
+def table(header: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Make a Markdown table whose first ``left`` columns are words."""
+    rule = ["---" if k < left else "---:" for k in range(len(header))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [list(header), rule, *map(list, lines)]) + "\n"
+
+
+def count(number: int) -> str:
+    """Write a whole number with commas."""
+    return f"{number:,}"
+
+
+def front(points: set[Point]) -> set[Point]:
+    """Give the points that no other is at least as good as everywhere; less is better."""
+    return {p for p in points if not any(q != p and all(x <= y for x, y in zip(q, p, strict=True)) for q in points)}
+
+
+def _point(row: Mapping[str, Any], *, energy: bool) -> Point:
+    names = ("first_ticks", "full_ticks", "reaction_ticks", "period_ticks", "cores")
+    return tuple(float(row[name]) for name in names) + ((float(row["energy_joules"]),) if energy else ())
+
+
+def compared(name: str, *, energy: bool) -> dict[str, Any]:
+    """Hold the rows and the front of an exploration against those of brute force.
+
+    Parameters
+    ----------
+    name : str
+        Of the network.
+    energy : bool
+        Whether brute force has measured energy too.
+
+    Returns
+    -------
+    dict
+        Candidates of brute force, how many of them have the figures of a mapped row, and whether the fronts are equal.
+    """
+    brute, found = load(f"brute-{name}"), load(name)
+    candidates = [dict(zip(brute["columns"], row, strict=True)) for row in brute["rows"]]
+    every = {_point(row, energy=energy) for row in candidates}
+    rows = {_point(row, energy=energy) for row in mapped_rows(found)}
+    return {
+        "candidates": len(candidates),
+        "alike": sum(_point(row, energy=energy) in rows for row in candidates),
+        "unknown_to_brute_force": len(rows - every),
+        "points": len(every),
+        "front_points": len(front(every)),
+        "fronts_equal": front(every) == front(rows),
+    }
+
+
+def small_table() -> str:
+    """Tell what the explorations of small networks found."""
+    lines = []
+    for name in ("digits-ff", "digits-s", "digits-sr", "sr", "dsr1"):
+        found = load(name)
+        rows = mapped_rows(found)
+        lines.append(
+            (
+                found["network"], count(found["valid_patterns"]), str(found["behaviour_classes"]),
+                str(found["candidates"]), str(found["distinct_rows"]), str(found["mapped"]),
+                str(sum(r["on_front"] for r in rows)), str(sum(r["on_class_front"] and not r["class"] for r in rows)),
+                f"{min(r['cores'] for r in rows)} to {max(r['cores'] for r in rows)}", str(found["gap"]["core_bound"]),
+                f"{sum(r['verified'] is True for r in rows)} of {len(rows)}",
+                "yes" if found["gap"]["is_exact"] else "no",
+            )
+        )  # fmt: skip
+    header = (
+        "network", "valid patterns", "classes", "candidates", "distinct rows", "mapped", "on the front",
+        "on the front of its class", "cores", "bound of all", "verified", "exact",
+    )  # fmt: skip
+    return table(header, lines)
+
+
+def brute_table() -> str:
+    """How explorations compare with brute force."""
+    lines = []
+    for name, energy in (("sr", True), ("dsr1", False)):
+        c = compared(name, energy=energy)
+        lines.append(
+            (
+                load(name)["network"], "times, cores, energy" if energy else "times, cores", count(c["candidates"]),
+                count(c["alike"]), count(c["points"]), count(c["front_points"]), "yes" if c["fronts_equal"] else "NO",
+            )
+        )  # fmt: skip
+    header = (
+        "network", "figures compared", "candidates mapped by brute force", "with the figures of a row of the explorer",
+        "distinct figures", "of them on the front", "fronts equal",
+    )  # fmt: skip
+    return table(header, lines, 2)
+
+
+def front_table(name: str) -> str:
+    """Rows on a front, with what they are better in."""
+    found = load(name)
+    tick = found["tick_seconds"]
+    rows = [row for row in mapped_rows(found) if row["on_front"]]
+    return _rows_table(rows, tick)
+
+
+def _rows_table(rows: Sequence[Row], tick: float) -> str:
+    lines = [
+        (
+            f"`{row['pattern']}`", row["execution"], str(row["class"]), str(row["patterns"]), str(row["first_ticks"]),
+            str(row["full_ticks"]), str(row["reaction_ticks"]), f"{1 / (row['period_ticks'] * tick):.4g}",
+            count(row["cores"]), count(row["core_bound"]), f"{row['energy_joules'] * 1e6:.2f}",
+        )
+        for row in rows
+    ]  # fmt: skip
+    header = (
+        "pattern", "execution", "class", "patterns", "first [ms]", "full [ms]", "reaction [ms]", "sampling [Hz]",
+        "cores", "bound", "energy per frame [µJ]",
+    )  # fmt: skip
+    return table(header, lines, 2)
+
+
+def schedules_table() -> str:
+    """Patterns, classes and rows of DSR1 to DSR6."""
+    lines = [
+        (
+            r["network"], str(r["edges"]), count(r["valid_patterns"]), count(r["classes"]), count(r["candidates"]),
+            count(r["distinct_rows"]), count(r["distinct_times"]), count(r["core_bound"]),
+        )
+        for r in load("schedules")["rows"]
+    ]  # fmt: skip
+    header = (
+        "network", "edges", "valid patterns", "classes = pipelined rows", "candidates", "distinct rows",
+        "distinct times (P, first, full)", "core bound of all",
+    )  # fmt: skip
+    return table(header, lines)
+
+
+def classes_text() -> str:
+    """How windowed patterns compare with the curves of their classes."""
+    parts = []
+    for name in ("digits-s", "dsr1", "dsr2"):
+        c = load(f"curves-{name}")
+        parts.append(
+            f"{c['network']}: {c['windowed_patterns']} patterns, {c['on_their_curve']} on the curve, "
+            f"{c['windowed_patterns'] - c['on_their_curve'] - c['below_their_curve']} above, "
+            f"{c['below_their_curve']} below"
+        )
+    return (
+        "Windowed, at the period P = F(R) of each pattern, against first and full response of its class at that "
+        f"period. {'. '.join(parts)}.\n"
+    )
+
+
+def large_text() -> str:
+    """Tell what the guided search of DSR6 found, with its gap."""
+    found = load("dsr6")
+    rows = mapped_rows(found)
+    head = (
+        f"Of {count(found['candidates'])} candidates ({count(found['valid_patterns'])} patterns in two executions) "
+        f"{count(found['distinct_rows'])} are distinct rows; {found['mapped']} were mapped. The explorer's statement:\n"
+        "\n"
+        f"> {found['gap']['statement']}\n\n"
+    )
+    return head + _rows_table(rows, found["tick_seconds"])
+
+
+def tick_table() -> str:
+    """Shortest ticks, bounds and first responses of the rows that were run."""
+    lines = []
+    for row in load("ticks")["rows"]:
+        if not row["name"] and row["network"] == "sr":
+            continue
+        cycles = row["shortest_tick_cycles"]
+        lines.append(
+            (
+                row["network"].upper(), f"`{row['name'] or row['pattern']}`", row["execution"], count(row["cores"]),
+                str(row["period_ticks"]), str(row["first_ticks"]), count(round(row["spikes_per_frame"])),
+                count(cycles), count(row["safe_tick_cycles"]), count(row["safe_tick_any_cycles"]),
+                count(row["first_ticks"] * cycles), count(row["period_ticks"] * cycles),
+            )
+        )  # fmt: skip
+    header = (
+        "network", "pattern", "execution", "cores", "P [ticks]", "first [ticks]", "spikes per frame",
+        "shortest tick [cycles]", "safe tick", "safe for any stimulus", "first [cycles]", "P [cycles]",
+    )  # fmt: skip
+    return table(header, lines, 3)
+
+
+def tick_text() -> str:
+    """Tell what the shortest ticks come to."""
+    rows = load("ticks")["rows"]
+    parts = []
+    for name in ("sr", "dsr1"):
+        mine = [r for r in rows if r["network"] == name]
+        one = next(r for r in mine if r["name"] == "streaming")
+        other = next(r for r in mine if r["name"] == "sequential" and r["execution"] == "windowed")
+        a, b = one["shortest_tick_cycles"], other["shortest_tick_cycles"]
+        first = other["first_ticks"] * b / (one["first_ticks"] * a)
+        frame = other["period_ticks"] * b / (one["period_ticks"] * a)
+        parts.append(
+            f"- {name.upper()}: the shortest tick of the sequential pattern, windowed, is {b / a:.2f} times that of "
+            f"streaming. In ticks its first response is {other['first_ticks'] / one['first_ticks']:.2f} times that of "
+            f"streaming, in router cycles {first:.2f} times; its frame period is {other['period_ticks']} times as many "
+            f"ticks, and {frame:.2f} times as many cycles. The busiest link of the mesh carries "
+            f"{one['peak_mesh_link']} spikes in a tick under streaming and {other['peak_mesh_link']} under sequential, "
+            f"the busiest one between a core and its router {one['peak_core_link']} and {other['peak_core_link']}."
+        )
+    return "\n".join(parts) + "\n"
+
+
+def energy_table() -> str:
+    """Tell what is not static in the energy of a frame."""
+    lines = []
+    for name in ("digits-sr", "sr", "dsr1", "dsr6"):
+        found = load(name)
+        rows = mapped_rows(found)
+        other = [r["energy_joules"] - STATIC_WATTS * r["period_ticks"] * found["tick_seconds"] for r in rows]
+        shares = [joules / r["energy_joules"] for joules, r in zip(other, rows, strict=True)]
+        lines.append(
+            (found["network"], str(len(rows)), f"{min(other) * 1e6:.3f} to {max(other) * 1e6:.3f}",
+             f"{min(shares):.1%} to {max(shares):.1%}")
+        )  # fmt: skip
+    return table(("network", "mapped rows", "not static [µJ per frame]", "share of the energy of a frame"), lines)
+
+
+BLOCKS: Mapping[str, Callable[[], str]] = {
+    "small": small_table,
+    "brute": brute_table,
+    "front-dsr1": lambda: front_table("dsr1"),
+    "schedules": schedules_table,
+    "classes": classes_text,
+    "large": large_text,
+    "tick": tick_table,
+    "tick-text": tick_text,
+    "energy": energy_table,
+}
+"""Every part by the name in its markers."""
+
+_MARKED = re.compile(r"(<!-- begin ([a-z0-9-]+) -->\n\n?)(.*?)(\n?<!-- end \2 -->)", re.DOTALL)
+
+
+def with_blocks(page: str) -> str:
+    """Give the page's text with every part made anew from the results."""
+    return _MARKED.sub(lambda m: f"<!-- begin {m[2]} -->\n\n{BLOCKS[m[2]]()}\n<!-- end {m[2]} -->", page)

@@ -1,0 +1,123 @@
+"""The front of a network's rollouts by brute force: every valid pattern in every execution is mapped.
+
+It shares no code with the search (neuromap/explorer/search.py, row_keys.py, front.py): what must agree are the
+fronts. With two processes DSR1 on a chip takes about a quarter of an hour:
+
+    python examples/explorer/brute_force.py examples/on_chip/dsr1.toml --processes 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import multiprocessing
+import time
+from typing import NamedTuple
+
+import neuromap as nm
+from neuromap.errors import DoesNotFitError
+from neuromap.explorer.explore import explore
+from neuromap.explorer.steady_energy import energy_per_frame
+from neuromap.mapping.map_rollout import map_network
+from neuromap.report.frames import choose_frames
+from neuromap.rollout.behaviour import equivalent
+
+FRAMES = 8
+
+
+class Point(NamedTuple):
+    """Figures of one candidate, less is better: ticks, cores, joules per frame."""
+
+    first: int
+    full: int
+    reaction: int
+    period: int
+    cores: int
+    energy: float
+
+
+def point_of(network: str, chip: str, values: tuple[int, ...], execution: str) -> Point | None:
+    """Map one candidate and measure it; ``None`` where it does not fit."""
+    net = nm.load_network(network)
+    frames, _ = choose_frames(net, None, FRAMES, 0, None)
+    try:
+        mapping = map_network(nm.Rollout(net, nm.RolloutPattern(net, values), execution), nm.load_chip(chip))
+    except DoesNotFitError:
+        return None
+    rollout, program = mapping.rollout, mapping.program
+    step = 1 if rollout.is_tick_level else program.ticks_per_step
+    return Point(
+        min(rollout.first_response(o) for o in net.outputs) * step,
+        max(rollout.full_response(o) for o in net.outputs) * step,
+        min(rollout.worst_case_reaction(o) for o in net.outputs) * step,
+        program.period,
+        program.n_cores,
+        rounded(energy_per_frame(program, frames, threads=1)),
+    )
+
+
+def rounded(energy: float | None) -> float:
+    """Drop the last bits, in which sums in another order differ."""
+    return 0.0 if energy is None else float(f"{energy:.11g}")
+
+
+def front(points: set[Point]) -> set[Point]:
+    """Points that no other is at least as good as everywhere and better than somewhere."""
+    return {p for p in points if not any(all(x <= y for x, y in zip(q, p, strict=True)) and q != p for q in points)}
+
+
+def main() -> int:
+    """Compare the fronts; 0 if they are equal."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("network")
+    parser.add_argument("--chip", default="truenorth")
+    parser.add_argument("--given", default="streaming")
+    parser.add_argument("--processes", type=int, default=1)
+    chosen = parser.parse_args()
+    net = nm.load_network(chosen.network)
+    given = nm.RolloutPattern.named(net, chosen.given)
+
+    patterns = [nm.RolloutPattern(net, v) for v in itertools.product((0, 1), repeat=len(net.edges))]
+    valid = [pattern for pattern in patterns if pattern.is_valid]
+    tasks = [
+        (chosen.network, chosen.chip, pattern.values, execution)
+        for pattern in valid
+        for execution in ("windowed", "pipelined")
+    ]
+    print(f"{net.name}: {len(valid)} valid patterns, {len(tasks)} candidates", flush=True)
+    start = time.monotonic()
+    with multiprocessing.get_context("spawn").Pool(chosen.processes) as pool:
+        points = pool.starmap(point_of, tasks, chunksize=1)
+    print(f"brute force: {time.monotonic() - start:.0f} s", flush=True)
+    mapped = [(task[2], point) for task, point in zip(tasks, points, strict=True) if point is not None]
+    own = {p for values, p in mapped if equivalent(given, nm.RolloutPattern(net, values)) is not None}
+    expected = front({point for _, point in mapped}), front(own)
+
+    start = time.monotonic()
+    found = explore(net, chosen.chip, given, n_frames=FRAMES, verify=False, processes=chosen.processes)
+    print(f"explorer: {time.monotonic() - start:.0f} s, {found.n_rows} rows, {found.n_mapped} mapped")
+    print(found.gap.statement)
+    rows = [
+        {
+            Point(
+                row.first_response_ticks,
+                row.full_response_ticks,
+                row.worst_case_reaction_ticks,
+                row.frame_period_ticks,
+                row.cores or 0,
+                rounded(row.energy_joules),
+            )
+            for row in some
+        }
+        for some in (found.front, found.class_front)
+    ]
+    for what, ours, theirs in zip(("front of all classes", "front of the given class"), rows, expected, strict=True):
+        print(f"{what}: {len(ours)} points, {'equal' if ours == theirs else 'DIFFERENT'}")
+        for point in sorted(ours | theirs):
+            where = "" if point in ours and point in theirs else " explorer only" if point in ours else " brute only"
+            print(f"  {point}{where}")
+    return int(tuple(rows) != expected)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
