@@ -104,6 +104,9 @@ class ExploredRow:
         Over all outputs: the least first response, the greatest full response, the least reaction.
     full_response_exact : bool
         Else the full response is an upper bound.
+    times_are_bounds : bool
+        Whether the times are only proven to be at least so long: of rows that were not mapped, where splitters may
+        change the schedule.
     tick_seconds : float
         Of the chip.
     cores : int or None
@@ -115,7 +118,7 @@ class ExploredRow:
     energy_bound : float or None
         Proven least energy per frame; ``None`` where the chip has no figures.
     verified : bool or None
-        Chip against reference; ``None`` where it was not asked.
+        Chip against reference, of every mapped row whether on a front or not; ``None`` where it was not asked.
     on_front : bool
         No other row of any class is at least as good in every objective and better in one.
     on_class_front : bool
@@ -138,6 +141,7 @@ class ExploredRow:
     cores: int | None = None
     energy_joules: float | None = None
     message: str = ""
+    times_are_bounds: bool = False
     schedule: Literal["steps", "ticks"] = "steps"
     verified: bool | None = None
     on_front: bool = False
@@ -182,9 +186,10 @@ class Gap:
     open_rows : int
         Rows that might still be on the front and were not mapped.
     cores_factor : float
-        Least factor f such that for every open row there is a mapped one at least as good in every time objective
-        with at most f times the cores of the open row's bound; 1.0 where the front is exact, infinite where no
-        mapped row is as good in time.
+        An upper bound on the least factor f such that for every open row there is a mapped one at least as good in
+        every time objective with at most f times the cores that any mapping of the open row needs: these are known
+        by proven bounds only, of groups of rows with the same times and on any of the chips. 1.0 where the front is
+        exact, infinite where no mapped row is as good in time.
     least_cores, core_bound : int or None
         Fewest cores found, and the proven bound on those of every candidate.
     statement : str

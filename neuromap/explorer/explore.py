@@ -91,7 +91,8 @@ def explore(
     within : {"all", "class"}
         Whether patterns of other behaviour classes, which need retraining, are searched too.
     limits : Limits or callable, optional
-        Rows that cannot be within the limits are not mapped.
+        Rows that cannot be within the limits are not mapped. A callable is asked about one row for all with equal times
+        and so may look at figures only.
     frames, n_frames, seed, density
         Input frames for energy and verification, as in :func:`neuromap.report.latency.latency_report`.
     seconds : float, optional

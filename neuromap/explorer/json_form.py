@@ -133,6 +133,7 @@ def _row(exploration: Exploration, row: ExploredRow, limits: Limits) -> dict[str
         "full_response_ticks": row.full_response_ticks,
         "full_response_seconds": row.full_response_seconds,
         "full_response_exact": row.full_response_exact,
+        "times_are_bounds": row.times_are_bounds,
         "worst_case_reaction_ticks": row.worst_case_reaction_ticks,
         "worst_case_reaction_seconds": row.worst_case_reaction_seconds,
         "cores": row.cores,

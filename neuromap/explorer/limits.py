@@ -137,7 +137,7 @@ class Limits:
         Parameters
         ----------
         row : ExploredRow
-            A row; times are exact, and of a row that was not mapped cores and energy are taken at their bounds.
+            A row; of one that was not mapped, what is not exact is taken at its bound.
 
         Returns
         -------
@@ -240,7 +240,7 @@ def parse_bound(text: str, objective: Objective, name: str) -> float | int:
         return parse_quantity(text, unit, name)
     digits = re.sub(r"\s*cores?$", "", text.strip())
     if not re.fullmatch(r"[0-9]{1,12}", digits, re.ASCII) or int(digits) == 0:
-        raise InputError(f"{name} {text[:40]}: must be a whole number of cores, 1 or more")
+        raise InputError(f"{name} {text[:40]}: must be a whole number of cores, 1 to {10**12 - 1}")
     return int(digits)
 
 

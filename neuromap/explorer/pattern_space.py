@@ -18,18 +18,22 @@ from neuromap.rollout.counting import count_valid, enumerate_valid
 from neuromap.rollout.longest_paths import EXACT_NODES
 from neuromap.rollout.pattern import RolloutPattern
 
-__all__ = ["LISTED_PATTERNS", "ORDERED_PATTERNS", "PatternSpace", "pattern_space"]
+__all__ = ["LISTED_PATTERNS", "ORDERED_PATTERNS", "PatternSpace", "affordable_patterns", "pattern_space"]
 
 Values = NDArray[np.uint8]
 
 ORDERED_PATTERNS = 1 << 23
 """Networks whose only cycles are self-edges are searched over all patterns up to this many."""
 
-LISTED_PATTERNS = ((8, 20_000), (EXACT_NODES, 4_000), (1 << 62, 400))
+LISTED_PATTERNS = ((8, 20_000), (EXACT_NODES, 4_000), (1 << 62, 150))
 """Other networks are, up to this many, by the nodes of their largest block of cycles; a sample has as many.
 
-Paths through large blocks take long to search.
+Paths through large blocks take long to search, and the more edges a block has the longer: see
+:func:`affordable_patterns`.
 """
+
+_MICROSECONDS = 20_000_000
+_LEAST_AFFORDABLE = 150
 
 _CHUNK = 1 << 16
 
@@ -94,6 +98,30 @@ class PatternSpace:
             yield values
 
 
+def affordable_patterns(network: Network) -> int:
+    """Say how many patterns of a network with longer cycles are looked at, at most.
+
+    The schedules of one pattern in two executions were measured to take up to 25 E + (sum of B^3 over the blocks of
+    cycles) / 25 microseconds, with E edges in the network and B in the block: 8 ms for 8 nodes that are all joined (E =
+    57). So many patterns are looked at that all take about 20 s, by this count and not by a clock, so that every
+    machine looks at the same; 150 in any case, and no more than :data:`LISTED_PATTERNS` says.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+
+    Returns
+    -------
+    int
+    """
+    blocks = cycle_structure(network).blocks
+    largest = max((len({v for pair in block.pairs for v in pair}) for block in blocks), default=0)
+    listed = next(number for nodes, number in LISTED_PATTERNS if largest <= nodes)
+    each = 25 * len(network.edges) + sum(len(block.edges) ** 3 for block in blocks) / 25
+    return min(listed, max(_LEAST_AFFORDABLE, int(_MICROSECONDS / max(each, 1))))
+
+
 def pattern_space(
     graph: Graph,
     seeds: Sequence[RolloutPattern],
@@ -113,7 +141,7 @@ def pattern_space(
     ordered : int
         Most patterns of networks whose only cycles are self-edges.
     listed : int, optional
-        Most patterns of others, and of a sample; by default by :data:`LISTED_PATTERNS`.
+        Most patterns of others, and of a sample; by default by :func:`affordable_patterns`.
     seed : int
         Of the sample.
 
@@ -124,11 +152,7 @@ def pattern_space(
     """
     n_valid = count_valid(graph.network)
     if listed is None:
-        largest = max(
-            (len({v for pair in block.pairs for v in pair}) for block in cycle_structure(graph.network).blocks),
-            default=0,
-        )
-        listed = next(number for nodes, number in LISTED_PATTERNS if largest <= nodes)
+        listed = affordable_patterns(graph.network)
     if graph.is_ordered and n_valid is not None and n_valid <= ordered:
         return PatternSpace(graph, n_valid, n_valid)
     if n_valid is not None and n_valid <= listed:

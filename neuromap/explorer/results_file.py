@@ -1,13 +1,15 @@
 """Results of a search in a file: what was mapped once is not mapped again, also after an interruption.
 
-One JSON object per line, the first of which names the format. Lines are only ever appended, each in one write; a last
-line that was cut off is ignored. The key of a line is a digest of everything that the result depends on, so a file may
-hold results of several networks, chips and stimuli, and two searches may write to it.
+One JSON object per line, the first of which names the format. Lines are only ever appended, each in one write; a line
+that was cut off is no JSON and is ignored, so that its result is mapped again. The key of a line is a digest of
+everything that the result depends on, so a file may hold results of several networks, chips and stimuli, and two
+searches may write to it; where both begin it, the first line is there twice.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -29,7 +31,11 @@ __all__ = ["FORMAT", "ResultsFile", "digest_of_chip", "digest_of_setting"]
 
 FORMAT = "neuromap-explorer-results-1"
 _MOST_BYTES = 1 << 30
+_LARGEST = 1 << 53
+"""Larger whole numbers are not exact as floating-point numbers, and no figure of a chip."""
+_LONGEST_MESSAGE = 2000
 _WHOLE = ("frame_period_ticks", "first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks", "cores")
+_FIGURES = (*_WHOLE, "full_response_exact", "energy_joules", "verified")
 
 
 def digest_of_setting(setting: Setting) -> str:
@@ -170,43 +176,59 @@ class ResultsFile:
             raise foreign
         lines = whole.split(b"\n") if whole else []
         for number, line in enumerate(lines):
-            entry = _entry(line)
+            try:
+                entry = json.loads(line)
+            except (ValueError, RecursionError):
+                if number == 0:
+                    raise foreign from None
+                continue  # cut off, maybe with the next line behind it
             if number == 0:
-                if entry is None or entry.get("format") != FORMAT:
+                if not isinstance(entry, dict) or entry.get("format") != FORMAT:
                     raise foreign
                 continue
-            if entry is None or not isinstance(entry.get("key"), str):
-                raise InputError(f"results {path}: line {number + 1} is damaged; remove it or name a new file")
-            result = _measured(entry)
+            if entry == {"format": FORMAT}:  # of two processes that began the file at the same moment
+                continue
+            key = entry.get("key") if isinstance(entry, dict) else None
+            result = _measured(entry) if isinstance(key, str) else None
             if result is None:
                 raise InputError(f"results {path}: line {number + 1} is damaged; remove it or name a new file")
-            self._known[entry["key"]] = result
+            self._known[key] = result
         if torn:
             self._torn = (len(data), len(data) - len(torn))
 
 
-def _entry(line: bytes) -> dict[str, Any] | None:
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) else None
-
-
 def _measured(entry: Mapping[str, Any]) -> Measured | None:
-    names = {field.name for field in fields(Measured)}
-    found = {name: entry[name] for name in names if name in entry}
-    if set(found) != names or found["status"] not in ("mapped", "does not fit"):
+    """Check a line's result: every figure where it was mapped, none where it does not fit; ``None`` if it is wrong."""
+    found = {field.name: entry[field.name] for field in fields(Measured) if field.name in entry}
+    if len(found) != len(fields(Measured)) or not isinstance(found["message"], str):
         return None
-    if not isinstance(found["message"], str) or found["schedule"] not in ("steps", "ticks"):
+    if found["schedule"] not in ("steps", "ticks"):
         return None
-    for name in _WHOLE:
-        value = found[name]
-        if not (type(value) is int and value >= 0) and not (value is None and found["status"] == "does not fit"):
-            return None
+    message = _one_line(found["message"])
+    if found["status"] == "does not fit":
+        plain = Measured("does not fit", message=message, schedule=found["schedule"])
+        return plain if message and all(found[name] is None for name in _FIGURES) else None
+    if found["status"] != "mapped" or not all(_is_count(found[name]) for name in _WHOLE):
+        return None
     energy = found["energy_joules"]
-    if energy is not None and (type(energy) not in (int, float) or not 0 <= energy < float("inf")):
+    if energy is not None:
+        if not (type(energy) is float and math.isfinite(energy) and energy >= 0) and not _is_whole(energy):
+            return None
+        energy = float(energy)
+    if not isinstance(found["full_response_exact"], bool) or not isinstance(found["verified"], bool | None):
         return None
-    if any(found[name] not in (True, False, None) for name in ("verified", "full_response_exact")):
-        return None
-    return Measured(**found)
+    return Measured(**{**found, "message": message, "energy_joules": energy})
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= _LARGEST
+
+
+def _is_count(value: Any) -> bool:
+    return _is_whole(value) and value > 0
+
+
+def _one_line(text: str) -> str:
+    """Make a message fit for one line of a terminal: messages in a file can hold anything."""
+    joined = " ".join(text[: 2 * _LONGEST_MESSAGE].split())[:_LONGEST_MESSAGE]
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)

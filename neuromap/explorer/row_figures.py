@@ -41,7 +41,7 @@ class Value(NamedTuple):
 
 
 def value_of(row: ExploredRow, objective: Objective) -> Value:
-    """Give a figure of a row, or what bounds it: times are always exact, cores and energy where the row was mapped.
+    """Give a figure of a row, or its bound: of a row not mapped cores, energy, and times that splitters may change.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def value_of(row: ExploredRow, objective: Objective) -> Value:
     """
     number: float | None = getattr(row, objective.name)
     if row.status == "mapped" or objective.name not in ("cores", "energy_joules"):
-        return Value(number, True)
+        return Value(number, not row.times_are_bounds)
     return Value(row.core_bound if objective.name == "cores" else row.energy_bound, False)
 
 

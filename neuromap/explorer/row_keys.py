@@ -78,6 +78,11 @@ class Keys:
         self._pairs = list(combinations(sharing.biased, 2))
 
     @property
+    def widths(self) -> str:
+        """Bits of the parts of a key: the same words say other things where they differ."""
+        return f"{self._shift_bits} {self._period_bits} {self._delay_bits} {self._execution_bits}"
+
+    @property
     def class_words(self) -> int:
         """Words of a key that tell the behaviour class; they come first."""
         return int(self.classes(np.zeros((0, self._graph.n_edges), np.uint8)).shape[1])

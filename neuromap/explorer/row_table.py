@@ -217,5 +217,5 @@ def row_table(
         exact=rows["exact"],
         estimate=rows["estimate"],
         n_classes=int(number_of.max(initial=-1)) + 1,
-        meaning=f"{sharing} {tuple(executions) if by_pattern else ''}",
+        meaning=f"{sharing} {tuple(executions) if by_pattern else ''} {keys.widths}",
     )

@@ -97,7 +97,7 @@ class Search:
         self._vectors = np.array([group.vector for group in self.groups], np.float64).reshape(-1, 6)
         self._given = np.array([group.is_given_class for group in self.groups], np.bool_)
         self.excluded = np.zeros(len(self.groups), np.bool_)
-        # limits are upper bounds on figures that all rows of a group share, so one row answers for all
+        # limits are bounds on figures that all rows of a group share until they are mapped, so one row answers for all
         self.beyond = np.array([not self._within(number) for number in range(len(self.groups))], np.bool_)
         self._done: set[tuple[int, int]] = set()
         cheapest = [float(group.way.table.estimate[group.rows[0]]) for group in self.groups]

@@ -110,7 +110,7 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Col
         _Column("first\nresponse\n[ticks = …]", lambda row: _time(row.first_response_ticks, row)),
         _Column("full\nresponse\n[ticks = …]", _full),
         _Column("worst-case\nreaction\n[ticks = …]", lambda row: _time(row.worst_case_reaction_ticks, row)),
-        _Column("sampling\nfrequency\n[Hz]", lambda row: figure(row.sampling_frequency_hz)),
+        _Column("sampling\nfrequency\n[Hz]", _sampling),
         _Column("cores", _cores),
     ]
     if several["energy"]:
@@ -119,7 +119,11 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Col
 
 
 def _time(ticks: int, row: ExploredRow) -> str:
-    return f"{ticks} = {seconds(ticks * row.tick_seconds)}"
+    return f"{'≥ ' if row.times_are_bounds else ''}{ticks} = {seconds(ticks * row.tick_seconds)}"
+
+
+def _sampling(row: ExploredRow) -> str:
+    return f"{'≤ ' if row.times_are_bounds else ''}{figure(row.sampling_frequency_hz)}"
 
 
 def _full(row: ExploredRow) -> str:
@@ -146,13 +150,17 @@ def count_line(exploration: Exploration) -> str:
     """Say how many patterns, classes, candidates and rows there are, and how many rows were mapped."""
     patterns, classes = exploration.n_valid_patterns, exploration.n_classes
     words = [
-        "valid patterns not counted" if patterns is None else f"{short_count(patterns)} valid patterns",
-        "behaviour classes not counted" if classes is None else f"{short_count(classes)} behaviour classes",
-        f"{short_count(exploration.n_candidates)} candidates (pattern, execution, chip, way to map)",
-        f"{short_count(exploration.n_rows)} distinct rows",
+        "valid patterns not counted" if patterns is None else _counted(patterns, "valid pattern", "s"),
+        "behaviour classes not counted" if classes is None else _counted(classes, "behaviour class", "es"),
+        f"{_counted(exploration.n_candidates, 'candidate', 's')} (pattern, execution, chip, way to map)",
+        _counted(exploration.n_rows, "distinct row", "s"),
         f"{exploration.n_mapped} mapped",
     ]
     return ", ".join(words) + "."
+
+
+def _counted(number: int, what: str, plural: str) -> str:
+    return f"{short_count(number)} {what}{'' if number == 1 else plural}"
 
 
 def gap_line(exploration: Exploration) -> str:

@@ -147,7 +147,8 @@ def units_of(
     unit_of[everywhere] = np.arange(len(everywhere))
     unit_of[replicas] = -1
     from_chip = signals.kind[carried] == FROM_CHIP
-    source = np.where(from_chip, first[signals.source[carried]] + signals.neuron[carried], 0)
+    populations = np.where(from_chip, signals.source[carried], 0)  # a host signal's source is a port, no population
+    source = np.where(from_chip, first[populations] + signals.neuron[carried], 0)
     home = np.where(from_chip, unit_of[source], -1)
     stay = replica | np.isin(population, list(pinned))
     reads_replica = from_chip & replicas[source]

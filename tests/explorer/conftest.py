@@ -175,3 +175,11 @@ def _networks(
 def networks() -> Any:
     """Strategy of small random networks with weights."""
     return _networks
+
+
+@pytest.fixture(scope="session")
+def slow_path() -> nm.Network:
+    """The network of docs/time.md whose long path a longer frame period does not wait for; one neuron per node."""
+    one = np.ones((1, 1), int)
+    nodes: dict[str, Any] = {"I": ((1, 1, 1), None)} | dict.fromkeys(("A", "B", "O"), ((1, 1, 1), 1))
+    return build_network(nodes, {("I", "O"): one, ("I", "A"): one, ("A", "B"): one, ("B", "O"): one})

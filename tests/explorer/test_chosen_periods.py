@@ -12,10 +12,9 @@ from neuromap.errors import InputError
 from neuromap.explorer.explore import explore
 from neuromap.explorer.pattern_space import pattern_space
 from neuromap.explorer.schedules import graph_of, schedules_of
-from neuromap.network import build_network
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(data=st.data(), period=st.sampled_from([1, 2, 3, 5, 40, 1000]))
 def test_times_are_those_of_rollout(data, period, networks):
     net = data.draw(networks(most_inner=5, most_extra=6, most_edges=9))
@@ -36,7 +35,7 @@ def test_times_are_those_of_rollout(data, period, networks):
         assert found.full[k] == max(full.steps for full in rollout.full_responses.values())
 
 
-@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, max_examples=6, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
 def test_the_front_is_that_of_brute_force(data, networks, chip, brute_force, point_of):
     net = data.draw(networks())
@@ -47,14 +46,6 @@ def test_the_front_is_that_of_brute_force(data, networks, chip, brute_force, poi
     assert found.gap.is_exact
     assert {point_of(row) for row in found.front} == brute.front
     assert {point_of(row) for row in found.class_front} == brute.class_front
-
-
-@pytest.fixture(scope="module")
-def slow_path():
-    """The network of docs/time.md with one neuron per node."""
-    one = np.ones((1, 1), int)
-    nodes = {"I": ((1, 1, 1), None)} | dict.fromkeys(("A", "B", "O"), ((1, 1, 1), 1))
-    return build_network(nodes, {("I", "O"): one, ("I", "A"): one, ("A", "B"): one, ("B", "O"): one})
 
 
 def test_a_longer_period_can_be_worth_its_place_on_the_front(slow_path, chip):

@@ -23,8 +23,8 @@ EVERYDAY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 @st.composite
 def networks(draw: st.DrawFn) -> nm.Network:
-    """Chains of up to five nodes with skips and cycles, one or two inputs, any weights and thresholds."""
-    inputs = [f"I{k}" for k in range(draw(st.integers(1, 2)))]
+    """Chains of up to five nodes with skips and cycles, up to four inputs, any weights and thresholds."""
+    inputs = [f"I{k}" for k in range(draw(st.integers(1, 4)))]
     inner = [f"H{k}" for k in range(draw(st.integers(2, 5)))]
     edges = {((inputs + inner[:k])[draw(st.integers(0, len(inputs) + k - 1))], v) for k, v in enumerate(inner)}
     edges |= {(u, draw(st.sampled_from(inner))) for u in inputs}
@@ -229,3 +229,15 @@ def test_the_same_input_gives_the_same_cores(chip):
     first, second = (both(net, nm.RolloutPattern.streaming(net), "windowed", spec)[1].program for _ in range(2))
     np.testing.assert_array_equal(first.neuron_index, second.neuron_index)
     np.testing.assert_array_equal(first.target_core, second.target_core)
+
+
+@pytest.mark.parametrize("neurons", [3, 16])
+def test_more_inputs_than_populations(chip, neurons):
+    """Signals of the host have a port as source, and ports may outnumber populations."""
+    rng = np.random.default_rng(0)
+    nodes = {f"I{k}": ((1, 1, 6), None) for k in range(3)} | {"O": ((1, 1, 6), [1] * 6)}
+    net = build_network(nodes, {(f"I{k}", "O"): rng.integers(0, 2, (6, 6)) for k in range(3)}, outputs=["O"])
+    spec = chip(axons=16, neurons=neurons)
+    plain, packed = both(net, nm.RolloutPattern.streaming(net), "windowed", spec)
+    assert packed.program.n_cores <= plain.program.n_cores
+    assert_same(net, packed, 0)
