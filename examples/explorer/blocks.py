@@ -33,20 +33,18 @@ def front(points: set[Point]) -> set[Point]:
     return {p for p in points if not any(q != p and all(x <= y for x, y in zip(q, p, strict=True)) for q in points)}
 
 
-def _point(row: Mapping[str, Any], *, energy: bool) -> Point:
-    names = ("first_ticks", "full_ticks", "reaction_ticks", "period_ticks", "cores")
-    return tuple(float(row[name]) for name in names) + ((float(row["energy_joules"]),) if energy else ())
+def _point(row: Mapping[str, Any]) -> Point:
+    names = ("first_ticks", "full_ticks", "reaction_ticks", "period_ticks", "cores", "energy_joules")
+    return tuple(float(row[name]) for name in names)
 
 
-def compared(name: str, *, energy: bool) -> dict[str, Any]:
+def compared(name: str) -> dict[str, Any]:
     """Hold the rows and the front of an exploration against those of brute force.
 
     Parameters
     ----------
     name : str
         Of the network.
-    energy : bool
-        Whether brute force has measured energy too.
 
     Returns
     -------
@@ -55,11 +53,11 @@ def compared(name: str, *, energy: bool) -> dict[str, Any]:
     """
     brute, found = load(f"brute-{name}"), load(name)
     candidates = [dict(zip(brute["columns"], row, strict=True)) for row in brute["rows"]]
-    every = {_point(row, energy=energy) for row in candidates}
-    rows = {_point(row, energy=energy) for row in mapped_rows(found)}
+    every = {_point(row) for row in candidates}
+    rows = {_point(row) for row in mapped_rows(found)}
     return {
         "candidates": len(candidates),
-        "alike": sum(_point(row, energy=energy) in rows for row in candidates),
+        "alike": sum(_point(row) in rows for row in candidates),
         "unknown_to_brute_force": len(rows - every),
         "points": len(every),
         "front_points": len(front(every)),
@@ -93,11 +91,11 @@ def small_table() -> str:
 def brute_table() -> str:
     """How explorations compare with brute force."""
     lines = []
-    for name, energy in (("sr", True), ("dsr1", False)):
-        c = compared(name, energy=energy)
+    for name in ("sr", "dsr1"):
+        c = compared(name)
         lines.append(
             (
-                load(name)["network"], "times, cores, energy" if energy else "times, cores", count(c["candidates"]),
+                load(name)["network"], "times, cores, energy", count(c["candidates"]),
                 count(c["alike"]), count(c["points"]), count(c["front_points"]), "yes" if c["fronts_equal"] else "NO",
             )
         )  # fmt: skip

@@ -57,7 +57,7 @@ def explored(name: str, work: Path | None, **options: Any) -> dict[str, Any]:
     return document(nm.explore(network_of(name), results=results, **options))
 
 
-def brute_force(name: str, work: Path, *, energy: bool) -> dict[str, Any]:
+def brute_force(name: str, work: Path) -> dict[str, Any]:
     """Map every valid pattern in both executions, one by one; nothing of the search is used.
 
     Parameters
@@ -66,8 +66,6 @@ def brute_force(name: str, work: Path, *, energy: bool) -> dict[str, Any]:
         Of the network.
     work : path
         Gets a file per candidate, so that it can be gone on with.
-    energy : bool
-        Whether energy per frame is measured too.
     """
     network = network_of(name)
     frames, _ = choose_frames(network)
@@ -87,7 +85,7 @@ def brute_force(name: str, work: Path, *, energy: bool) -> dict[str, Any]:
                     "reaction": min(rollout.worst_case_reaction(o) for o in network.outputs),
                     "period": program.period,
                     "cores": program.n_cores,
-                    "energy": energy_per_frame(program, frames) if energy else None,
+                    "energy": energy_per_frame(program, frames),
                 }
                 write_whole(kept, json.dumps(one).encode())
             one = json.loads(kept.read_text())
@@ -244,7 +242,7 @@ STUDIES: Mapping[str, Study] = {
     "digits-s": lambda work: explored("digits-s", work),
     "digits-sr": lambda work: explored("digits-sr", work),
     "sr": lambda work: explored("sr", work),
-    "brute-sr": lambda work: brute_force("sr", work, energy=True),
+    "brute-sr": lambda work: brute_force("sr", work),
     "curves-digits-s": lambda work: curves("digits-s"),
     "curves-dsr1": lambda work: curves("dsr1"),
     "curves-dsr2": lambda work: curves("dsr2"),
@@ -252,7 +250,7 @@ STUDIES: Mapping[str, Study] = {
     "heat-dsr6": heat,
     "ticks": ticks,
     "dsr1": lambda work: explored("dsr1", work),
-    "brute-dsr1": lambda work: brute_force("dsr1", work, energy=False),
+    "brute-dsr1": lambda work: brute_force("dsr1", work),
     "dsr6": lambda work: explored("dsr6", work, given="sequential", most_mapped=5),
 }
 """Every study by its name, which is also that of its document; the long ones are last."""

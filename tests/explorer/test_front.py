@@ -37,6 +37,25 @@ def test_ties_are_kept():
     assert front_of([[1, 2], [1, 2], [2, 1], [2, 2]]).tolist() == [True, True, True, False]
 
 
+@given(st.integers(1, 10**6), st.integers(-9, 9), st.integers(0, 9))
+def test_the_same_time_in_other_ticks_is_equal(ticks, power, finer):
+    # so many ticks, and ten times, a hundred times ... as many of a finer tick: one time, two floating-point products
+    coarse, fine = ticks * 10.0**power, (ticks * 10**finer) * 10.0 ** (power - finer)
+    rows = [[coarse, 1.0], [fine, 1.0]]
+    assert front_of(rows).tolist() == [True, True]
+    assert not dominated_by(rows, rows).any()
+    assert dominated_by([[coarse, 2.0], [fine, 2.0]], rows).all()
+    more = (ticks + 1) * 10.0**power
+    assert front_of([*rows, [more, 1.0]]).tolist() == [True, True, False]
+
+
+def test_products_of_chips_with_other_ticks():
+    assert 11 * 1e-3 != 110 * 1e-4
+    assert front_of([[11 * 1e-3, 1], [110 * 1e-4, 1]]).all()
+    assert front_of([[0.0, 1], [5e-324, 1], [1e308, 0], [-np.inf, 2]]).tolist() == [True, False, True, True]
+    assert front_of([[9.999999999999999, 1], [10.0, 1], [0.1 + 0.2, 3], [0.3, 3]]).tolist() == [True] * 4
+
+
 COLUMNS = st.lists(st.integers(1, 40), min_size=0, max_size=6)
 
 
