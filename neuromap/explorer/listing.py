@@ -22,6 +22,9 @@ __all__ = [
     "time_axes",
 ]
 
+_MOST_OPEN = 8
+"""Rows that were not mapped and are shown, at most, in each group."""
+
 _LONGEST_NAME = 34
 """Characters beyond which a pattern's edges are written below the table."""
 
@@ -42,6 +45,8 @@ class Listing:
         Rows that are left out, because one with the same figures, chip and execution is shown.
     n_outside : int
         Rows left out because of the limits.
+    n_open : int
+        Rows that were not mapped and are left out, because enough of them are shown.
     """
 
     same: tuple[tuple[int, ExploredRow], ...]
@@ -49,6 +54,7 @@ class Listing:
     n_off_front: int
     n_alike: int
     n_outside: int
+    n_open: int = 0
 
     @property
     def all(self) -> tuple[tuple[int, ExploredRow], ...]:
@@ -72,8 +78,8 @@ def list_rows(exploration: Exploration, limits: Limits | None = None, *, every: 
     -------
     Listing
         Rows on the front of the given pattern's class, the rows of the given pattern itself, open rows and refused
-        ones of that class; and of other classes those on the front of all. Open rows come last in each group, and of
-        rows in one group with the same figures, chip and execution one is shown, unless ``every`` is asked for.
+        ones of that class; and of other classes those on the front of all. Open rows, a few, come last in each group,
+        and of rows in one group with the same figures, chip and execution one is shown, unless ``every`` is asked for.
     """
     limits = limits or Limits()
     allowed = [row for row in exploration.rows if row.status == "does not fit" or limits.allows(row)]
@@ -89,8 +95,8 @@ def list_rows(exploration: Exploration, limits: Limits | None = None, *, every: 
     chosen.sort(key=lambda row: row.status != "mapped")  # stable: the order of the exploration otherwise
     n_chosen = sum(row.status == "mapped" for row in chosen)
     n_all, chosen = len(chosen), chosen if every else _without_alike(chosen, given)
-    same = [row for row in chosen if not row.needs_retraining]
-    other = [row for row in chosen if row.needs_retraining]
+    groups = [[row for row in chosen if row.needs_retraining is needs] for needs in (False, True)]
+    same, other = groups if every else [_without_many_open(group) for group in groups]
     mapped = sum(row.status == "mapped" for row in allowed)
     return Listing(
         tuple(enumerate(same, 1)),
@@ -98,7 +104,14 @@ def list_rows(exploration: Exploration, limits: Limits | None = None, *, every: 
         mapped - n_chosen,
         n_all - len(chosen),
         len(exploration.rows) - len(allowed),
+        len(chosen) - len(same) - len(other),
     )
+
+
+def _without_many_open(rows: Sequence[ExploredRow]) -> list[ExploredRow]:
+    """Keep a few of the rows that were not mapped, the first."""
+    still_open = [id(row) for row in rows if row.status == "not mapped"]
+    return [row for row in rows if id(row) not in still_open[_MOST_OPEN:]]
 
 
 def _without_alike(rows: Sequence[ExploredRow], given: Sequence[int]) -> list[ExploredRow]:

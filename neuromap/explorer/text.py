@@ -209,6 +209,8 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         notes.append(f"{_rows(listing.n_outside)} outside the limits ({limits}) left out.")
     if listing.n_alike:
         notes.append(f"{_rows(listing.n_alike)} with the figures of one above left out (--all shows them).")
+    if listing.n_open:
+        notes.append(f"{_rows(listing.n_open)} that were not mapped left out (--all shows them).")
     if listing.n_off_front:
         notes.append(f"{_rows(listing.n_off_front)} on no front left out (--all shows them).")
     for number, row in listing.all:

@@ -27,7 +27,7 @@ from neuromap.explorer.json_form import exploration_schema, to_dict, to_json
 from neuromap.explorer.limits import Limits
 from neuromap.explorer.listing import constant_objectives, list_rows
 from neuromap.explorer.row_figures import value_of
-from neuromap.explorer.text import render_text
+from neuromap.explorer.text import count_line, render_text
 from neuromap.network.build import build_network
 
 HOSTILE = '<script>alert("1")</script>'
@@ -219,6 +219,16 @@ def test_no_retraining_comes_first_and_says_so(some):
     ):  # fmt: skip
         assert words in text, words
     assert "≤ 3 = 3 ms" in render_text(some, 200, every=True)
+
+
+def test_one_of_anything_is_no_plural(some):
+    numbers = ("n_valid_patterns", "n_classes", "n_candidates", "n_rows")
+    one = count_line(replace(some, **dict.fromkeys(numbers, 1)))
+    assert one.startswith("1 valid pattern, 1 behaviour class, 1 candidate (pattern, execution, chip, way to map), ")
+    assert "1 distinct row," in one
+    two = count_line(replace(some, **dict.fromkeys(numbers, 2)))
+    assert two.startswith("2 valid patterns, 2 behaviour classes, 2 candidates (pattern, execution, chip, way to map)")
+    assert "2 distinct rows," in two
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 160])
@@ -441,3 +451,14 @@ def test_a_bound_in_place_of_cores_is_marked(some):
     assert "≥ 77" in to_html(alone)
     assert "≥ 77" in render_text(alone)
     assert "77 (" not in render_text(alone)
+
+
+def test_few_of_many_rows_that_were_not_mapped_are_shown(slow_path, chip):
+    executions = ["windowed", *(f"pipelined:{p}" for p in range(1, 30))]
+    found = nm.explore(slow_path, chip(), executions=executions, most_mapped=0, n_frames=2)
+    assert len(found.rows) > 20
+    few, every = list_rows(found), list_rows(found, every=True)
+    assert len(few.same) <= 8
+    assert len(few.other) <= 8
+    assert len(few.all) + few.n_open + few.n_alike == len(every.all) == len(found.rows)
+    assert "that were not mapped left out (--all shows them)" in found.to_text()

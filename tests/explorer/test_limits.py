@@ -151,6 +151,13 @@ def test_what_is_no_limit_is_refused(text):
         Limits.parse(text)
 
 
+@pytest.mark.parametrize("cores", ["0", "-1", "2.5", "many", "1000000000000", "9" * 20])
+def test_bounds_of_cores_are_named(cores):
+    assert Limits.parse("cores <= 999999999999").cores == 999_999_999_999
+    with pytest.raises(InputError, match=r"a whole number of cores, 1 to 999999999999$"):
+        Limits.parse(f"cores <= {cores}")
+
+
 @pytest.mark.parametrize("wrong", [{"cores": 2.5}, {"cores": 0}, {"energy_joules": math.nan}, {"energy_joules": -1.0}])
 def test_wrong_bounds_are_refused(wrong):
     with pytest.raises(InputError):

@@ -95,7 +95,7 @@ def test_messages_are_one_printable_line(text, tmp_path_factory):
     assert found.message.startswith("x")
 
 
-def test_keys_of_other_widths_say_other_things(networks):
+def test_keys_of_other_widths_say_other_things():
     # words are packed with as many bits as the executions need, so equal words of two tables may be other schedules
     net = nm.load_network("examples/structures/sr.toml")
     graph, given = graph_of(net), nm.RolloutPattern.streaming(net)
