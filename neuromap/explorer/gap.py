@@ -42,7 +42,8 @@ def gap_of(search: Search, space: PatternSpace, complete: bool, limited: bool) -
     given = np.array([search.groups[found.group].is_given_class for found in mapped], np.bool_)
     for number, _ in open_groups:
         group = search.groups[number]
-        as_good = (times <= np.array(group.vector[:4])).all(axis=1) & (given | (not group.is_given_class))
+        # ticks of different chips are no binary fractions: equal times may differ in their last bits
+        as_good = (times <= np.array(group.vector[:4]) * (1 + 1e-12)).all(axis=1) & (given | (not group.is_given_class))
         factor = max(factor, float(cores[as_good].min(initial=math.inf)) / max(1.0, group.vector[4]))
     only_cores = sum(count for number, count in open_groups if search.only_cores_open(number))
     is_exact = complete and n_open == 0 and space.is_complete

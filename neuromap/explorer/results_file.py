@@ -190,7 +190,7 @@ class ResultsFile:
                 continue
             key = entry.get("key") if isinstance(entry, dict) else None
             result = _measured(entry) if isinstance(key, str) else None
-            if result is None:
+            if result is None or not isinstance(key, str):
                 raise InputError(f"results {path}: line {number + 1} is damaged; remove it or name a new file")
             self._known[key] = result
         if torn:
