@@ -35,7 +35,7 @@ def test_times_are_those_of_rollout(data, period, networks):
         assert found.full[k] == max(full.steps for full in rollout.full_responses.values())
 
 
-@settings(deadline=None, max_examples=6, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
 def test_the_front_is_that_of_brute_force(data, networks, chip, brute_force, point_of):
     net = data.draw(networks())

@@ -68,7 +68,7 @@ def test_dsr1_with_few_features(chip, brute_force, point_of):
     check(found, brute, point_of)
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
 def test_random_networks(data, networks, chip, brute_force, point_of):
     net = data.draw(networks())

@@ -10,7 +10,7 @@ from neuromap.explorer.limits import Limits
 from neuromap.rollout.counting import enumerate_valid
 
 
-@settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
 def test_the_best_row_within_the_limits_is_found(data, networks, chip, brute_force):
     net = data.draw(networks(most_inner=3, most_extra=2, most_edges=5))
