@@ -16,9 +16,6 @@ from neuromap.explorer.exploration import Candidate
 
 __all__ = ["MappingProcesses"]
 
-_STATE: dict[str, Setting] = {}
-"""What a helping process works with; empty everywhere else."""
-
 
 class MappingProcesses:
     """Evaluates candidates, in other processes where more than one is asked for; a context manager.
@@ -33,6 +30,7 @@ class MappingProcesses:
 
     def __init__(self, setting: Setting, processes: int) -> None:
         self._setting, self._processes = setting, processes
+        self._sent = _sendable(setting)
         self._pool: ProcessPoolExecutor | None = None
         self._under_way: dict[Any, Future[Measured]] = {}
         self._others: set[Any] = set()
@@ -43,8 +41,7 @@ class MappingProcesses:
             self._pool = ProcessPoolExecutor(
                 self._processes,
                 mp_context=multiprocessing.get_context("spawn"),
-                initializer=_start,
-                initargs=(_sendable(self._setting),),
+                initializer=_take_interrupts,
             )
         return self
 
@@ -61,7 +58,7 @@ class MappingProcesses:
     def prepare(self, key: Any, candidate: Candidate) -> None:
         """Begin to evaluate a candidate that is likely to be asked for."""
         if self._pool is not None and key not in self._under_way:
-            self._under_way[key] = self._pool.submit(_evaluate, candidate)
+            self._under_way[key] = self._pool.submit(_evaluate, self._sent, candidate)
 
     def get(self, key: Any, candidate: Candidate) -> Measured:
         """Evaluate a candidate, or wait for it.
@@ -82,13 +79,12 @@ class MappingProcesses:
             ) from None
 
 
-def _start(pieces: dict[str, Any]) -> None:
+def _take_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # who interrupts the search interrupts its helpers, without a word
-    _STATE["setting"] = _received(pieces)
 
 
-def _evaluate(candidate: Candidate) -> Measured:
-    return evaluate(_STATE["setting"], candidate)
+def _evaluate(pieces: Mapping[str, Any], candidate: Candidate) -> Measured:
+    return evaluate(_received(pieces), candidate)
 
 
 def _sendable(setting: Setting) -> dict[str, Any]:

@@ -10,47 +10,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.program import Program
+from neuromap.simulation.activity import energy_counts
 from neuromap.simulation.energy import Counts, energy_of
-from neuromap.simulation.noc.mesh import Mesh, ways_of
-from neuromap.simulation.tick_run import TickSpikes, run_ticks
+from neuromap.simulation.noc.wires import WireCounter
+from neuromap.simulation.tick_run import run_ticks
 from neuromap.simulation.work import WorkCounter
 
 __all__ = ["energy_per_frame", "steady_counts"]
 
 Frames = Mapping[str, NDArray[np.bool_]]
-
-
-@dataclass
-class _Wires:
-    """Counts what leaves the cores, tick by tick."""
-
-    program: Program
-    spikes: int = 0
-    hops: int = 0
-    crossings: int = 0
-    host_spikes: int = 0
-
-    def __post_init__(self) -> None:
-        self._mesh = Mesh.of(self.program.chip)
-        self._readouts = np.zeros(self.program.target_core.shape, np.int64)
-        np.add.at(self._readouts, (self.program.outputs.core, self.program.outputs.neuron), 1)
-
-    def add(self, spikes: TickSpikes) -> None:
-        sent = self.program.target_core[spikes.cores, spikes.neurons] >= 0
-        ways = ways_of(self.program, spikes.cores[sent], spikes.neurons[sent])
-        read_out = int(self._readouts[spikes.cores, spikes.neurons].sum())
-        self.spikes += int(sent.sum()) + read_out
-        self.hops += int(ways.hops.sum())
-        if self.program.chip.chips != (1, 1):
-            self.crossings += int(self._mesh.crossings(ways).sum())
-        self.host_spikes += len(spikes.host_cores) + read_out
 
 
 def steady_counts(program: Program, frames: Frames, **run: Any) -> Counts:
@@ -84,22 +59,15 @@ def steady_counts(program: Program, frames: Frames, **run: Any) -> Counts:
     first_input = min(port.sample_tick for port in program.nodes if port.kind == "input")
     begin = max(0, first_input + (silent + warm) * program.period)
     end = begin + n_frames * program.period
-    work, wires = WorkCounter(program), _Wires(program)
-    before: tuple[int, ...] = ()
+    work, wires, chips = WorkCounter(program), WireCounter(program), math.prod(program.chip.chips)
+    before = energy_counts(wires.result(), work.result(), chips)
     for spikes in run_ticks(program, fed, n_ticks=end, **run):
         if spikes.tick == begin:
-            before = _totals(work, wires)
+            before = energy_counts(wires.result(), work.result(), chips)
         work.add(spikes)
         wires.add(spikes)
-    events, updates, sent, hops, crossings, host = (b - a for a, b in zip(before, _totals(work, wires), strict=True))
-    return Counts(end - begin, math.prod(program.chip.chips), updates, events, sent, hops, crossings, host)
-
-
-def _totals(work: WorkCounter, wires: _Wires) -> tuple[int, ...]:
-    done = work.result()
-    return (
-        done.synaptic_events, done.neuron_updates, wires.spikes, wires.hops, wires.crossings, wires.host_spikes
-    )  # fmt: skip
+    after = asdict(energy_counts(wires.result(), work.result(), chips))
+    return Counts(chips=after.pop("chips"), **{name: count - getattr(before, name) for name, count in after.items()})
 
 
 def energy_per_frame(program: Program, frames: Frames, **run: Any) -> float | None:

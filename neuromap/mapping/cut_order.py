@@ -7,7 +7,6 @@ compiler.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -182,9 +181,6 @@ def compiled_for(function: Callable[..., int], work: int) -> Callable[..., int]:
 
 @cache
 def _compiled(function: Callable[..., int]) -> Callable[..., int]:
-    from numba import njit
+    from neuromap.numba_cache import cached
 
-    dispatcher = njit(function)
-    with suppress(RuntimeError):  # "no locator available": no folder can be written
-        dispatcher.enable_caching()
-    return dispatcher  # type: ignore[no-any-return]
+    return cached(function)  # type: ignore[no-any-return]

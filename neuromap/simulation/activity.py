@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from neuromap.hardware.program import Program
 from neuromap.simulation.energy import Counts
 from neuromap.simulation.noc.traffic import Traffic, TrafficCounter
+from neuromap.simulation.noc.wires import WireCounts
 from neuromap.simulation.tick_run import run_ticks
 from neuromap.simulation.work import Work, WorkCounter
 
-__all__ = ["Activity", "measure_activity"]
+__all__ = ["Activity", "energy_counts", "measure_activity"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,21 +38,38 @@ class Activity:
 
     @property
     def counts(self) -> Counts:
-        """What costs energy, for :func:`neuromap.simulation.energy.energy_of`.
+        """What costs energy, for :func:`neuromap.simulation.energy.energy_of`."""
+        return energy_counts(self.traffic.wires, self.work, self.chips)
 
-        Spikes that are read out leave a core and go to the host, so they count in both places.
-        """
-        traffic, work = self.traffic, self.work
-        return Counts(
-            ticks=work.n_ticks,
-            chips=self.chips,
-            neuron_updates=work.neuron_updates,
-            synaptic_events=work.synaptic_events,
-            spikes=traffic.spikes + traffic.readout_spikes,
-            hops=traffic.hops,
-            crossings=traffic.crossings,
-            host_spikes=traffic.host_spikes + traffic.readout_spikes,
-        )
+
+def energy_counts(wires: WireCounts, work: Work, chips: int) -> Counts:
+    """Say of a run what costs energy.
+
+    Spikes that are read out leave a core and go to the host, so they count in both places.
+
+    Parameters
+    ----------
+    wires : WireCounts
+        What left and entered the cores.
+    work : Work
+        What the cores did.
+    chips : int
+        Chips of the board.
+
+    Returns
+    -------
+    Counts
+    """
+    return Counts(
+        ticks=work.n_ticks,
+        chips=chips,
+        neuron_updates=work.neuron_updates,
+        synaptic_events=work.synaptic_events,
+        spikes=wires.spikes + wires.readout_spikes,
+        hops=wires.hops,
+        crossings=wires.crossings,
+        host_spikes=wires.host_spikes + wires.readout_spikes,
+    )
 
 
 def measure_activity(

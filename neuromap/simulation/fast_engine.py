@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.hardware.check import require_legal
 from neuromap.hardware.program import Program
+from neuromap.numba_cache import announced
 from neuromap.simulation.engine import HostEvents, Spikes, Totals, check_run
 from neuromap.simulation.kernel import layout
-from neuromap.simulation.kernel.compiled import announced, compiled
+from neuromap.simulation.kernel.compiled import compiled
 from neuromap.simulation.kernel.image import make_image, make_state, read_only, vector_groups
 from neuromap.simulation.kernel.layout import Flag, Image, extent
 from neuromap.simulation.kernel.team import ABORT, make_team
@@ -263,7 +264,7 @@ class FastEngine:
         run, seed = compiled().run, np.uint64(self._noise_seed)
         if not self._pace:  # compile, or load what was compiled, apart from the ticks and on this thread alone
             alone, scratch = self._alone[0], self._alone[1][0]
-            with announced():
+            with announced("the fast engine for this processor and core shape"):
                 run(self._image, self._state, scratch, alone, 0, self.tick, 0, events, 0, record, seed, self._width)
         began = time.perf_counter()
 

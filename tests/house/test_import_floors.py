@@ -12,7 +12,7 @@ import pytest
 import neuromap
 
 OPTIONAL = {"brian2", "torch", "sklearn", "matplotlib", "nengo", "nir", "onnx"}
-SHARED = {"errors", "whole_file", "frozen", "toml_table"}
+SHARED = {"errors", "whole_file", "frozen", "toml_table", "numba_cache"}
 
 
 @pytest.fixture(scope="module")

@@ -167,7 +167,8 @@ class _Layout:
     """A layout that is being worked on, in the arrays of the compiled code."""
 
     def __init__(self, where: Ints, wiring: Wiring, board: Board, penalty: float) -> None:
-        from neuromap.mapping.placement.kernel import UNUSABLE, VACANT, announced, compiled
+        from neuromap.mapping.placement.kernel import UNUSABLE, VACANT, compiled
+        from neuromap.numba_cache import announced
 
         self._kernels, self._announced = compiled(), announced
         self._wiring, self._board = wiring, board
@@ -205,7 +206,7 @@ class _Layout:
         clock.tell(_STAGES, _STAGES, text)
 
     def _propose(self, temperature: float, radius: int, proposals: int, state: NDArray[np.uint64]) -> Any:
-        with self._announced():
+        with self._announced("the placement for this processor"):
             return self._kernels.anneal(*self._arrays, float(temperature), radius, proposals, _DIRECTED, state)
 
     def descend(self, clock: Clock) -> None:
@@ -214,7 +215,7 @@ class _Layout:
         tolerance = 1e-9 * (1.0 + cost(self.where, self._wiring, self._board) / self._wiring.n_cores)
         for sweep in range(_MOST_SWEEPS):
             clock.tell(sweep, _MOST_SWEEPS, f"exchanging {self._wiring.n_cores} cores")
-            with self._announced():
+            with self._announced("the placement for this processor"):
                 saved = self._kernels.descend(*self._arrays, ways, tolerance)
             if not saved or clock.is_over:
                 break

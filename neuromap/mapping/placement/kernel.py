@@ -10,20 +10,16 @@ what is at place (X, Y), a core or nothing, changes the terms of a and of the ot
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, uint64
-from numba.core import event
-from numba.core.caching import FunctionCache
 
-__all__ = ["UNUSABLE", "VACANT", "Kernels", "announced", "compiled"]
+from neuromap.numba_cache import cached
 
-_LOGGER = logging.getLogger("neuromap")
+__all__ = ["UNUSABLE", "VACANT", "Kernels", "compiled"]
+
 VACANT, UNUSABLE = -1, -2
 _part = njit(error_model="numpy")
 
@@ -223,50 +219,7 @@ def _descend(graph, axes, board, penalty, where, at, occupant, regions, ways, to
     return saved
 
 
-class _Cache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache, but never a reason to fail: what cannot be read is compiled, what cannot be kept is not kept."""
-
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        try:
-            return super().load_overload(signature, target_context)
-        except Exception:  # whatever damaged files lead to
-            with suppress(Exception):
-                self.flush()
-            return None
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        with suppress(OSError):  # a full disk
-            super().save_overload(signature, result)
-
-
-class _Announcer(event.Listener):  # type: ignore[misc]
-    def __init__(self) -> None:
-        self._said = False
-
-    def on_start(self, event: Any) -> None:
-        if not self._said:
-            self._said = True
-            _LOGGER.info("compiling the placement for this processor: some seconds, once")
-
-    def on_end(self, event: Any) -> None:
-        """Nothing: what comes next shows that it is over."""
-
-
-@contextmanager
-def announced() -> Iterator[None]:
-    """Say so, as an INFO of the logger "neuromap", if something is compiled in the block."""
-    with event.install_listener("numba:compile", _Announcer()):
-        yield
-
-
 @cache
 def compiled() -> Kernels:
     """Entry points for this machine; they compile when they are first called."""
-    return Kernels(_cached(_anneal), _cached(_descend))
-
-
-def _cached(function: Any) -> Any:
-    dispatcher = njit(function, nogil=True, error_model="numpy")
-    with suppress(RuntimeError):  # "no locator available": no folder can be written
-        dispatcher._cache = _Cache(function)
-    return dispatcher
+    return Kernels(cached(_anneal), cached(_descend))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import logging
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,18 +13,15 @@ from typing import Any, NamedTuple
 import llvmlite.binding
 import numba
 import numpy as np
-from numba import njit, uint64
-from numba.core import event
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba import uint64
 
 from neuromap import __version__
 from neuromap.errors import NotSupportedError
+from neuromap.numba_cache import cached
 from neuromap.simulation.kernel.lanes import count_ones, trailing_zeros
 from neuromap.simulation.kernel.team import run_ticks
 
-__all__ = ["Compiled", "announced", "compiled", "kernel_stamp"]
-
-_LOGGER = logging.getLogger("neuromap")
+__all__ = ["Compiled", "compiled", "kernel_stamp"]
 
 
 class Compiled(NamedTuple):
@@ -64,26 +59,6 @@ def compiled() -> Compiled:
     return _entry_points(kernel_stamp())
 
 
-@contextmanager
-def announced() -> Iterator[None]:
-    """Say so, as an INFO of the logger "neuromap", if something is compiled in the block."""
-    with event.install_listener("numba:compile", _Announcer()):
-        yield
-
-
-class _Announcer(event.Listener):
-    def __init__(self) -> None:
-        self._said = False
-
-    def on_start(self, event: Any) -> None:
-        if not self._said:
-            self._said = True
-            _LOGGER.info("compiling the fast engine for this processor and core shape: some seconds, once")
-
-    def on_end(self, event: Any) -> None:
-        """Nothing: what comes next shows that it is over."""
-
-
 def _entry_points(stamp: str) -> Compiled:
     def run(image, state, scratch, team, me, first_tick, n_ticks, events, event_tick, record, seed, width):  # type: ignore[no-untyped-def]
         run_ticks(image, state, scratch, team, me, first_tick, n_ticks, events, event_tick, record, seed, width)
@@ -108,50 +83,9 @@ def _entry_points(stamp: str) -> Compiled:
 
 
 def _cached(function: Callable[..., Any], stamp: str, **options: Any) -> Any:
-    """Compile with a cache on disk, or without one where no folder can be written."""
+    """Compile under a name that holds the stamp."""
     function.__qualname__ = f"{function.__name__}_{stamp[:20]}"  # Numba names its files so
-    dispatcher = njit(function, nogil=True, error_model="numpy", **options)
-    with suppress(RuntimeError):  # "no locator available"
-        dispatcher._cache = _Cache(function)
-    return dispatcher
-
-
-class _SealedFile(IndexDataCacheFile):
-    """Files of the cache with a digest at the end, where unpickling does not look.
-
-    Machine code that a disk has changed is not run.
-    """
-
-    def _dump(self, value: Any) -> bytes:
-        data: bytes = super()._dump(value)
-        return data + hashlib.sha256(data).digest()
-
-    def _load_data(self, name: str) -> Any:
-        data = Path(self._data_path(name)).read_bytes()
-        if hashlib.sha256(data[:-32]).digest() != data[-32:]:
-            raise ValueError(f"{name}: the digest does not agree")
-        return super()._load_data(name)
-
-
-class _Cache(FunctionCache):
-    """Numba's cache, but never a reason to fail: what cannot be read is compiled, what cannot be kept is not kept."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = _SealedFile(self._cache_path, self._impl.filename_base, stamp)
-
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        try:
-            return super().load_overload(signature, target_context)
-        except Exception:  # whatever damaged files lead to
-            with suppress(Exception):
-                self.flush()
-            return None
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        with suppress(OSError):  # a full disk
-            super().save_overload(signature, result)
+    return cached(function, **options)
 
 
 def _offer_sleep() -> None:

@@ -112,7 +112,7 @@ class MeshEvents:
         NotSupportedError
             If there are so many spikes, or so slow a clock, that 64 bits do not hold cycle and spike.
         """
-        from neuromap.simulation.noc.arrival_kernel import announced
+        from neuromap.numba_cache import announced
 
         n = len(self._number)
         bits = max(1, n.bit_length())
@@ -120,7 +120,7 @@ class MeshEvents:
         heap = np.sort((self._ready << bits) | np.arange(n))  # an array in order is a heap
         arrival = np.full(n, -1, np.int64)
         end = _NEVER if until is None else until
-        with announced():
+        with announced("the network-on-chip for this processor"):
             left = self._advance(heap, n, bits, end, self._state, arrival, self._free, self._sizes, self._times)
         waiting = heap[:left]
         self._ready[waiting & ((1 << bits) - 1)] = waiting >> bits

@@ -6,19 +6,15 @@ imported when an event simulation is run, and never before: Numba is slow to imp
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
 from numba import njit
-from numba.core import event
-from numba.core.caching import FunctionCache
 
-__all__ = ["IN_CORE", "announced", "compiled"]
+from neuromap.numba_cache import cached
 
-_LOGGER = logging.getLogger("neuromap")
+__all__ = ["IN_CORE", "compiled"]
+
 IN_CORE, AT_ROUTER, PAST_PORT, AT_PORT = 0, 1, 2, 3
 """Where a spike waits: for the link into its router, there, there with the chip's ports behind it, at the next chip's
 ports."""
@@ -107,46 +103,7 @@ def _advance(heap, n, bits, until, state, arrival, free, sizes, times):  # type:
     return n
 
 
-class _Cache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache, but never a reason to fail: what cannot be read is compiled, what cannot be kept is not kept."""
-
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        try:
-            return super().load_overload(signature, target_context)
-        except Exception:  # whatever damaged files lead to
-            with suppress(Exception):
-                self.flush()
-            return None
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        with suppress(OSError):  # a full disk
-            super().save_overload(signature, result)
-
-
-class _Announcer(event.Listener):  # type: ignore[misc]
-    def __init__(self) -> None:
-        self._said = False
-
-    def on_start(self, event: Any) -> None:
-        if not self._said:
-            self._said = True
-            _LOGGER.info("compiling the network-on-chip for this processor: some seconds, once")
-
-    def on_end(self, event: Any) -> None:
-        """Nothing: what comes next shows that it is over."""
-
-
-@contextmanager
-def announced() -> Iterator[None]:
-    """Say so, as an INFO of the logger "neuromap", if something is compiled in the block."""
-    with event.install_listener("numba:compile", _Announcer()):
-        yield
-
-
 @cache
 def compiled() -> Any:
     """Entry point for this machine; it compiles when it is first called."""
-    dispatcher = njit(_advance, nogil=True, error_model="numpy")
-    with suppress(RuntimeError):  # "no locator available": no folder can be written
-        dispatcher._cache = _Cache(_advance)
-    return dispatcher
+    return cached(_advance)

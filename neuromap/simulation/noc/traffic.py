@@ -17,6 +17,7 @@ from neuromap.simulation.noc.arrival_events import simulate_arrivals
 from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.loads import Flow, port_spikes
 from neuromap.simulation.noc.mesh import LinkLoad, Mesh, Ways, Window
+from neuromap.simulation.noc.wires import WireCounter, WireCounts
 from neuromap.simulation.tick_run import TickSpikes, run_ticks
 
 __all__ = ["Traffic", "TrafficCounter", "measure_traffic"]
@@ -107,6 +108,11 @@ class Traffic:
         object.__setattr__(self, "node_arrivals", MappingProxyType(dict(self.node_arrivals)))
 
     @property
+    def wires(self) -> WireCounts:
+        """The counts alone."""
+        return WireCounts(self.spikes, self.hops, self.crossings, self.host_spikes, self.readout_spikes)
+
+    @property
     def mean_hops(self) -> float | None:
         """Hops per spike; ``None`` without a spike."""
         return self.hops / self.spikes if self.spikes else None
@@ -173,16 +179,15 @@ class TrafficCounter:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._board, self._window = Mesh.of(program.chip), Window.of(program)
+        self._wires = WireCounter(program)
+        self._board, self._window = Mesh.of(program.chip), self._wires.window
         self._clock = RouterClock.of(program.chip)
         self._loads = np.zeros(self._window.mesh.shape, np.int64)
         self._peak_loads = np.zeros(self._window.mesh.shape, np.int32)
         self._peak_ticks = np.full(self._window.mesh.shape, -1, np.int64)
         self._port_peaks = np.zeros(self._board.chips, np.int64)
         self._chip = _chip_of_cores(program, self._board)
-        self._readouts = np.sort(self._numbers(program.outputs.core, program.outputs.neuron))
-        self._n_ticks = self._spikes = self._hops = self._crossings = 0
-        self._host_spikes = self._readout_spikes = 0
+        self._n_ticks = 0
         self._worst_at: int | None = None
         self._worst = self._safe = self._simulated = 0
         self._node = np.where(program.is_relay, -1, program.neuron_node)
@@ -199,25 +204,15 @@ class TrafficCounter:
         mesh, cores, neurons = self._window.mesh, spikes.cores, spikes.neurons
         self._n_ticks += 1
         at_ports = np.bincount(self._chip[spikes.host_cores], minlength=self._port_peaks.size)
-        self._host_spikes += len(spikes.host_cores)
-        if len(self._readouts):
-            numbers = self._numbers(cores, neurons)
-            rows = np.searchsorted(self._readouts, numbers, "right") - np.searchsorted(self._readouts, numbers)
-            at_ports += np.bincount(self._chip[cores], rows, self._port_peaks.size).astype(np.int64)
-            self._readout_spikes += int(rows.sum())
+        sent, ways, readouts = self._wires.add(spikes)
+        at_ports += np.bincount(self._chip[cores], readouts, self._port_peaks.size).astype(np.int64)
         ports = at_ports.reshape(self._board.chips)
-
-        sent = self._program.target_core[cores, neurons] >= 0
-        ways = self._window.ways_of(self._program, cores[sent], neurons[sent])
         if len(ways.x):
             flow = Flow.of(mesh, ways)
-            self._spikes += len(ways.x)
-            self._hops += int(ways.hops.sum())
             self._loads += flow.loads
             self._peak_ticks[flow.loads > self._peak_loads] = spikes.tick
             np.maximum(self._peak_loads, flow.loads, out=self._peak_loads, casting="unsafe")
             if mesh.chips != (1, 1):
-                self._crossings += int(mesh.crossings(ways).sum())
                 ports[self._window.chips] += port_spikes(mesh, flow.loads)
             bounds = arrival_bounds(mesh, self._clock, ways, flow)
             np.maximum.at(self._node_arrivals, self._node[cores[sent], neurons[sent]], bounds)
@@ -230,24 +225,16 @@ class TrafficCounter:
                     self._worst, self._worst_at = worst, spikes.tick
         np.maximum(self._port_peaks, ports, out=self._port_peaks)
 
-    def _numbers(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Ints:
-        numbers: Ints = cores.astype(np.int64) * self._program.target_core.shape[1] + neurons
-        return numbers
-
     def result(self) -> Traffic:
         """Give what was counted so far."""
         full, safe_any = _all_fire(self._program, self._window, self._clock)
         return Traffic(
             n_ticks=self._n_ticks,
-            spikes=self._spikes,
-            hops=self._hops,
+            **self._wires.result()._asdict(),
             loads=self._on_board(self._loads),
             peak_loads=self._on_board(self._peak_loads),
             peak_ticks=self._on_board(self._peak_ticks, -1),
             full_loads=self._on_board(full),
-            crossings=self._crossings,
-            host_spikes=self._host_spikes,
-            readout_spikes=self._readout_spikes,
             port_peaks=self._port_peaks,
             shortest_tick_cycles=self._worst,
             shortest_tick_at=self._worst_at,

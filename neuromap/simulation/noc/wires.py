@@ -1,0 +1,101 @@
+"""What leaves and enters the cores of a program while it runs, without regard to when it arrives."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.program import Program
+from neuromap.simulation.noc.mesh import Ways, Window
+from neuromap.simulation.tick_run import TickSpikes
+
+__all__ = ["TickWires", "WireCounter", "WireCounts"]
+
+Ints = NDArray[np.int64]
+
+
+class WireCounts(NamedTuple):
+    """What has been counted.
+
+    Attributes
+    ----------
+    spikes : int
+        Spikes of neurons with a target.
+    hops : int
+        Links between routers that they cross.
+    crossings : int
+        Boundaries between chips that they cross.
+    host_spikes : int
+        Spikes from the host to axons, input and bias.
+    readout_spikes : int
+        Spikes of neurons that are read out, once for every row of the output table.
+    """
+
+    spikes: int
+    hops: int
+    crossings: int
+    host_spikes: int
+    readout_spikes: int
+
+
+class TickWires(NamedTuple):
+    """Where the spikes of one tick go.
+
+    Attributes
+    ----------
+    sent : ndarray of bool, shape (n,)
+        Of the neurons that fire, those with a target.
+    ways : Ways
+        Of the spikes that are sent, in coordinates of the counter's window.
+    readouts : ndarray of int64, shape (n,)
+        How often each neuron that fires is read out.
+    """
+
+    sent: NDArray[np.bool_]
+    ways: Ways
+    readouts: Ints
+
+
+class WireCounter:
+    """Counts spikes on their ways, tick by tick.
+
+    Parameters
+    ----------
+    program : Program
+        Mapped, or written by hand.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._window = Window.of(program)
+        self._readouts = np.sort(self._numbers(program.outputs.core, program.outputs.neuron))
+        self._counts = WireCounts(0, 0, 0, 0, 0)
+
+    @property
+    def window(self) -> Window:
+        """The part of the board that the program uses."""
+        return self._window
+
+    def add(self, spikes: TickSpikes) -> TickWires:
+        """Count one tick and say where its spikes go."""
+        mesh, cores, neurons = self._window.mesh, spikes.cores, spikes.neurons
+        readouts = np.zeros(len(cores), np.int64)
+        if len(self._readouts):
+            numbers = self._numbers(cores, neurons)
+            readouts += np.searchsorted(self._readouts, numbers, "right") - np.searchsorted(self._readouts, numbers)
+        sent = self._program.target_core[cores, neurons] >= 0
+        ways = self._window.ways_of(self._program, cores[sent], neurons[sent])
+        crossings = 0 if mesh.chips == (1, 1) else int(mesh.crossings(ways).sum())
+        now = (len(ways.x), int(ways.hops.sum()), crossings, len(spikes.host_cores), int(readouts.sum()))
+        self._counts = WireCounts(*(a + b for a, b in zip(self._counts, now, strict=True)))
+        return TickWires(sent, ways, readouts)
+
+    def result(self) -> WireCounts:
+        """Give what was counted so far."""
+        return self._counts
+
+    def _numbers(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Ints:
+        numbers: Ints = cores.astype(np.int64) * self._program.target_core.shape[1] + neurons
+        return numbers
