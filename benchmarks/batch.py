@@ -16,11 +16,11 @@ from statistics import median
 
 import numpy as np
 
-from neuromap.hardware.program import HostTable, NodePort, OutputTable, Program
-from neuromap.simulation.batch import simulate_batch
-from neuromap.simulation.characterisation import characterisation_program
-from neuromap.simulation.engine import HostEvents
-from neuromap.simulation.engines import make_engine
+from neuromap.bench.characterisation import characterisation_program
+from neuromap.hardware.program.program import HostTable, NodePort, OutputTable, Program
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.run.batch import simulate_batch
 
 _CORES, _INPUTS, _OUTPUTS = 64, 784, 40
 

@@ -25,9 +25,9 @@ from benchmarks.peers.comparison import Comparison, Measurement, Omission, load_
 from benchmarks.peers.network import write_network
 from benchmarks.peers.page import write_page
 from benchmarks.peers.turn import Failure, difference, reference_counts, ticks_for, turn
+from neuromap.bench.characterisation import characterisation_program
+from neuromap.bench.machine import this_machine
 from neuromap.errors import NotSupportedError
-from neuromap.report.bench_machine import this_machine
-from neuromap.simulation.characterisation import characterisation_program
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RESULTS = _ROOT / "benchmarks" / "results" / "peers.json"

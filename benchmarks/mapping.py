@@ -23,8 +23,8 @@ from typing import Any
 
 from benchmarks.mapping_cases import CASES, REFERENCE
 from benchmarks.mapping_page import page_text
-from neuromap.report.bench_machine import this_machine
-from neuromap.whole_file import write_whole
+from neuromap.bench.machine import this_machine
+from neuromap.files.whole_file import write_whole
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RESULTS = _ROOT / "benchmarks" / "results" / "mapping.json"

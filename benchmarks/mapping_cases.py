@@ -24,10 +24,10 @@ from benchmarks.mapping_networks import (
     irregular_network,
 )
 from neuromap.errors import DoesNotFitError
-from neuromap.hardware.chip_file import load_chip
-from neuromap.mapping.lower_bounds import core_bound
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.map_rollout import map_network
-from neuromap.mapping.options import MappingOptions
 from neuromap.network import Network
 
 __all__ = ["CASES", "REFERENCE", "Case", "measure"]

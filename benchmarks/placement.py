@@ -28,11 +28,11 @@ from scipy.optimize import quadratic_assignment
 
 import neuromap as nm
 from benchmarks.mapping_networks import convolution_network
-from neuromap.hardware.chip import ChipSpec
-from neuromap.hardware.chip_file import load_chip
-from neuromap.mapping.place import place
-from neuromap.report.bench_machine import this_machine
-from neuromap.whole_file import write_whole
+from neuromap.bench.machine import this_machine
+from neuromap.files.whole_file import write_whole
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.place.place import place
 
 Ints = NDArray[np.int64]
 

@@ -9,15 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program import Program
+from neuromap.hardware.program.program import Program
+from neuromap.mapping.asked.options import Pins
 from neuromap.mapping.map_rollout import map_rollout
-from neuromap.mapping.options import Pins
 from neuromap.network.build import build_network
+from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
-from neuromap.network.network_file import load_network
-from neuromap.network.transforms import Conv, Dense
-from neuromap.network.weights import WeightSource, as_weight_source
-from neuromap.rollout.schedule import Rollout
+from neuromap.network.transforms.layers import Conv, Dense
+from neuromap.network.transforms.weights import WeightSource, as_weight_source
+from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["Case", "cases", "random_frames"]
 

@@ -30,12 +30,12 @@ from benchmarks.peers.program_network import ProgramNetwork, Unsuitable, transla
 from benchmarks.sanafe_networks import Case, cases, random_frames
 from benchmarks.sanafe_page import table, write_page
 from neuromap.errors import NeuromapError
-from neuromap.hardware.program import Program
-from neuromap.hardware.program_file import load_program
-from neuromap.simulation.recording import Recording
-from neuromap.simulation.simulate import simulate
-from neuromap.simulation.trace import Trace
-from neuromap.whole_file import write_whole
+from neuromap.files.whole_file import write_whole
+from neuromap.hardware.program.program import Program
+from neuromap.hardware.program_file.program_file import load_program
+from neuromap.simulation.run.simulate import simulate
+from neuromap.simulation.trace.recording import Recording
+from neuromap.simulation.trace.trace import Trace
 
 __all__ = ["Answer", "Failure", "Row", "compare", "expected", "main"]
 

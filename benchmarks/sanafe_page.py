@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from neuromap.whole_file import write_whole
+from neuromap.files.whole_file import write_whole
 
 __all__ = ["table", "write_page"]
 

@@ -15,13 +15,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from neuromap.cli.progress import progress_bar
+from neuromap.bench.bench import bench
+from neuromap.bench.characterisation import characterisation_program
+from neuromap.bench.json_form import bench_to_dict
+from neuromap.cli.printing.progress import progress_bar
 from neuromap.errors import NeuromapError
-from neuromap.report.bench import bench
-from neuromap.report.bench_json import bench_to_dict
-from neuromap.simulation.characterisation import characterisation_program
-from neuromap.simulation.threads import thread_count
-from neuromap.whole_file import write_whole
+from neuromap.files.whole_file import write_whole
+from neuromap.simulation.engine.threads import thread_count
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RESULTS = _ROOT / "benchmarks" / "results" / "scaling.json"

@@ -6,100 +6,81 @@ Everything public is reached from here and imported on first use, so that ``impo
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from neuromap.lazy_names import lazy_names
+from neuromap.version import __version__ as __version__
 
 _HOMES = {
-    "Network": "neuromap.network.network",
-    "load_network": "neuromap.network.network_file",
-    "RolloutPattern": "neuromap.rollout.pattern",
-    "Rollout": "neuromap.rollout.schedule",
-    "ChipSpec": "neuromap.hardware.chip",
-    "load_chip": "neuromap.hardware.chip_file",
-    "list_chips": "neuromap.hardware.chip_file",
-    "Program": "neuromap.hardware.program",
-    "load_program": "neuromap.hardware.program_file",
-    "check_program": "neuromap.hardware.check",
-    "map_rollout": "neuromap.mapping.map_rollout",
-    "Recording": "neuromap.simulation.recording",
-    "simulate": "neuromap.simulation.simulate",
-    "simulate_batch": "neuromap.simulation.batch",
-    "simulate_to_file": "neuromap.simulation.simulate",
-    "load_trace": "neuromap.simulation.trace_file",
-    "reference": "neuromap.simulation.reference",
-    "verify": "neuromap.report.verify",
-    "latency_report": "neuromap.report.latency",
-    "measure_activity": "neuromap.simulation.activity",
-    "explore": "neuromap.explorer.explore",
+    "ChipSpec": "hardware.chip.chip_spec",
+    "Network": "network.network",
+    "Program": "hardware.program.program",
+    "Recording": "simulation.trace.recording",
+    "Rollout": "rollout.schedule.rollout",
+    "RolloutPattern": "rollout.patterns.pattern",
+    "check_program": "hardware.check.check_program",
+    "explore": "explorer.explore",
+    "latency_report": "report.latency",
+    "list_chips": "hardware.chip.chip_file",
+    "load_chip": "hardware.chip.chip_file",
+    "load_network": "network.file.network_file",
+    "load_program": "hardware.program_file.program_file",
+    "load_trace": "simulation.trace.trace_file",
+    "map_rollout": "mapping.map_rollout",
+    "measure_activity": "simulation.activity.measure_activity",
+    "reference": "simulation.reference_frames",
+    "simulate": "simulation.run.simulate",
+    "simulate_batch": "simulation.run.batch",
+    "simulate_to_file": "simulation.run.simulate",
+    "verify": "verification.law",
 }
-_PACKAGES = ("errors", "network", "rollout", "hardware", "mapping", "simulation", "report", "explorer", "frontends")
-
-__all__ = [
-    "ChipSpec",
-    "Network",
-    "Program",
-    "Recording",
-    "Rollout",
-    "RolloutPattern",
-    "__version__",
-    "check_program",
+_ROOMS = (
+    "bench",
     "errors",
-    "explore",
     "explorer",
-    "frontends",
+    "formats",
     "hardware",
-    "latency_report",
-    "list_chips",
-    "load_chip",
-    "load_network",
-    "load_program",
-    "load_trace",
-    "map_rollout",
     "mapping",
-    "measure_activity",
     "network",
-    "reference",
     "report",
     "rollout",
-    "simulate",
-    "simulate_batch",
-    "simulate_to_file",
     "simulation",
-    "verify",
-]
+    "verification",
+)
 
 if TYPE_CHECKING:
-    from neuromap import errors, explorer, frontends, hardware, mapping, network, report, rollout, simulation
-    from neuromap.explorer.explore import explore
-    from neuromap.hardware.check import check_program
-    from neuromap.hardware.chip import ChipSpec
-    from neuromap.hardware.chip_file import list_chips, load_chip
-    from neuromap.hardware.program import Program
-    from neuromap.hardware.program_file import load_program
-    from neuromap.mapping.map_rollout import map_rollout
-    from neuromap.network.network import Network
-    from neuromap.network.network_file import load_network
-    from neuromap.report.latency import latency_report
-    from neuromap.report.verify import verify
-    from neuromap.rollout.pattern import RolloutPattern
-    from neuromap.rollout.schedule import Rollout
-    from neuromap.simulation.activity import measure_activity
-    from neuromap.simulation.batch import simulate_batch
-    from neuromap.simulation.recording import Recording
-    from neuromap.simulation.reference import reference
-    from neuromap.simulation.simulate import simulate, simulate_to_file
-    from neuromap.simulation.trace_file import load_trace
+    from neuromap import bench as bench
+    from neuromap import errors as errors
+    from neuromap import explorer as explorer
+    from neuromap import formats as formats
+    from neuromap import hardware as hardware
+    from neuromap import mapping as mapping
+    from neuromap import network as network
+    from neuromap import report as report
+    from neuromap import rollout as rollout
+    from neuromap import simulation as simulation
+    from neuromap import verification as verification
+    from neuromap.explorer.explore import explore as explore
+    from neuromap.hardware.check.check_program import check_program as check_program
+    from neuromap.hardware.chip.chip_file import list_chips as list_chips
+    from neuromap.hardware.chip.chip_file import load_chip as load_chip
+    from neuromap.hardware.chip.chip_spec import ChipSpec as ChipSpec
+    from neuromap.hardware.program.program import Program as Program
+    from neuromap.hardware.program_file.program_file import load_program as load_program
+    from neuromap.mapping.map_rollout import map_rollout as map_rollout
+    from neuromap.network.file.network_file import load_network as load_network
+    from neuromap.network.network import Network as Network
+    from neuromap.report.latency import latency_report as latency_report
+    from neuromap.rollout.patterns.pattern import RolloutPattern as RolloutPattern
+    from neuromap.rollout.schedule.rollout import Rollout as Rollout
+    from neuromap.simulation.activity.measure_activity import measure_activity as measure_activity
+    from neuromap.simulation.reference_frames import reference as reference
+    from neuromap.simulation.run.batch import simulate_batch as simulate_batch
+    from neuromap.simulation.run.simulate import simulate as simulate
+    from neuromap.simulation.run.simulate import simulate_to_file as simulate_to_file
+    from neuromap.simulation.trace.recording import Recording as Recording
+    from neuromap.simulation.trace.trace_file import load_trace as load_trace
+    from neuromap.verification.law import verify as verify
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in _PACKAGES:
-        return importlib.import_module(f"neuromap.{name}")
-    raise AttributeError(f"module 'neuromap' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = sorted([*_HOMES, *_ROOMS, "__version__"])
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, _ROOMS)

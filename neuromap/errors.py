@@ -83,7 +83,7 @@ class DoesNotFitError(NeuromapError):
     Attributes
     ----------
     infeasibility : Any
-        The refusal as data (:class:`neuromap.mapping.infeasible.Infeasibility`): node, demand, bound, gap
+        The refusal as data (:class:`neuromap.mapping.refused.infeasible.Infeasibility`): node, demand, bound, gap
         and remedies.
     """
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from benchmarks.c_kernel.build import Instructions
 from benchmarks.c_kernel.c_kernel import CKernel
+from neuromap.bench.characterisation import characterisation_program
 from neuromap.errors import NotSupportedError
-from neuromap.hardware.program import Program
-from neuromap.simulation.characterisation import characterisation_program
-from neuromap.simulation.numpy_engine import NumpyEngine
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 __all__ = ["first_difference", "torture_program"]
 

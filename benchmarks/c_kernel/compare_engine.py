@@ -15,10 +15,10 @@ import numpy as np
 
 from benchmarks.c_kernel.bandwidth import least_tick_seconds, measure_bandwidth
 from benchmarks.c_kernel.c_kernel import CKernel
-from neuromap.hardware.program import Program
-from neuromap.simulation.characterisation import characterisation_program
-from neuromap.simulation.engine import HostEvents
-from neuromap.simulation.engines import make_engine
+from neuromap.bench.characterisation import characterisation_program
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engines import make_engine
 
 __all__ = ["compare", "interleaved"]
 

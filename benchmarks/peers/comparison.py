@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from neuromap.whole_file import write_whole
+from neuromap.files.whole_file import write_whole
 
 __all__ = ["Comparison", "Measurement", "Omission", "load_comparison", "save_comparison"]
 
@@ -71,7 +71,7 @@ class Comparison:
     commit : str
         Of neuromap; with "+" where files had been changed.
     machine : dict
-        Fields of :class:`neuromap.report.bench_machine.Machine`.
+        Fields of :class:`neuromap.bench.machine.Machine`.
     warm, rounds : int
         Ticks before the clock starts; how often each simulator had its turn.
     cores : tuple of int

@@ -9,7 +9,7 @@ from statistics import median
 
 from benchmarks.peers.catalogue import PEERS, Peer
 from benchmarks.peers.comparison import Comparison, Measurement
-from neuromap.whole_file import write_whole
+from neuromap.files.whole_file import write_whole
 
 __all__ = ["page_text", "write_page"]
 

@@ -116,7 +116,7 @@ def translate(program: Any, frames: dict[str, NDArray[np.bool_]], n_ticks: int) 
 
     Parameters
     ----------
-    program : neuromap.hardware.program.Program
+    program : neuromap.hardware.program.program.Program
         One source per axon, nothing stochastic, neurons that rest at 0. Potentials that reach their rails are not
         looked for: mapped programs have none (the checker's rule).
     frames : dict of str to ndarray of bool, shape (n_frames, size)

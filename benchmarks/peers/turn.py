@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.catalogue import Peer
-from neuromap.hardware.program import Program
-from neuromap.simulation.engine import HostEvents
-from neuromap.simulation.engines import make_engine
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engines import make_engine
 
 __all__ = ["Failure", "difference", "reference_counts", "ticks_for", "turn"]
 

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from neuromap.rollout.schedule import Rollout
+    from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["CLASSES", "HELD_OUT", "TAIL", "curves", "encode", "load", "stream", "tally"]
 

@@ -18,7 +18,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from neuromap.errors import InputError
-from neuromap.whole_file import write_whole
+from neuromap.files.whole_file import write_whole
 
 
 def main() -> int:

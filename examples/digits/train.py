@@ -26,7 +26,7 @@ from safetensors.numpy import save
 from torch import Tensor, nn
 
 import neuromap as nm
-from neuromap.whole_file import write_whole
+from neuromap.files.whole_file import write_whole
 
 HERE = Path(__file__).parent
 NETS = {

@@ -1,6 +1,6 @@
 """The front of a network's rollouts by brute force: every valid pattern in every execution is mapped.
 
-It shares no code with the search (neuromap/explorer/search.py, row_keys.py, front.py): what must agree are the
+It shares no code with the search (neuromap/explorer/search/, candidates/row_keys.py): what must agree are the
 fronts. With two processes DSR1 on a chip takes about a quarter of an hour:
 
     python examples/explorer/brute_force.py examples/on_chip/dsr1.toml --processes 2
@@ -17,10 +17,10 @@ from typing import NamedTuple
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.explore import explore
-from neuromap.explorer.steady_energy import energy_per_frame
+from neuromap.explorer.measuring.steady_energy import energy_per_frame
 from neuromap.mapping.map_rollout import map_network
-from neuromap.report.frames import choose_frames
-from neuromap.rollout.behaviour import equivalent
+from neuromap.rollout.patterns.behaviour import equivalent
+from neuromap.simulation.stimulus.choose_frames import choose_frames
 
 FRAMES = 8
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from examples.explorer.blocks import PAGE, with_blocks
 from examples.explorer.rows import RESULTS, save
 from examples.explorer.studies import STUDIES
-from neuromap.whole_file import write_whole
+from neuromap.files.whole_file import write_whole
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "img"

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from neuromap.explorer.exploration import Exploration, ExploredRow
-from neuromap.explorer.listing import streaming_edges
-from neuromap.whole_file import write_whole
+from neuromap.explorer.answer.exploration import Exploration, ExploredRow
+from neuromap.explorer.answer.listing import streaming_edges
+from neuromap.files.whole_file import write_whole
 
 __all__ = ["RESULTS", "document", "load", "mapped_rows", "save"]
 

@@ -16,15 +16,15 @@ import numpy as np
 
 import neuromap as nm
 from examples.explorer.rows import document
-from neuromap.explorer.pattern_space import pattern_space
-from neuromap.explorer.schedules import graph_of, schedules_of
-from neuromap.explorer.steady_energy import energy_per_frame, steady_counts
-from neuromap.report.frames import choose_frames
-from neuromap.rollout.behaviour import behaviour_classes, count_behaviour_classes
-from neuromap.rollout.counting import enumerate_valid
-from neuromap.rollout.schedule import EXECUTIONS
-from neuromap.simulation.energy import energy_of
-from neuromap.whole_file import write_whole
+from neuromap.explorer.candidates.pattern_space import pattern_space
+from neuromap.explorer.candidates.schedules import graph_of, schedules_of
+from neuromap.explorer.measuring.steady_energy import energy_per_frame, steady_counts
+from neuromap.files.whole_file import write_whole
+from neuromap.rollout.patterns.behaviour import behaviour_classes, count_behaviour_classes
+from neuromap.rollout.patterns.counting import enumerate_valid
+from neuromap.rollout.schedule.rollout import EXECUTIONS
+from neuromap.simulation.activity.energy import energy_of
+from neuromap.simulation.stimulus.choose_frames import choose_frames
 
 __all__ = ["STUDIES", "Study", "brute_force", "curves", "explored"]
 

@@ -22,12 +22,12 @@ from safetensors.numpy import save
 from scipy.sparse import csr_array
 
 import neuromap as nm
+from neuromap.files.whole_file import write_whole
 from neuromap.network import Network, build_network
 from neuromap.network.network import Edge, EdgeKey, Node
-from neuromap.network.transforms import Conv, Dense
-from neuromap.network.weights import SeededWeights
-from neuromap.simulation.stimulus import random_frames
-from neuromap.whole_file import write_whole
+from neuromap.network.transforms.layers import Conv, Dense
+from neuromap.network.transforms.weights import SeededWeights
+from neuromap.simulation.stimulus.stimulus import random_frames
 
 HERE = Path(__file__).parent
 STRUCTURES = HERE.parent / "structures"

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import neuromap as nm
-from neuromap.mapping.options import MappingOptions
+from neuromap.files.whole_file import write_whole
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.report.figures.row import ReportRow
 from neuromap.report.latency import LatencyReport
-from neuromap.report.row import ReportRow
-from neuromap.whole_file import write_whole
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "on-chip.md"

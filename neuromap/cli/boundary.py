@@ -13,7 +13,7 @@ from typing import TextIO
 
 import typer
 
-from neuromap.cli.output import error_object, one_line, print_error, print_json
+from neuromap.cli.printing.output import error_object, one_line, print_error, print_json
 from neuromap.errors import NeuromapError, VerificationError
 
 __all__ = ["run_guarded"]

@@ -11,23 +11,23 @@ from typing import Annotated
 import typer
 
 import neuromap
-from neuromap.cli.bench import EXAMPLES as BENCH_EXAMPLES
-from neuromap.cli.bench import bench
 from neuromap.cli.boundary import run_guarded
-from neuromap.cli.chips import EXAMPLES as CHIPS_EXAMPLES
-from neuromap.cli.chips import chips
-from neuromap.cli.explore import EXAMPLES as EXPLORE_EXAMPLES
-from neuromap.cli.explore import explore
-from neuromap.cli.map import EXAMPLES as MAP_EXAMPLES
-from neuromap.cli.map import map_network
-from neuromap.cli.report import EXAMPLES as REPORT_EXAMPLES
-from neuromap.cli.report import report
-from neuromap.cli.rollouts import EXAMPLES as ROLLOUTS_EXAMPLES
-from neuromap.cli.rollouts import rollouts
-from neuromap.cli.simulate import EXAMPLES as SIMULATE_EXAMPLES
-from neuromap.cli.simulate import simulate
-from neuromap.cli.verify import EXAMPLES as VERIFY_EXAMPLES
-from neuromap.cli.verify import verify
+from neuromap.cli.commands.bench import EXAMPLES as BENCH_EXAMPLES
+from neuromap.cli.commands.bench import bench
+from neuromap.cli.commands.chips import EXAMPLES as CHIPS_EXAMPLES
+from neuromap.cli.commands.chips import chips
+from neuromap.cli.commands.explore import EXAMPLES as EXPLORE_EXAMPLES
+from neuromap.cli.commands.explore import explore
+from neuromap.cli.commands.map import EXAMPLES as MAP_EXAMPLES
+from neuromap.cli.commands.map import map_network
+from neuromap.cli.commands.report import EXAMPLES as REPORT_EXAMPLES
+from neuromap.cli.commands.report import report
+from neuromap.cli.commands.rollouts import EXAMPLES as ROLLOUTS_EXAMPLES
+from neuromap.cli.commands.rollouts import rollouts
+from neuromap.cli.commands.simulate import EXAMPLES as SIMULATE_EXAMPLES
+from neuromap.cli.commands.simulate import simulate
+from neuromap.cli.commands.verify import EXAMPLES as VERIFY_EXAMPLES
+from neuromap.cli.commands.verify import verify
 
 __all__ = ["app", "main"]
 

@@ -1,1 +1,25 @@
 """The rollout explorer: which pattern, execution and chip to run, as a Pareto front (docs/explorer.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuromap.lazy_names import lazy_names
+
+_HOMES = {
+    "Candidate": "answer.exploration",
+    "Exploration": "answer.exploration",
+    "ExploredRow": "answer.exploration",
+    "Limits": "answer.limits",
+    "exploration_schema": "forms.json_form",
+}
+
+if TYPE_CHECKING:
+    from neuromap.explorer.answer.exploration import Candidate as Candidate
+    from neuromap.explorer.answer.exploration import Exploration as Exploration
+    from neuromap.explorer.answer.exploration import ExploredRow as ExploredRow
+    from neuromap.explorer.answer.limits import Limits as Limits
+    from neuromap.explorer.forms.json_form import exploration_schema as exploration_schema
+
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -10,32 +10,32 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuromap.errors import InputError
-from neuromap.explorer.core_estimate import core_weights
-from neuromap.explorer.described_rows import DescribedRows, listed_rows
-from neuromap.explorer.evaluate import Setting
-from neuromap.explorer.exploration import Exploration, ExploredRow
-from neuromap.explorer.gap import gap_of
-from neuromap.explorer.named_patterns import NamedPatterns, named_patterns
-from neuromap.explorer.pattern_space import PatternSpace, pattern_space
-from neuromap.explorer.processes import MappingProcesses
-from neuromap.explorer.results_file import ResultsFile, digest_of_setting
-from neuromap.explorer.row_bounds import core_bound_of_all
-from neuromap.explorer.row_keys import Keys, sharing_of
-from neuromap.explorer.row_table import RowTable, row_table
-from neuromap.explorer.schedules import Graph, graph_of
-from neuromap.explorer.search import Search, groups_of
-from neuromap.explorer.ways_to_map import Way, stretches
-from neuromap.hardware.chip import ChipSpec
-from neuromap.hardware.chip_file import load_chip
-from neuromap.mapping.legalise import legalise
-from neuromap.mapping.options import MappingOptions
+from neuromap.explorer.answer.exploration import Exploration, ExploredRow
+from neuromap.explorer.candidates.core_estimate import core_weights
+from neuromap.explorer.candidates.named_patterns import NamedPatterns, named_patterns
+from neuromap.explorer.candidates.pattern_space import PatternSpace, pattern_space
+from neuromap.explorer.candidates.row_keys import Keys, sharing_of
+from neuromap.explorer.candidates.row_table import RowTable, row_table
+from neuromap.explorer.candidates.schedules import Graph, graph_of
+from neuromap.explorer.candidates.ways_to_map import Way, stretches
+from neuromap.explorer.measuring.evaluate import Setting
+from neuromap.explorer.measuring.processes import MappingProcesses
+from neuromap.explorer.measuring.results_file import ResultsFile, digest_of_setting
+from neuromap.explorer.search.best_first import Search, groups_of
+from neuromap.explorer.search.described_rows import DescribedRows, listed_rows
+from neuromap.explorer.search.gap import gap_of
+from neuromap.explorer.search.row_bounds import core_bound_of_all
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.legalise.legalise import legalise
 from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
-from neuromap.report.frames import DEFAULT_FRAMES, choose_frames
-from neuromap.rollout.behaviour import count_behaviour_classes
-from neuromap.rollout.execution import EXECUTIONS, chosen_period
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import Rollout
+from neuromap.rollout.patterns.behaviour import count_behaviour_classes
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, choose_frames
 
 __all__ = ["explore"]
 
@@ -107,7 +107,7 @@ def explore(
     verify : bool
         Whether every mapped row is held against the reference.
     engine, threads, noise_seed
-        As in :func:`neuromap.simulation.simulate.simulate`; one thread by default, since mapping takes most of the
+        As in :func:`neuromap.simulation.run.simulate.simulate`; one thread by default, since mapping takes most of the
         time and processes share it out better.
     progress : callable, optional
         Called as ``progress(what, rows mapped, rows open)``.

@@ -1,1 +1,35 @@
 """Chips, programs, their files, and the checker of a program against its chip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuromap.lazy_names import lazy_names
+
+_HOMES = {
+    "ChipSpec": "chip.chip_spec",
+    "Defects": "chip.defects",
+    "Program": "program.program",
+    "check_program": "check.check_program",
+    "list_chips": "chip.chip_file",
+    "load_chip": "chip.chip_file",
+    "load_defects": "chip.defects_file",
+    "load_program": "program_file.program_file",
+    "route_difference": "routes.route_walk",
+    "walk_routes": "routes.route_walk",
+}
+
+if TYPE_CHECKING:
+    from neuromap.hardware.check.check_program import check_program as check_program
+    from neuromap.hardware.chip.chip_file import list_chips as list_chips
+    from neuromap.hardware.chip.chip_file import load_chip as load_chip
+    from neuromap.hardware.chip.chip_spec import ChipSpec as ChipSpec
+    from neuromap.hardware.chip.defects import Defects as Defects
+    from neuromap.hardware.chip.defects_file import load_defects as load_defects
+    from neuromap.hardware.program.program import Program as Program
+    from neuromap.hardware.program_file.program_file import load_program as load_program
+    from neuromap.hardware.routes.route_walk import route_difference as route_difference
+    from neuromap.hardware.routes.route_walk import walk_routes as walk_routes
+
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

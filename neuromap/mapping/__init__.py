@@ -1,1 +1,35 @@
 """The mapper: legalise, partition, place, route, emit; what does not fit is refused as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuromap.lazy_names import lazy_names
+
+_HOMES = {
+    "DryRun": "remedy.dry_run",
+    "Infeasibility": "refused.infeasible",
+    "Mapping": "map_rollout",
+    "MappingOptions": "asked.options",
+    "Pins": "asked.options",
+    "Remedy": "refused.infeasible",
+    "core_bound": "bounds.lower_bounds",
+    "dry_run": "remedy.dry_run",
+    "load_pins": "asked.pins_file",
+    "map_network": "map_rollout",
+}
+
+if TYPE_CHECKING:
+    from neuromap.mapping.asked.options import MappingOptions as MappingOptions
+    from neuromap.mapping.asked.options import Pins as Pins
+    from neuromap.mapping.asked.pins_file import load_pins as load_pins
+    from neuromap.mapping.bounds.lower_bounds import core_bound as core_bound
+    from neuromap.mapping.map_rollout import Mapping as Mapping
+    from neuromap.mapping.map_rollout import map_network as map_network
+    from neuromap.mapping.refused.infeasible import Infeasibility as Infeasibility
+    from neuromap.mapping.refused.infeasible import Remedy as Remedy
+    from neuromap.mapping.remedy.dry_run import DryRun as DryRun
+    from neuromap.mapping.remedy.dry_run import dry_run as dry_run
+
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

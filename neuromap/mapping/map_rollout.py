@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from neuromap.hardware.check import require_legal
-from neuromap.hardware.chip import ChipSpec
-from neuromap.hardware.chip_file import load_chip
-from neuromap.hardware.program import Program
-from neuromap.mapping.emit import Routes, emit, route
-from neuromap.mapping.fan_out import choose_fan_out
-from neuromap.mapping.legalise import Legalised
-from neuromap.mapping.options import MappingOptions
-from neuromap.mapping.partition import Partition
-from neuromap.mapping.pins_file import check_pins
-from neuromap.mapping.place import place
+from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.program import Program
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.asked.pins_file import check_pins
+from neuromap.mapping.emit.emit import Routes, emit, route
+from neuromap.mapping.legalise.legalise import Legalised
+from neuromap.mapping.partition.fan_out import choose_fan_out
+from neuromap.mapping.partition.partition import Partition
+from neuromap.mapping.place.place import place
 from neuromap.network.network import EdgeKey
-from neuromap.rollout.schedule import Rollout
+from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["Mapping", "map_network", "map_rollout"]
 
@@ -131,7 +131,7 @@ def map_rollout(
     options : MappingOptions, optional
         Strategies, limits and pins.
     **choices
-        Fields of :class:`~neuromap.mapping.options.MappingOptions` by name, in place of those of ``options``:
+        Fields of :class:`~neuromap.mapping.asked.options.MappingOptions` by name, in place of those of ``options``:
         ``placer``, ``splitters``, ``packing``, ``partitioner``, ``pins``, ``seed``, ``seconds``, ``ticks_per_step``.
 
     Returns

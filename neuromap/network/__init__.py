@@ -1,58 +1,39 @@
-"""Networks: nodes, edges, transforms as integer sparse matrices, and the network file.
-
-The names below are imported on first use.
-"""
+"""Networks: nodes, edges, transforms as integer sparse matrices, and the network file."""
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from neuromap.lazy_names import lazy_names
 
 _HOMES = {
-    "Conv": "transforms",
-    "Dense": "transforms",
+    "Conv": "transforms.layers",
+    "Dense": "transforms.layers",
     "Edge": "network",
-    "Identity": "transforms",
-    "MatrixTransform": "matrices",
+    "Identity": "transforms.layers",
+    "MatrixTransform": "transforms.matrices",
     "Network": "network",
     "Node": "network",
-    "Pool": "transforms",
-    "SeededWeights": "weights",
+    "Pool": "transforms.layers",
+    "SeededWeights": "transforms.weights",
     "build_network": "build",
-    "load_network": "network_file",
+    "load_network": "file.network_file",
     "require_weights": "complete",
 }
 
-__all__ = [
-    "Conv",
-    "Dense",
-    "Edge",
-    "Identity",
-    "MatrixTransform",
-    "Network",
-    "Node",
-    "Pool",
-    "SeededWeights",
-    "build_network",
-    "load_network",
-    "require_weights",
-]
-
 if TYPE_CHECKING:
-    from neuromap.network.build import build_network
-    from neuromap.network.complete import require_weights
-    from neuromap.network.matrices import MatrixTransform
-    from neuromap.network.network import Edge, Network, Node
-    from neuromap.network.network_file import load_network
-    from neuromap.network.transforms import Conv, Dense, Identity, Pool
-    from neuromap.network.weights import SeededWeights
+    from neuromap.network.build import build_network as build_network
+    from neuromap.network.complete import require_weights as require_weights
+    from neuromap.network.file.network_file import load_network as load_network
+    from neuromap.network.network import Edge as Edge
+    from neuromap.network.network import Network as Network
+    from neuromap.network.network import Node as Node
+    from neuromap.network.transforms.layers import Conv as Conv
+    from neuromap.network.transforms.layers import Dense as Dense
+    from neuromap.network.transforms.layers import Identity as Identity
+    from neuromap.network.transforms.layers import Pool as Pool
+    from neuromap.network.transforms.matrices import MatrixTransform as MatrixTransform
+    from neuromap.network.transforms.weights import SeededWeights as SeededWeights
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -7,11 +7,11 @@ from typing import Any, TypeAlias
 
 from neuromap.errors import NetworkError
 from neuromap.network.complete import check_pooling
-from neuromap.network.limits import as_integers, as_shape, show_shape
-from neuromap.network.matrices import MatrixTransform
 from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node
 from neuromap.network.thresholds import spread_threshold
-from neuromap.network.transforms import Conv, Dense, Identity, Pool
+from neuromap.network.transforms.layers import Conv, Dense, Identity, Pool
+from neuromap.network.transforms.limits import as_integers, as_shape, show_shape
+from neuromap.network.transforms.matrices import MatrixTransform
 
 __all__ = ["build_network"]
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import networkx as nx
 
+from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import NetworkError
-from neuromap.frozen import freeze_arrays
 
 if TYPE_CHECKING:
     import numpy as np

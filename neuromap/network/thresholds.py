@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import frozen
 from neuromap.errors import NetworkError
-from neuromap.frozen import frozen
-from neuromap.network.limits import show_shape
+from neuromap.network.transforms.limits import show_shape
 
 __all__ = ["spread_threshold", "threshold_shapes"]
 

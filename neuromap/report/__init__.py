@@ -1,78 +1,43 @@
-"""Verification, measured responses and the latency report, with its table, JSON, CSV, HTML and picture forms.
-
-The names below are imported on first use. ``verify`` and ``usage`` are functions of the modules of their name;
-``neuromap.verify`` is the function.
-"""
+"""The latency report, with its table, JSON, CSV, HTML and picture forms."""
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from neuromap.lazy_names import lazy_names
 
 _HOMES = {
     "LatencyReport": "latency",
-    "MeasuredResponse": "wave",
-    "ReportRow": "row",
-    "RunFigures": "run_figures",
-    "Usage": "usage",
-    "Verification": "verify",
-    "first_difference": "observe",
+    "ReportRow": "figures.row",
+    "RunFigures": "figures.run_figures",
+    "Usage": "figures.usage",
     "latency_report": "latency",
-    "measure": "wave",
-    "render_text": "text",
+    "render_text": "forms.text",
     "report_on_program": "latency",
-    "report_row": "row",
-    "report_schema": "json_report",
-    "require_verified": "verify",
-    "save_pictures": "pictures",
-    "to_csv": "csv_report",
-    "to_dict": "json_report",
-    "to_html": "html",
-    "to_json": "json_report",
+    "report_row": "figures.row",
+    "report_schema": "forms.json_report",
+    "save_pictures": "forms.pictures",
+    "to_csv": "forms.csv_report",
+    "to_dict": "forms.json_report",
+    "to_html": "forms.html",
+    "to_json": "forms.json_report",
 }
 
-__all__ = [
-    "LatencyReport",
-    "MeasuredResponse",
-    "ReportRow",
-    "RunFigures",
-    "Usage",
-    "Verification",
-    "first_difference",
-    "latency_report",
-    "measure",
-    "render_text",
-    "report_on_program",
-    "report_row",
-    "report_schema",
-    "require_verified",
-    "save_pictures",
-    "to_csv",
-    "to_dict",
-    "to_html",
-    "to_json",
-]
-
 if TYPE_CHECKING:
-    from neuromap.report.csv_report import to_csv
-    from neuromap.report.html import to_html
-    from neuromap.report.json_report import report_schema, to_dict, to_json
-    from neuromap.report.latency import LatencyReport, latency_report, report_on_program
-    from neuromap.report.observe import first_difference
-    from neuromap.report.pictures import save_pictures
-    from neuromap.report.row import ReportRow, report_row
-    from neuromap.report.run_figures import RunFigures
-    from neuromap.report.text import render_text
-    from neuromap.report.usage import Usage
-    from neuromap.report.verify import Verification, require_verified
-    from neuromap.report.wave import MeasuredResponse, measure
+    from neuromap.report.figures.row import ReportRow as ReportRow
+    from neuromap.report.figures.row import report_row as report_row
+    from neuromap.report.figures.run_figures import RunFigures as RunFigures
+    from neuromap.report.figures.usage import Usage as Usage
+    from neuromap.report.forms.csv_report import to_csv as to_csv
+    from neuromap.report.forms.html import to_html as to_html
+    from neuromap.report.forms.json_report import report_schema as report_schema
+    from neuromap.report.forms.json_report import to_dict as to_dict
+    from neuromap.report.forms.json_report import to_json as to_json
+    from neuromap.report.forms.pictures import save_pictures as save_pictures
+    from neuromap.report.forms.text import render_text as render_text
+    from neuromap.report.latency import LatencyReport as LatencyReport
+    from neuromap.report.latency import latency_report as latency_report
+    from neuromap.report.latency import report_on_program as report_on_program
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

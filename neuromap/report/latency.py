@@ -10,21 +10,21 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-import neuromap
 from neuromap.errors import DoesNotFitError, InputError, PatternError
-from neuromap.hardware.chip import ChipSpec
-from neuromap.hardware.chip_file import load_chip
-from neuromap.hardware.program import Program
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.program import Program
+from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_network
-from neuromap.mapping.options import MappingOptions
 from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
-from neuromap.report.frames import DEFAULT_FRAMES, choose_frames
-from neuromap.report.row import ReportRow, refused_row, report_row
-from neuromap.rollout.execution import EXECUTIONS, chosen_period
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import Rollout
-from neuromap.rollout.sequential import MostSequential, most_sequential_summary
+from neuromap.report.figures.row import ReportRow, refused_row, report_row
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.patterns.sequential import MostSequential, most_sequential_summary
+from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, choose_frames
+from neuromap.version import __version__
 
 __all__ = ["TIME_AXIS", "LatencyReport", "latency_report", "report_on_program", "time_axis"]
 
@@ -58,7 +58,7 @@ class LatencyReport:
     rows : tuple of ReportRow
         One per pattern and execution, patterns outermost, in the order asked for.
     stimulus : mapping
-        As :func:`neuromap.report.frames.choose_frames` describes it.
+        As :func:`neuromap.simulation.stimulus.choose_frames.choose_frames` describes it.
     most_sequential : int or None
         Number of most sequential patterns, where ``"sequential"`` is among the rows and they were counted.
     most_sequential_proven : bool or None
@@ -73,7 +73,7 @@ class LatencyReport:
     stimulus: Mapping[str, Any] = field(default_factory=dict)
     most_sequential: int | None = None
     most_sequential_proven: bool | None = None
-    version: str = neuromap.__version__
+    version: str = __version__
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stimulus", MappingProxyType(dict(self.stimulus)))
@@ -89,44 +89,44 @@ class LatencyReport:
         return max((row.exit_code for row in self.rows), default=0)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; see :func:`neuromap.report.json_report.to_dict`."""
-        from neuromap.report.json_report import to_dict
+        """JSON-ready form; see :func:`neuromap.report.forms.json_report.to_dict`."""
+        from neuromap.report.forms.json_report import to_dict
 
         return to_dict(self)
 
     def to_json(self) -> str:
-        """JSON text that follows the published schema; see :func:`neuromap.report.json_report.to_json`."""
-        from neuromap.report.json_report import to_json
+        """JSON text that follows the published schema; see :func:`neuromap.report.forms.json_report.to_json`."""
+        from neuromap.report.forms.json_report import to_json
 
         return to_json(self)
 
     def to_csv(self) -> str:
-        """CSV text; see :func:`neuromap.report.csv_report.to_csv`."""
-        from neuromap.report.csv_report import to_csv
+        """CSV text; see :func:`neuromap.report.forms.csv_report.to_csv`."""
+        from neuromap.report.forms.csv_report import to_csv
 
         return to_csv(self)
 
     def to_html(self) -> str:
-        """One self-contained HTML page; see :func:`neuromap.report.html.to_html`."""
-        from neuromap.report.html import to_html
+        """One self-contained HTML page; see :func:`neuromap.report.forms.html.to_html`."""
+        from neuromap.report.forms.html import to_html
 
         return to_html(self)
 
     def to_text(self, width: int = 160) -> str:
-        """Table as it is printed in a terminal; see :func:`neuromap.report.text.render_text`."""
-        from neuromap.report.text import render_text
+        """Table as it is printed in a terminal; see :func:`neuromap.report.forms.text.render_text`."""
+        from neuromap.report.forms.text import render_text
 
         return render_text(self, width)
 
     def save_pictures(self, folder: str | Path) -> list[Path]:
-        """Write chip map and link load of every row as SVG files; see :func:`neuromap.report.pictures.save_pictures`.
+        """Write chip map and link load of every row as SVG; see :func:`neuromap.report.forms.pictures.save_pictures`.
 
         Raises
         ------
         InputError
             If the folder cannot be made, or a file cannot be written.
         """
-        from neuromap.report.pictures import save_pictures
+        from neuromap.report.forms.pictures import save_pictures
 
         return save_pictures(self, folder)
 
@@ -138,7 +138,7 @@ class LatencyReport:
         InputError
             If the suffix is another, or the file cannot be written.
         """
-        from neuromap.whole_file import write_whole
+        from neuromap.files.whole_file import write_whole
 
         forms = {".json": self.to_json, ".csv": self.to_csv, ".html": self.to_html, ".txt": self.to_text}
         suffix = Path(path).suffix.lower()
@@ -182,7 +182,7 @@ def latency_report(
     n_frames, seed, density : int, int, float or None
         Number, seed and density of the random frames; without one every frame draws its own.
     engine, threads, noise_seed : str, int or None, int
-        As in :func:`neuromap.simulation.simulate.simulate`.
+        As in :func:`neuromap.simulation.run.simulate.simulate`.
     options : MappingOptions, optional
         How every rollout is mapped: splitters, placement, packing, pins, and a seed of its own. With
         ``splitters="anywhere"`` a row may be scheduled in ticks (:attr:`ReportRow.schedule`).

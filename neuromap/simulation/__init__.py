@@ -1,36 +1,61 @@
 """Simulation: stimulus, engine, trace, and the reference that gives a network its meaning."""
 
-from neuromap.simulation.batch import Batch, simulate_batch
-from neuromap.simulation.neuron import Width, fire, integrate, leak
-from neuromap.simulation.numpy_engine import NumpyEngine
-from neuromap.simulation.recording import Potentials, Readout, Recording
-from neuromap.simulation.reference import reference
-from neuromap.simulation.run_events import run_events
-from neuromap.simulation.simulate import simulate, simulate_to_file
-from neuromap.simulation.stimulus import check_frames, input_sizes, load_frames, random_frames, save_frames
-from neuromap.simulation.trace import Trace
-from neuromap.simulation.trace_file import load_trace
+from __future__ import annotations
 
-__all__ = [
-    "Batch",
-    "NumpyEngine",
-    "Potentials",
-    "Readout",
-    "Recording",
-    "Trace",
-    "Width",
-    "check_frames",
-    "fire",
-    "input_sizes",
-    "integrate",
-    "leak",
-    "load_frames",
-    "load_trace",
-    "random_frames",
-    "reference",
-    "run_events",
-    "save_frames",
-    "simulate",
-    "simulate_batch",
-    "simulate_to_file",
-]
+from typing import TYPE_CHECKING
+
+from neuromap.lazy_names import lazy_names
+
+_HOMES = {
+    "Activity": "activity.measure_activity",
+    "Batch": "run.batch",
+    "NumpyEngine": "engine.numpy_engine",
+    "Potentials": "trace.recording",
+    "Readout": "trace.recording",
+    "Recording": "trace.recording",
+    "Trace": "trace.trace",
+    "Width": "engine.neuron",
+    "check_frames": "stimulus.stimulus",
+    "fire": "engine.neuron",
+    "input_sizes": "stimulus.stimulus",
+    "integrate": "engine.neuron",
+    "leak": "engine.neuron",
+    "load_frames": "stimulus.stimulus",
+    "load_trace": "trace.trace_file",
+    "measure_activity": "activity.measure_activity",
+    "random_frames": "stimulus.stimulus",
+    "reference": "reference_frames",
+    "run_events": "run.run_events",
+    "save_frames": "stimulus.stimulus",
+    "simulate": "run.simulate",
+    "simulate_batch": "run.batch",
+    "simulate_to_file": "run.simulate",
+}
+
+if TYPE_CHECKING:
+    from neuromap.simulation.activity.measure_activity import Activity as Activity
+    from neuromap.simulation.activity.measure_activity import measure_activity as measure_activity
+    from neuromap.simulation.engine.neuron import Width as Width
+    from neuromap.simulation.engine.neuron import fire as fire
+    from neuromap.simulation.engine.neuron import integrate as integrate
+    from neuromap.simulation.engine.neuron import leak as leak
+    from neuromap.simulation.engine.numpy_engine import NumpyEngine as NumpyEngine
+    from neuromap.simulation.reference_frames import reference as reference
+    from neuromap.simulation.run.batch import Batch as Batch
+    from neuromap.simulation.run.batch import simulate_batch as simulate_batch
+    from neuromap.simulation.run.run_events import run_events as run_events
+    from neuromap.simulation.run.simulate import simulate as simulate
+    from neuromap.simulation.run.simulate import simulate_to_file as simulate_to_file
+    from neuromap.simulation.stimulus.stimulus import check_frames as check_frames
+    from neuromap.simulation.stimulus.stimulus import input_sizes as input_sizes
+    from neuromap.simulation.stimulus.stimulus import load_frames as load_frames
+    from neuromap.simulation.stimulus.stimulus import random_frames as random_frames
+    from neuromap.simulation.stimulus.stimulus import save_frames as save_frames
+    from neuromap.simulation.trace.recording import Potentials as Potentials
+    from neuromap.simulation.trace.recording import Readout as Readout
+    from neuromap.simulation.trace.recording import Recording as Recording
+    from neuromap.simulation.trace.trace import Trace as Trace
+    from neuromap.simulation.trace.trace_file import load_trace as load_trace
+
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

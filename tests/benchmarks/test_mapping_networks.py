@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.report.usage import usage
+from neuromap.report.figures.usage import usage
 
 ROOT = Path(__file__).resolve().parents[2]
 

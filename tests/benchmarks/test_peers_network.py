@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuromap.simulation.characterisation import characterisation_program
-from neuromap.simulation.numpy_engine import NumpyEngine
+from neuromap.bench.characterisation import characterisation_program
+from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "peers" / "network.py"
 

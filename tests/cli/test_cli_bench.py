@@ -10,8 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from neuromap.report.bench_json import bench_schema
-from neuromap.simulation.threads import thread_count
+from neuromap.bench.json_form import bench_schema
+from neuromap.simulation.engine.threads import thread_count
 
 QUICK = ("--engine", "numpy", "--ticks", 2, "--rounds", 1)
 

@@ -197,7 +197,7 @@ def test_interrupt_while_the_program_is_imported(ending):
         "from neuromap.cli.entry import main\n"
         "class Interrupter:\n"
         "    def find_spec(self, name, *rest):\n"
-        "        if name == 'neuromap.cli.map': os.kill(os.getpid(), signal.ENDING)\n"
+        "        if name == 'neuromap.cli.commands.map': os.kill(os.getpid(), signal.ENDING)\n"
         "sys.meta_path.insert(0, Interrupter())\n"
         "sys.exit(main())\n"
     )

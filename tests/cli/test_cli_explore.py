@@ -12,11 +12,11 @@ import pytest
 import typer
 
 import neuromap as nm
-from neuromap.cli.explore import leave
+from neuromap.cli.commands.explore import leave
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.explore import explore
-from neuromap.explorer.json_form import exploration_schema
-from neuromap.rollout.schedule import Rollout
+from neuromap.explorer.forms.json_form import exploration_schema
+from neuromap.rollout.schedule.rollout import Rollout
 
 OBJECTIVES = ["first-response", "full-response", "worst-case-reaction", "sampling-frequency", "cores", "energy"]
 

@@ -11,7 +11,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import neuromap as nm
-from neuromap.simulation.simulate import simulate
+from neuromap.simulation.run.simulate import simulate
 
 START = """
 import os

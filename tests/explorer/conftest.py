@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.explorer.steady_energy import energy_per_frame
-from neuromap.hardware.chip import ChipSpec
+from neuromap.explorer.measuring.steady_energy import energy_per_frame
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_network
-from neuromap.mapping.options import MappingOptions
 from neuromap.network import build_network
-from neuromap.report.frames import choose_frames
-from neuromap.rollout.behaviour import equivalent
+from neuromap.rollout.patterns.behaviour import equivalent
+from neuromap.simulation.stimulus.choose_frames import choose_frames
 
 
 class Point(NamedTuple):

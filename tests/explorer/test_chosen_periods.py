@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError
+from neuromap.explorer.candidates.pattern_space import pattern_space
+from neuromap.explorer.candidates.schedules import graph_of, schedules_of
 from neuromap.explorer.explore import explore
-from neuromap.explorer.pattern_space import pattern_space
-from neuromap.explorer.schedules import graph_of, schedules_of
 
 
 @settings(deadline=None, max_examples=40)

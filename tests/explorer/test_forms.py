@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.explorer.advice import advise
-from neuromap.explorer.axes import make_axis
-from neuromap.explorer.csv_form import to_csv
-from neuromap.explorer.draw_front import constant_line, draw_front, standalone_svg
-from neuromap.explorer.exploration import OBJECTIVES, Candidate, Exploration, ExploredRow, Gap
-from neuromap.explorer.html import to_html
-from neuromap.explorer.json_form import exploration_schema, to_dict, to_json
-from neuromap.explorer.limits import Limits
-from neuromap.explorer.listing import constant_objectives, list_rows
-from neuromap.explorer.row_figures import value_of
-from neuromap.explorer.text import count_line, render_text
+from neuromap.explorer.answer.advice import advise
+from neuromap.explorer.answer.axes import make_axis
+from neuromap.explorer.answer.exploration import OBJECTIVES, Candidate, Exploration, ExploredRow, Gap
+from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.listing import constant_objectives, list_rows
+from neuromap.explorer.answer.row_figures import value_of
+from neuromap.explorer.forms.csv_form import to_csv
+from neuromap.explorer.forms.draw_front import constant_line, draw_front, standalone_svg
+from neuromap.explorer.forms.html import to_html
+from neuromap.explorer.forms.json_form import exploration_schema, to_dict, to_json
+from neuromap.explorer.forms.text import count_line, render_text
 from neuromap.network.build import build_network
 
 HOSTILE = '<script>alert("1")</script>'

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from neuromap.explorer.front import dominated_by, front_of
-from neuromap.explorer.packed import first_of_equal, pack
+from neuromap.explorer.candidates.packed import first_of_equal, pack
+from neuromap.explorer.search.front import dominated_by, front_of
 
 FIGURES = st.sampled_from([0.0, 1.0, 2.0, np.nan, np.inf])
 TABLES = st.tuples(st.integers(0, 12), st.integers(1, 4)).flatmap(lambda s: arrays(np.float64, s, elements=FIGURES))

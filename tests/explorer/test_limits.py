@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.cli.pattern_argument import read_pattern
+from neuromap.cli.arguments.pattern_argument import read_pattern
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.explorer.advice import advise, map_command, pattern_argument
-from neuromap.explorer.exploration import OBJECTIVES, Candidate, Exploration, ExploredRow, Gap
-from neuromap.explorer.limits import ClosestRow, Limits, parse_bound
-from neuromap.explorer.quantities import UNITS, parse_quantity, with_unit
-from neuromap.explorer.row_figures import BASE_UNITS, objective_named, value_of
+from neuromap.explorer.answer.advice import advise, map_command, pattern_argument
+from neuromap.explorer.answer.exploration import OBJECTIVES, Candidate, Exploration, ExploredRow, Gap
+from neuromap.explorer.answer.limits import ClosestRow, Limits, parse_bound
+from neuromap.explorer.answer.quantities import UNITS, parse_quantity, with_unit
+from neuromap.explorer.answer.row_figures import BASE_UNITS, objective_named, value_of
 from neuromap.network.network import Network
 
 NETWORK = Network.from_edges([("I", "A"), ("A", "O"), ("I", "O"), ("A", "A")], name="small")

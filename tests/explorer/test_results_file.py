@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError
-from neuromap.explorer.core_estimate import core_weights
-from neuromap.explorer.evaluate import Measured
-from neuromap.explorer.pattern_space import pattern_space
-from neuromap.explorer.results_file import FORMAT, ResultsFile
-from neuromap.explorer.row_keys import Sharing
-from neuromap.explorer.row_table import row_table
-from neuromap.explorer.schedules import graph_of
+from neuromap.explorer.candidates.core_estimate import core_weights
+from neuromap.explorer.candidates.pattern_space import pattern_space
+from neuromap.explorer.candidates.row_keys import Sharing
+from neuromap.explorer.candidates.row_table import row_table
+from neuromap.explorer.candidates.schedules import graph_of
+from neuromap.explorer.measuring.evaluate import Measured
+from neuromap.explorer.measuring.results_file import FORMAT, ResultsFile
 
 HEAD = json.dumps({"format": FORMAT}) + "\n"
 MAPPED = Measured("mapped", "", "steps", 1, 2, 3, 2, True, 4, 1.5e-6, None)

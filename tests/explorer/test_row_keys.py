@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.explorer.row_keys import Keys, sharing_of
-from neuromap.explorer.schedules import graph_of, schedules_of
-from neuromap.mapping.legalise import legalise
-from neuromap.rollout.behaviour import behaviour_classes
+from neuromap.explorer.candidates.row_keys import Keys, sharing_of
+from neuromap.explorer.candidates.schedules import graph_of, schedules_of
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.rollout.patterns.behaviour import behaviour_classes
 
 EXECUTIONS = ("windowed", "pipelined")
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.explorer.core_estimate import core_weights
-from neuromap.explorer.pattern_space import pattern_space
-from neuromap.explorer.row_keys import Keys, Sharing
-from neuromap.explorer.row_table import row_table
-from neuromap.explorer.schedules import graph_of, schedules_of
-from neuromap.explorer.ways_to_map import stretches
-from neuromap.mapping.legalise import ticks_per_step
-from neuromap.rollout.behaviour import count_behaviour_classes, equivalent
+from neuromap.explorer.candidates.core_estimate import core_weights
+from neuromap.explorer.candidates.pattern_space import pattern_space
+from neuromap.explorer.candidates.row_keys import Keys, Sharing
+from neuromap.explorer.candidates.row_table import row_table
+from neuromap.explorer.candidates.schedules import graph_of, schedules_of
+from neuromap.explorer.candidates.ways_to_map import stretches
+from neuromap.mapping.legalise.legalise import ticks_per_step
+from neuromap.rollout.patterns.behaviour import count_behaviour_classes, equivalent
 
 EXECUTIONS = ("windowed", "pipelined")
 

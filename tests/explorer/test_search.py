@@ -14,7 +14,7 @@ import neuromap as nm
 from neuromap.errors import InputError, PatternError
 from neuromap.explorer import explore as engine
 from neuromap.explorer.explore import explore
-from neuromap.explorer.row_bounds import core_bound_of_all
+from neuromap.explorer.search.row_bounds import core_bound_of_all
 from neuromap.network import build_network
 
 QUICK = {"n_frames": 4, "verify": False}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.check import Place, check_program
-from neuromap.hardware.program import BIAS
+from neuromap.hardware.check.check_program import Place, check_program
+from neuromap.hardware.program.program import BIAS
 
 seeds = st.integers(0, 2**32)
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import ProgramError
-from neuromap.hardware.check import Place, check_program, require_legal
-from neuromap.hardware.program import BIAS
-from neuromap.hardware.structure import EXECUTIONS, MAX_CHOSEN_PERIOD
-from neuromap.rollout.execution import MAX_PERIOD
-from neuromap.rollout.schedule import EXECUTIONS as rollout_executions
+from neuromap.hardware.check.check_program import Place, check_program, require_legal
+from neuromap.hardware.program.program import BIAS
+from neuromap.hardware.program.structure import EXECUTIONS, MAX_CHOSEN_PERIOD
+from neuromap.rollout.schedule.execution import MAX_PERIOD
+from neuromap.rollout.schedule.rollout import EXECUTIONS as rollout_executions
 
 seeds = st.integers(0, 2**32)
 

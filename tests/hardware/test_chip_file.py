@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import ChipError, NotSupportedError
-from neuromap.hardware.chip import NeuronRules
-from neuromap.hardware.chip_file import (
+from neuromap.hardware.chip.chip_file import (
     ENERGY_KEYS,
     ENERGY_TERM_KEYS,
     ROUTER_KEYS,
@@ -20,7 +19,8 @@ from neuromap.hardware.chip_file import (
     chip_document,
     chip_from_document,
 )
-from neuromap.hardware.program_file import load_program, program_bytes
+from neuromap.hardware.chip.chip_spec import NeuronRules
+from neuromap.hardware.program_file.program_file import load_program, program_bytes
 
 TINY = """
 format = 1
@@ -314,7 +314,7 @@ def test_chips_made_in_python_are_checked_too():
 @settings(deadline=None, max_examples=300)
 def test_what_is_loaded_makes_a_clock_and_finite_quotients(router):
     """Whatever figures are taken, each for itself and together, can be counted with."""
-    from neuromap.simulation.energy import bits_off_chip
+    from neuromap.simulation.activity.energy import bits_off_chip
     from neuromap.simulation.noc.clock import RouterClock
 
     try:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError, ProgramError
-from neuromap.hardware.program_file import program_bytes, program_from_bytes, save_program
-from neuromap.hardware.structure import OPTIONAL_TENSORS, TENSORS, program_tensors
+from neuromap.hardware.program.structure import OPTIONAL_TENSORS, TENSORS, program_tensors
+from neuromap.hardware.program_file.program_file import program_bytes, program_from_bytes, save_program
 
 seeds = st.integers(0, 2**32)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import neuromap
-from neuromap.frozen import freeze_arrays, frozen
-from neuromap.hardware.program import OutputTable
+from neuromap.arrays.frozen import freeze_arrays, frozen
+from neuromap.hardware.program.program import OutputTable
 
 
 def every_class():
@@ -65,9 +65,9 @@ CLASSES = {name: cls for name, cls in every_class().items() if array_fields(cls)
 
 def test_the_classes_are_found():
     assert len(CLASSES) >= 10
-    assert {"neuromap.hardware.program.Program", "neuromap.network.network.Node"} <= set(CLASSES)
-    assert len(array_fields(CLASSES["neuromap.hardware.program.NeuronTable"])) == 12
-    assert array_fields(CLASSES["neuromap.frontends.ranc_case.RancCase"])["expected"] == (np.int64, True)
+    assert {"neuromap.hardware.program.program.Program", "neuromap.network.network.Node"} <= set(CLASSES)
+    assert len(array_fields(CLASSES["neuromap.hardware.program.program.NeuronTable"])) == 12
+    assert array_fields(CLASSES["neuromap.formats.ranc.case.RancCase"])["expected"] == (np.int64, True)
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -122,7 +122,7 @@ def test_what_is_no_array_stays():
 
 
 def test_mappings_of_arrays_in_ranc_files():
-    from neuromap.frontends.ranc_case import RancCores
+    from neuromap.formats.ranc.case import RancCores
 
     column = np.ones((1, 2), np.int64)
     cores = RancCores(column, column, column != 0, column, {"leak": column}, column != 0)

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from neuromap.errors import InputError
-from neuromap.whole_file import check_target, write_all, write_whole
+from neuromap.files.whole_file import check_target, write_all, write_whole
 
 
 def names(folder):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.hardware.chip import ChipSpec
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network import build_network
 
 

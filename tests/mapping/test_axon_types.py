@@ -10,9 +10,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from neuromap.hardware.chip import NeuronRules
-from neuromap.hardware.program import BIAS
-from neuromap.mapping.axon_types import plan_axons
+from neuromap.hardware.chip.chip_spec import NeuronRules
+from neuromap.hardware.program.program import BIAS
+from neuromap.mapping.core.axon_types import plan_axons
 
 
 def rebuilt(plan, shape):

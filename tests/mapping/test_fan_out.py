@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.mapping.hops import hops_of_delay, shared_hops
+from neuromap.mapping.asked.options import MappingOptions, Pins
+from neuromap.mapping.legalise.hops import hops_of_delay, shared_hops
 from neuromap.mapping.map_rollout import map_network
-from neuromap.mapping.options import MappingOptions, Pins
 
 # Relays
 

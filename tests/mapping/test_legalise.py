@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.mapping.hops import hops_of_delay
-from neuromap.mapping.legalise import legalise, ticks_per_step
+from neuromap.mapping.legalise.hops import hops_of_delay
+from neuromap.mapping.legalise.legalise import legalise, ticks_per_step
 
 
 @pytest.mark.parametrize(("least", "greatest"), [(1, 1), (1, 4), (2, 3), (3, 3), (3, 5), (4, 7)])

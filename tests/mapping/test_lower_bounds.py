@@ -11,14 +11,14 @@ from scipy import sparse
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.mapping.least_sources import by_degrees, by_expansion, sources_beyond_palette
-from neuromap.mapping.legalise import legalise
-from neuromap.mapping.lower_bounds import core_bound
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.bounds.least_sources import by_degrees, by_expansion, sources_beyond_palette
+from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.bounds.window_axons import areas, axons_of_windows, find_windows, single_axon_sources
+from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_network
-from neuromap.mapping.options import MappingOptions
-from neuromap.mapping.window_axons import areas, axons_of_windows, find_windows, single_axon_sources
 from neuromap.network import build_network
-from neuromap.network.transforms import Conv
+from neuromap.network.transforms.layers import Conv
 
 
 def least_unions(matrix):

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.hardware.program import BIAS
-from neuromap.mapping.legalise import HostLink
+from neuromap.hardware.program.program import BIAS
+from neuromap.mapping.asked.options import MappingOptions, Pins
+from neuromap.mapping.legalise.legalise import HostLink
 from neuromap.mapping.map_rollout import map_network
-from neuromap.mapping.options import MappingOptions, Pins
-from neuromap.mapping.partition import Partition
+from neuromap.mapping.partition.partition import Partition
 from neuromap.network import build_network
 
 EVERYDAY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.hardware.defects import Defects, route_blocked
-from neuromap.mapping.place import PLACERS, hilbert_curve, place, weighted_hops
+from neuromap.hardware.chip.defects import Defects, route_blocked
+from neuromap.mapping.place.place import PLACERS, hilbert_curve, place, weighted_hops
 
 REFINED = ("auto", "exchange")
 

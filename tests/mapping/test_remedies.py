@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.mapping.apply_remedy import Request, apply_remedy
-from neuromap.mapping.dry_run import dry_run
-from neuromap.mapping.early_refusal import refuse_early
-from neuromap.mapping.infeasible import Infeasibility, Remedy
+from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_network
-from neuromap.mapping.options import MappingOptions
-from neuromap.mapping.remedies import try_remedies, what_would_fit
+from neuromap.mapping.refused.infeasible import Infeasibility, Remedy
+from neuromap.mapping.remedy.apply_remedy import Request, apply_remedy
+from neuromap.mapping.remedy.dry_run import dry_run
+from neuromap.mapping.remedy.early_refusal import refuse_early
+from neuromap.mapping.remedy.remedies import try_remedies, what_would_fit
 from neuromap.network import Conv, Dense, build_network
 
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_applied_is_bad_input(lever, value):
 
 
 def test_cores_are_counted_without_those_that_are_dead(chip):
-    from neuromap.hardware.defects import Defects
+    from neuromap.hardware.chip.defects import Defects
 
     spec = chip(cores=(2, 2), defects=Defects(cores=((0, 0), (1, 1))))
     refusal: Any = Infeasibility("cores", "A", 3, 2, "")

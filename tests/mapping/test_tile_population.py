@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from neuromap.errors import DoesNotFitError, NotSupportedError
-from neuromap.hardware.program import BIAS
-from neuromap.mapping.axon_demand import axon_demand
-from neuromap.mapping.exchange_neurons import exchange_neurons
-from neuromap.mapping.legalise import Population
-from neuromap.mapping.options import PARTITIONERS
-from neuromap.mapping.overlap_order import overlap_order
-from neuromap.mapping.tile_shapes import cheapest_blocks, cut_single
-from neuromap.mapping.tiling import Stuck, tile_population
+from neuromap.hardware.program.program import BIAS
+from neuromap.mapping.asked.options import PARTITIONERS
+from neuromap.mapping.legalise.legalise import Population
+from neuromap.mapping.tile.cut.axon_demand import axon_demand
+from neuromap.mapping.tile.cut.exchange_neurons import exchange_neurons
+from neuromap.mapping.tile.cut.overlap_order import overlap_order
+from neuromap.mapping.tile.cut.tile_shapes import cheapest_blocks, cut_single
+from neuromap.mapping.tile.tiling import Stuck, tile_population
 
 INSTALLED = [p for p in PARTITIONERS if p != "metis" or importlib.util.find_spec("pymetis")]
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 4))

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from neuromap.hardware.chip import ChipSpec
-from neuromap.hardware.program import HostTable, NeuronTable, NodePort, OutputTable, Program
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.program import HostTable, NeuronTable, NodePort, OutputTable, Program
 from neuromap.network.build import build_network
-from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.patterns.pattern import RolloutPattern
 
 INPUTS = ("I", "J")
 ONES = st.just(1)

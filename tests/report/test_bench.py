@@ -8,15 +8,15 @@ import jsonschema
 import numpy as np
 import pytest
 
+from neuromap.bench.bench import Activity, BenchReport, BenchRun, Spread, Timing, bench
+from neuromap.bench.characterisation import characterisation_program
+from neuromap.bench.json_form import bench_schema, bench_to_dict, bench_to_json
+from neuromap.bench.machine import Bandwidth, Machine, Stream, this_machine
+from neuromap.bench.session import open_session, require_equal_totals
+from neuromap.bench.text import print_bench, scaling_columns, scaling_rows, with_prefix
 from neuromap.errors import InputError, VerificationError
-from neuromap.hardware.chip_file import load_chip
-from neuromap.hardware.program import BIAS, HostTable, NodePort
-from neuromap.report.bench import Activity, BenchReport, BenchRun, Spread, Timing, bench
-from neuromap.report.bench_json import bench_schema, bench_to_dict, bench_to_json
-from neuromap.report.bench_machine import Bandwidth, Machine, Stream, this_machine
-from neuromap.report.bench_session import open_session, require_equal_totals
-from neuromap.report.bench_text import print_bench, scaling_columns, scaling_rows, with_prefix
-from neuromap.simulation.characterisation import characterisation_program
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.program.program import BIAS, HostTable, NodePort
 
 SMALL = replace(load_chip("truenorth"), name="small", axons=64, neurons=64)
 MACHINE = Machine("a CPU", 2, 2**34, 2**25, 0.0, "Linux", "3.11", "2.3", "0.68")

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
+from neuromap.forms.standalone_svg import standalone
 from neuromap.mapping.map_rollout import map_network, map_rollout
 from neuromap.network.build import build_network
-from neuromap.report import html as html_module
 from neuromap.report import latency_report
-from neuromap.report.board_grid import MOST_SQUARES, board_grid
-from neuromap.report.core_map import CoreMap, core_map
-from neuromap.report.draw_chip import draw_chip, node_class
-from neuromap.report.draw_links import LOAD_CLASSES, draw_links, load_bounds
-from neuromap.report.pictures import check_no_picture, picture_files, picture_folder, save_pictures
-from neuromap.report.standalone import standalone
-from neuromap.rollout.schedule import EXECUTIONS, Rollout
+from neuromap.report.drawings.board_grid import MOST_SQUARES, board_grid
+from neuromap.report.drawings.draw_chip import draw_chip, node_class
+from neuromap.report.drawings.draw_links import LOAD_CLASSES, draw_links, load_bounds
+from neuromap.report.figures.core_map import CoreMap, core_map
+from neuromap.report.forms import html as html_module
+from neuromap.report.forms.pictures import check_no_picture, picture_files, picture_folder, save_pictures
+from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
 from neuromap.simulation.noc.traffic import measure_traffic
-from neuromap.simulation.stimulus import random_frames
+from neuromap.simulation.stimulus.stimulus import random_frames
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINK = re.compile(r"\((\d+), (\d+)\) (east|west|north|south): (\d+) spikes per tick, most in one tick")

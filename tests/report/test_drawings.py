@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.program import NodePort
+from neuromap.forms.numbers import joules, plain, seconds, short_count
+from neuromap.forms.svg import element, shorten
+from neuromap.hardware.program.program import NodePort
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.network import Network
-from neuromap.report.draw_network import draw_network
-from neuromap.report.draw_timeline import draw_timeline
-from neuromap.report.draw_window import draw_window
-from neuromap.report.layers import layout
-from neuromap.report.numbers import joules, plain, seconds, short_count
-from neuromap.report.onset import longest_reach, shortest_reach
-from neuromap.report.responses import OutputResponses, Responses
-from neuromap.report.row import ReportRow, report_row
-from neuromap.report.svg import element, shorten
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import Rollout
-from neuromap.simulation.stimulus import random_frames
+from neuromap.report.drawings.draw_network import draw_network
+from neuromap.report.drawings.draw_timeline import draw_timeline
+from neuromap.report.drawings.draw_window import draw_window
+from neuromap.report.drawings.layers import layout
+from neuromap.report.drawings.onset import longest_reach, shortest_reach
+from neuromap.report.figures.response_figures import OutputResponses, Responses
+from neuromap.report.figures.row import ReportRow, report_row
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.stimulus.stimulus import random_frames
 
 POSTER = [("u", "v"), ("v", "w"), ("v", "v"), ("u", "w"), ("w", "v")]
 

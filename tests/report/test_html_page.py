@@ -10,7 +10,7 @@ import pytest
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.report import latency_report
-from neuromap.report.html import MOST_EDGES
+from neuromap.report.forms.html import MOST_EDGES
 
 HOSTILE = '<script>alert("1")</script>'
 NAMES = {"I": 'I"><img src=x onerror=alert(2)>', "A": "A</text></svg><b>", "O": "{{ 7 * 7 }}&amp;'"}

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 from neuromap.errors import InputError, NetworkError, PatternError, StimulusError
+from neuromap.forms.numbers import decimal_string
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
-from neuromap.report.frames import DEFAULT_FRAMES
+from neuromap.report.figures.usage import usage
+from neuromap.report.forms.text import latency_tables, run_tables
 from neuromap.report.latency import TIME_AXIS
-from neuromap.report.numbers import decimal_string
-from neuromap.report.text import latency_tables, run_tables
-from neuromap.report.usage import usage
-from neuromap.rollout import sequential
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import Rollout
-from neuromap.simulation.stimulus import save_frames
+from neuromap.rollout.patterns import sequential
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
+from neuromap.simulation.stimulus.stimulus import save_frames
 
 
 def small_sr(**changes):

@@ -9,14 +9,14 @@ import jsonschema
 import numpy as np
 import pytest
 
-from neuromap.cli.program_figures import UNITS, figure_rows, program_figures
-from neuromap.mapping.legalise import legalise
-from neuromap.mapping.lower_bounds import CoreBound, core_bound
+from neuromap.cli.printing.program_figures import UNITS, figure_rows, program_figures
+from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
+from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_schema
-from neuromap.report.usage import usage
-from neuromap.rollout.schedule import Rollout
+from neuromap.report.figures.usage import usage
+from neuromap.rollout.schedule.rollout import Rollout
 
 
 def dense():

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from neuromap.errors import StimulusError
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.report.observe import extend_frames, first_difference
-from neuromap.report.row import report_row
-from neuromap.report.verify import verify
-from neuromap.report.wave import measure
-from neuromap.rollout.schedule import Rollout
-from neuromap.simulation.stimulus import random_frames
+from neuromap.report.figures.row import report_row
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.verification.law import verify
+from neuromap.verification.observe import extend_frames, first_difference
+from neuromap.verification.wave import measure
 
 SIGNED = {"weights": st.integers(-2, 2), "thresholds": st.integers(-1, 3)}
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.report.verify import verify
-from neuromap.report.wave import measure
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import Rollout
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.verification.law import verify
+from neuromap.verification.wave import measure
 
 SPARSE = {"weights": st.sampled_from([-2, -1, 0, 0, 0, 0, 1, 2]), "thresholds": st.integers(-1, 3)}
 EXECUTIONS = st.sampled_from(["windowed", "pipelined"])

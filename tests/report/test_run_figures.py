@@ -12,22 +12,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.chip_file import load_chip
+from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.mapping.map_rollout import map_network, map_rollout
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
-from neuromap.report.row import report_row
-from neuromap.report.run_text import run_columns, run_lines
-from neuromap.report.text import run_tables
-from neuromap.rollout.node_times import frame_time
-from neuromap.rollout.schedule import EXECUTIONS, Rollout
-from neuromap.simulation.engines import make_engine
-from neuromap.simulation.host_feed import HostFeed
+from neuromap.report.figures.row import report_row
+from neuromap.report.forms.run_text import run_columns, run_lines
+from neuromap.report.forms.text import run_tables
+from neuromap.rollout.schedule.node_times import frame_time
+from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
+from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.noc.late import find_late_spikes
-from neuromap.simulation.recording import Recording
-from neuromap.simulation.simulate import simulate
-from neuromap.simulation.stimulus import random_frames
-from neuromap.simulation.tick_run import run_ticks
+from neuromap.simulation.run.host_feed import HostFeed
+from neuromap.simulation.run.simulate import simulate
+from neuromap.simulation.run.tick_run import run_ticks
+from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.simulation.trace.recording import Recording
 
 RUN_KEYS = ("network_on_chip", "work", "energy", "node_times")
 ENERGY = {

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.chip import ChipSpec
-from neuromap.hardware.defects import Defects
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.defects import Defects
 from neuromap.mapping.map_rollout import map_rollout
-from neuromap.report.usage import usage
-from neuromap.rollout.schedule import Rollout
+from neuromap.report.figures.usage import usage
+from neuromap.rollout.schedule.rollout import Rollout
 
 
 def counted(program):

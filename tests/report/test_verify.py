@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import ProgramError, StimulusError, VerificationError
-from neuromap.hardware.check import check_program
+from neuromap.hardware.check.check_program import check_program
+from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.map_rollout import map_network, map_rollout
-from neuromap.mapping.options import MappingOptions, Pins
 from neuromap.network.build import build_network
-from neuromap.report.frames import DEFAULT_FRAMES
-from neuromap.report.verify import Mismatch, Stray, require_verified, verify
-from neuromap.rollout.schedule import Rollout
-from neuromap.simulation.reference import reference
-from neuromap.simulation.stimulus import random_frames
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.reference_frames import reference
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
+from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.verification.law import Mismatch, Stray, require_verified, verify
 
 
 def identity(n=3, name="copy", threshold=1, nodes=("I", "A", "O")):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.report.wave import measure
+from neuromap.verification.wave import measure
 
 NODES = [("I", 1, "input", 4), ("A", 1, "hidden", 7), ("O", 1, "output", 12)]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.patterns.pattern import RolloutPattern
 
 
 @st.composite

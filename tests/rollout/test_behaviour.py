@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError, PatternError
 from neuromap.network.network import Network
-from neuromap.rollout import class_count
-from neuromap.rollout.behaviour import behaviour_classes, class_key, count_behaviour_classes, equivalent
-from neuromap.rollout.class_count import connected_acyclic_sets
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import Rollout
+from neuromap.rollout.patterns import class_count
+from neuromap.rollout.patterns.behaviour import behaviour_classes, class_key, count_behaviour_classes, equivalent
+from neuromap.rollout.patterns.class_count import connected_acyclic_sets
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
 
 STRUCTURES = Path(__file__).parents[2] / "examples" / "structures"
 

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.network.network import Network
-from neuromap.rollout.behaviour import behaviour_classes
-from neuromap.rollout.execution import chosen_period, execution_kind
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import Rollout
+from neuromap.rollout.patterns.behaviour import behaviour_classes
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.execution import chosen_period, execution_kind
+from neuromap.rollout.schedule.rollout import Rollout
 
 QUICK = settings(deadline=None, max_examples=80)
 SLOW_PATH = Network.from_edges([("I", "O"), ("I", "A"), ("A", "B"), ("B", "O")], name="slow path")

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout.acyclic_sums import COUNTING, LIGHTEST_COUNT, reduce_graph
-from neuromap.rollout.counting import count_valid, count_valid_patterns, enumerate_valid
-from neuromap.rollout.dense_blocks import count_block, lightest_block, lightest_count_block
-from neuromap.rollout.frontier import sweep_block
-from neuromap.rollout.incremental_order import IncrementalOrder
-from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.cycles.acyclic_sums import COUNTING, LIGHTEST_COUNT, reduce_graph
+from neuromap.rollout.cycles.dense_blocks import count_block, lightest_block, lightest_count_block
+from neuromap.rollout.cycles.frontier import sweep_block
+from neuromap.rollout.cycles.incremental_order import IncrementalOrder
+from neuromap.rollout.patterns.counting import count_valid, count_valid_patterns, enumerate_valid
+from neuromap.rollout.patterns.pattern import RolloutPattern
 
 
 def words(text):

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.network.network import Network
-from neuromap.rollout.cycle_ratio import maximum_cycle_ratio
-from neuromap.rollout.latencies import MAX_LATENCY
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import EXECUTIONS, Rollout
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.cycle_ratio import maximum_cycle_ratio
+from neuromap.rollout.schedule.latencies import MAX_LATENCY
+from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
 
 
 def with_all_outputs(net):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from neuromap.errors import PatternError
 from neuromap.network.network import Edge, Network, Node
-from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.patterns.pattern import RolloutPattern
 
 POSTER = [("u", "v"), ("v", "w"), ("v", "v"), ("u", "w"), ("w", "v")]
 MNIST = {

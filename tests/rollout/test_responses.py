@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.network.network import Network
-from neuromap.rollout import longest_paths, responses
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.responses import FullResponse
-from neuromap.rollout.schedule import Rollout
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule import longest_paths, responses
+from neuromap.rollout.schedule.responses import FullResponse
+from neuromap.rollout.schedule.rollout import Rollout
 
 
 def path_sums(rollout, output):

@@ -6,12 +6,13 @@ import time
 import pytest
 
 from neuromap.cli.main import main
-from neuromap.cli.rollout_figures import network_figures, pattern_figures
+from neuromap.cli.printing.rollout_figures import network_figures, pattern_figures
 from neuromap.network.network import Network
-from neuromap.rollout import sequential, walks
-from neuromap.rollout.blocks import cycle_structure
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import Rollout
+from neuromap.rollout.cycles.blocks import cycle_structure
+from neuromap.rollout.patterns import sequential
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule import walks
+from neuromap.rollout.schedule.rollout import Rollout
 
 
 def test_the_most_sequential_pattern_is_searched_once(monkeypatch, tmp_path, capsys):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError, PatternError
 from neuromap.network.network import Network
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import Rollout
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
 
 STRUCTURES = Path(__file__).parents[2] / "examples" / "structures"
 SR_HYBRID = [("H1", "H1"), ("H1", "O"), ("H2", "O")]

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from neuromap.errors import NotSupportedError
 from neuromap.network.network import Network
-from neuromap.rollout import feedback, greedy_order, sequential
-from neuromap.rollout.blocks import cycle_structure
-from neuromap.rollout.counting import enumerate_valid
-from neuromap.rollout.feedback import IntegerProgram, OrderSearch
-from neuromap.rollout.greedy_order import greedy_values
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.sequential import enumerate_most_sequential, most_sequential, most_sequential_summary
+from neuromap.rollout.cycles import feedback, greedy_order
+from neuromap.rollout.cycles.blocks import cycle_structure
+from neuromap.rollout.cycles.feedback import IntegerProgram, OrderSearch
+from neuromap.rollout.cycles.greedy_order import greedy_values
+from neuromap.rollout.patterns import sequential
+from neuromap.rollout.patterns.counting import enumerate_valid
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.patterns.sequential import enumerate_most_sequential, most_sequential, most_sequential_summary
 
 
 def words(text):

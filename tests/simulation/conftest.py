@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neuromap.hardware.chip import ChipSpec, NeuronRules
-from neuromap.hardware.program import BIAS, HostTable, NeuronTable, NodePort, OutputTable, Program
+from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
+from neuromap.hardware.program.program import BIAS, HostTable, NeuronTable, NodePort, OutputTable, Program
 
 TINY = ChipSpec(
     name="tiny",

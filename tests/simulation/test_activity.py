@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neuromap.bench.characterisation import characterisation_program
 from neuromap.errors import InputError
-from neuromap.hardware.chip_file import load_chip
-from neuromap.simulation.activity import measure_activity
-from neuromap.simulation.characterisation import characterisation_program
-from neuromap.simulation.energy import energy_of
-from neuromap.simulation.engines import make_engine
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.simulation.activity.energy import energy_of
+from neuromap.simulation.activity.measure_activity import measure_activity
+from neuromap.simulation.activity.work import WorkCounter
+from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.noc.traffic import measure_traffic
-from neuromap.simulation.tick_run import run_ticks
-from neuromap.simulation.work import WorkCounter
+from neuromap.simulation.run.tick_run import run_ticks
 
 
 @settings(max_examples=20, deadline=None)

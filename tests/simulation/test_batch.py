@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 from neuromap.errors import InputError, StimulusError
-from neuromap.simulation.batch import simulate_batch
-from neuromap.simulation.batch_run import Chips
-from neuromap.simulation.recording import Recording
-from neuromap.simulation.simulate import simulate
-from neuromap.simulation.threads import thread_count
+from neuromap.simulation.engine.threads import thread_count
+from neuromap.simulation.run.batch import simulate_batch
+from neuromap.simulation.run.batch_run import Chips
+from neuromap.simulation.run.simulate import simulate
+from neuromap.simulation.trace.recording import Recording
 
 
 def stimuli_of(rng, n, n_frames):

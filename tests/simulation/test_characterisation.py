@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neuromap.bench.characterisation import board_of, characterisation_program, drive_for
+from neuromap.bench.random_bits import RandomBits, set_bits
 from neuromap.errors import ChipError, InputError
-from neuromap.hardware.check import check_program
-from neuromap.hardware.chip import ChipSpec
-from neuromap.hardware.chip_file import load_chip
-from neuromap.hardware.program_file import program_bytes, program_from_bytes
-from neuromap.hardware.structure import program_tensors
-from neuromap.simulation.characterisation import board_of, characterisation_program, drive_for
-from neuromap.simulation.numpy_engine import NumpyEngine
-from neuromap.simulation.random_bits import RandomBits, set_bits
+from neuromap.hardware.check.check_program import check_program
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.structure import program_tensors
+from neuromap.hardware.program_file.program_file import program_bytes, program_from_bytes
+from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 TINY = ChipSpec(
     name="tiny",

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from neuromap.simulation.numpy_engine import NumpyEngine
+from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 N_TICKS = 50
 

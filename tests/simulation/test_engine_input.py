@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from neuromap.bench.characterisation import characterisation_program
 from neuromap.errors import InputError, StimulusError
-from neuromap.simulation.characterisation import characterisation_program
-from neuromap.simulation.engine import HostEvents
-from neuromap.simulation.engines import ENGINES, make_engine
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engines import ENGINES, make_engine
 
 
 @pytest.fixture(params=ENGINES)

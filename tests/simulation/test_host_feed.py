@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.program import BIAS
-from neuromap.simulation.host_feed import HostFeed
+from neuromap.hardware.program.program import BIAS
+from neuromap.simulation.run.host_feed import HostFeed
 
 
 @given(

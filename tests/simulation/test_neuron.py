@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.program import NeuronTable
-from neuromap.simulation.neuron import Width, by_chance, fire, integrate, leak
+from neuromap.hardware.program.program import NeuronTable
+from neuromap.simulation.engine.neuron import Width, by_chance, fire, integrate, leak
 
 # Five steps in scalar form, after Cassidy et al. (IJCNN 2013). An event is (s, b, rho).
 

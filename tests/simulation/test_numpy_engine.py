@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from neuromap.errors import InputError, ProgramError, StimulusError
-from neuromap.simulation.engine import HostEvents
-from neuromap.simulation.numpy_engine import NumpyEngine
-from neuromap.simulation.run_events import run_events
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.numpy_engine import NumpyEngine
+from neuromap.simulation.run.run_events import run_events
 
 LEAK, THRESHOLD = 2**32, 2**32 + 1
 

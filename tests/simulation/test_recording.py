@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.simulation.host_feed import HostFeed
-from neuromap.simulation.numpy_engine import NumpyEngine
-from neuromap.simulation.recording import Recording, readout
-from neuromap.simulation.simulate import simulate
+from neuromap.simulation.engine.numpy_engine import NumpyEngine
+from neuromap.simulation.run.host_feed import HostFeed
+from neuromap.simulation.run.simulate import simulate
+from neuromap.simulation.trace.recording import Recording, readout
 
 WORDS = ["outputs", "all", "node:H", "node:O", "node:P", "core:0", "core:1", "core:0-1"]
 

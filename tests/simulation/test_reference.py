@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from neuromap.errors import NetworkError, PatternError, StimulusError
 from neuromap.network import MatrixTransform
 from neuromap.network.network import Edge, Network, Node
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import Rollout
-from neuromap.simulation.reference import reference
-from neuromap.simulation.stimulus import random_frames
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.reference_frames import reference
+from neuromap.simulation.stimulus.stimulus import random_frames
 
 
 def make_network(edges, sizes, *, weights=None, thetas=None, rng=None, outputs=()):

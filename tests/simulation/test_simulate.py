@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError, ProgramError, StimulusError
-from neuromap.hardware.program import BIAS
-from neuromap.simulation.simulate import simulate
+from neuromap.hardware.program.program import BIAS
+from neuromap.simulation.run.simulate import simulate
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from neuromap.errors import InputError, NotSupportedError
-from neuromap.simulation.frame_counts import frame_counts
-from neuromap.simulation.recording import Recording
-from neuromap.simulation.simulate import simulate, simulate_to_file
-from neuromap.simulation.trace_file import load_trace
+from neuromap.simulation.run.simulate import simulate, simulate_to_file
+from neuromap.simulation.trace.frame_counts import frame_counts
+from neuromap.simulation.trace.recording import Recording
+from neuromap.simulation.trace.trace_file import load_trace
 
 
 def stimulus_of(rng, n_frames):
@@ -296,7 +296,7 @@ import resource, sys
 import numpy as np
 import neuromap as nm
 from neuromap.errors import NeuromapError
-from neuromap.simulation.simulate import simulate_to_file
+from neuromap.simulation.run.simulate import simulate_to_file
 rng, program = np.random.default_rng(0), nm.load_program("mixer.nmp")
 frames = {"I": rng.random((4000, 3)) < 0.4, "J": rng.random((4000, 2)) < 0.4}
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.hardware.program import NodePort
-from neuromap.simulation.engine import HostEvents
-from neuromap.simulation.engines import make_engine
-from neuromap.simulation.node_work import node_times
-from neuromap.simulation.tick_run import TickSpikes, run_ticks
-from neuromap.simulation.work import WorkCounter
+from neuromap.hardware.program.program import NodePort
+from neuromap.simulation.activity.node_work import node_times
+from neuromap.simulation.activity.work import WorkCounter
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
 NONE = np.zeros(0, np.int64)
 

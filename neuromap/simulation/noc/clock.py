@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from neuromap.errors import InputError
-from neuromap.hardware.chip import ChipSpec
-from neuromap.hardware.router_cycles import MAX_ROUTER_CYCLES, router_cycles
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.router_cycles import MAX_ROUTER_CYCLES, router_cycles
 
 __all__ = ["RouterClock"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program import Program
+from neuromap.hardware.program.program import Program
 from neuromap.simulation.noc.arrival_events import MeshEvents
 from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.mesh import Mesh, ways_of
-from neuromap.simulation.tick_run import TickSpikes
+from neuromap.simulation.run.tick_run import TickSpikes
 
 __all__ = ["delivered"]
 
@@ -18,7 +18,7 @@ def delivered(program: Program, spikes: TickSpikes) -> NDArray[np.int64]:
     """Send the spikes of a tick through the mesh, and list what the cores receive.
 
     The core is the one at the router where the event simulation gives a spike out; so the list is equal to what an
-    engine has under way (:attr:`neuromap.simulation.engine.Engine.pending`) if both agree.
+    engine has under way (:attr:`neuromap.simulation.engine.engine.Engine.pending`) if both agree.
 
     Parameters
     ----------

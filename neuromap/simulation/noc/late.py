@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
-from neuromap.frozen import freeze_arrays
-from neuromap.hardware.program import Program
+from neuromap.hardware.program.program import Program
 from neuromap.simulation.noc.arrival_events import Arrivals, MeshEvents
 from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.mesh import Mesh, ways_of
-from neuromap.simulation.tick_run import TickSpikes
+from neuromap.simulation.run.tick_run import TickSpikes
 
 __all__ = ["LateSpike", "LateSpikes", "find_late_spikes"]
 
@@ -158,7 +158,7 @@ def find_late_spikes(
     program : Program
         Mapped, or written by hand.
     ticks : iterable of TickSpikes
-        The run, ticks in order, as :func:`neuromap.simulation.tick_run.run_ticks` gives them.
+        The run, ticks in order, as :func:`neuromap.simulation.run.tick_run.run_ticks` gives them.
     tick_cycles : int
         Length of a tick in router cycles, 1 or more.
     clock : RouterClock, optional

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.frozen import freeze_arrays
+from neuromap.arrays.frozen import freeze_arrays
 from neuromap.simulation.noc.mesh import EAST, IN, NORTH, OUT, SOUTH, WEST, Mesh, Ways
 
 __all__ = ["Flow", "link_loads", "port_spikes"]

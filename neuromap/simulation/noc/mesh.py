@@ -8,8 +8,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.chip import ChipSpec
-from neuromap.hardware.program import Program
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.program import Program
 
 __all__ = [
     "DIRECTIONS", "EAST", "IN", "NORTH", "OUT", "SOUTH", "WEST", "LinkLoad", "LinkName", "Mesh", "Ways", "Window",

@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.frozen import freeze_arrays
-from neuromap.hardware.program import Program
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.hardware.program.program import Program
 from neuromap.simulation.noc.arrival_bound import arrival_bounds
 from neuromap.simulation.noc.arrival_events import simulate_arrivals
 from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.loads import Flow, port_spikes
 from neuromap.simulation.noc.mesh import LinkLoad, Mesh, Ways, Window
 from neuromap.simulation.noc.wires import WireCounter, WireCounts
-from neuromap.simulation.tick_run import TickSpikes, run_ticks
+from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
 __all__ = ["Traffic", "TrafficCounter", "measure_traffic"]
 
@@ -265,7 +265,7 @@ def measure_traffic(program: Program, frames: Mapping[str, ArrayLike] | None = N
     frames : mapping of str to array_like, shape (n_frames, size), optional
         Input frames for every input node.
     **run
-        As in :func:`neuromap.simulation.tick_run.run_ticks`: ``n_ticks``, ``engine``, ``threads`` and so on.
+        As in :func:`neuromap.simulation.run.tick_run.run_ticks`: ``n_ticks``, ``engine``, ``threads`` and so on.
 
     Returns
     -------
@@ -274,7 +274,7 @@ def measure_traffic(program: Program, frames: Mapping[str, ArrayLike] | None = N
     Raises
     ------
     InputError
-        As in :func:`neuromap.simulation.tick_run.run_ticks`.
+        As in :func:`neuromap.simulation.run.tick_run.run_ticks`.
     """
     counter = TrafficCounter(program)
     for spikes in run_ticks(program, frames, **run):

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program import Program
+from neuromap.hardware.program.program import Program
 from neuromap.simulation.noc.mesh import Ways, Window
-from neuromap.simulation.tick_run import TickSpikes
+from neuromap.simulation.run.tick_run import TickSpikes
 
 __all__ = ["TickWires", "WireCounter", "WireCounts"]
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from neuromap.simulation.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents
 
 MODES = ("stochastic_weight", "stochastic_leak", "noise_bits")
 # How large the values of a core are: at rest, small, past one byte, past the range of a narrow core, all there is.

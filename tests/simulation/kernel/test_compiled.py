@@ -12,7 +12,7 @@ import pytest
 
 import hardware_models
 import neuromap
-from neuromap.simulation.kernel.compiled import _cached, kernel_stamp
+from neuromap.simulation.engine.kernel.compiled import _cached, kernel_stamp
 
 PACKAGES = [Path(package.__file__).parent for package in (neuromap, hardware_models)]
 
@@ -20,11 +20,11 @@ PACKAGES = [Path(package.__file__).parent for package in (neuromap, hardware_mod
 RUN = """
 import numpy as np
 from dataclasses import replace
-from neuromap.hardware.chip_file import load_chip
-from neuromap.simulation.characterisation import characterisation_program
-from neuromap.simulation.engine import HostEvents
-from neuromap.simulation.fast_engine import FastEngine
-from neuromap.simulation.kernel.compiled import compiled
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.bench.characterisation import characterisation_program
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.fast_engine import FastEngine
+from neuromap.simulation.engine.kernel.compiled import compiled
 
 chip = replace(load_chip("truenorth"), axons=32, neurons=32)
 program = characterisation_program(1, chip=chip, synapses=0)
@@ -34,7 +34,7 @@ engine.run(HostEvents.none(3))
 stats = compiled().run.stats
 print(set(engine.potentials.reshape(-1).tolist()), sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
-STAMP = "from neuromap.simulation.kernel.compiled import kernel_stamp; print(kernel_stamp())"
+STAMP = "from neuromap.simulation.engine.kernel.compiled import kernel_stamp; print(kernel_stamp())"
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.simulation.engine import HostEvents
-from neuromap.simulation.fast_engine import FastEngine
-from neuromap.simulation.kernel.tick import VISITS
-from neuromap.simulation.numpy_engine import NumpyEngine
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.fast_engine import FastEngine
+from neuromap.simulation.engine.kernel.tick import VISITS
+from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 # Few shapes of cores: the kernels are compiled once for each, and once more for potentials of more than 30 bits.
 CORES = {

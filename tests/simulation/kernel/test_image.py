@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numba import typeof
 
-from neuromap.simulation.kernel import layout
-from neuromap.simulation.kernel.image import make_image, make_state, vector_groups
-from neuromap.simulation.kernel.layout import Flag
+from neuromap.simulation.engine.kernel import layout
+from neuromap.simulation.engine.kernel.image import make_image, make_state, vector_groups
+from neuromap.simulation.engine.kernel.layout import Flag
 
 
 def moved(array, offset):

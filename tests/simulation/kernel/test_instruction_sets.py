@@ -26,11 +26,11 @@ EMIT = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from neuromap.hardware.chip_file import load_chip
-from neuromap.simulation.characterisation import characterisation_program
-from neuromap.simulation.engine import HostEvents
-from neuromap.simulation.fast_engine import FastEngine
-from neuromap.simulation.kernel.compiled import compiled
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.bench.characterisation import characterisation_program
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.fast_engine import FastEngine
+from neuromap.simulation.engine.kernel.compiled import compiled
 
 chip = replace(load_chip("truenorth"), axons=32, neurons=32)
 FastEngine(characterisation_program(1, chip=chip, synapses=1)).run(HostEvents.none(1))

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuromap.frontends.ranc import read_vectors
-from neuromap.simulation.engine import HostEvents
-from neuromap.simulation.fast_engine import FastEngine
+from neuromap.formats.ranc.ranc import read_vectors
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.fast_engine import FastEngine
 
 ROOT = Path(__file__).resolve().parents[3]
 RANC = Path(os.environ.get("NEUROMAP_DATA", ROOT / ".." / "shared" / "data")) / "ranc"

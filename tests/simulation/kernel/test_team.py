@@ -7,19 +7,19 @@ import sys
 import numpy as np
 import pytest
 
-from neuromap.simulation.kernel.image import make_image
-from neuromap.simulation.kernel.team import make_team
+from neuromap.simulation.engine.kernel.image import make_image
+from neuromap.simulation.engine.kernel.team import make_team
 
 # 200 busy cores of one group of lanes; 100 ticks of them are enough for threads.
 COMMON = """
 import threading
 from dataclasses import replace
 import numpy as np
-from neuromap.hardware.chip_file import load_chip
-from neuromap.simulation.characterisation import characterisation_program
-from neuromap.simulation.engine import HostEvents
-from neuromap.simulation.fast_engine import FastEngine
-from neuromap.simulation.numpy_engine import NumpyEngine
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.bench.characterisation import characterisation_program
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.fast_engine import FastEngine
+from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 chip = replace(load_chip("truenorth"), axons=32, neurons=32)
 program = characterisation_program(200, chip=chip, synapses=16, rate_hz=100)

@@ -13,7 +13,7 @@ from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.late import find_late_spikes
 from neuromap.simulation.noc.mesh import Mesh, ways_of
 from neuromap.simulation.noc.traffic import TrafficCounter
-from neuromap.simulation.tick_run import TickSpikes, run_ticks
+from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
 NO_HOST = (np.zeros(0, np.int32), np.zeros(0, np.int32))
 

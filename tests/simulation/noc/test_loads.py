@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.chip import ChipSpec
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.simulation.noc.loads import Flow, link_loads, port_spikes
 from neuromap.simulation.noc.mesh import LinkName, Mesh
 

@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.hardware.route_walk import route_difference, walk_routes
+from neuromap.bench.characterisation import characterisation_program
+from neuromap.hardware.routes.route_walk import route_difference, walk_routes
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.report.usage import usage
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule import Rollout
-from neuromap.simulation.characterisation import characterisation_program
+from neuromap.report.figures.usage import usage
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.engine.numpy_engine import NumpyEngine
 from neuromap.simulation.noc.arrival_events import simulate_arrivals
 from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.delivery import delivered
 from neuromap.simulation.noc.mesh import LinkName, Mesh, ways_of
 from neuromap.simulation.noc.traffic import TrafficCounter, measure_traffic
-from neuromap.simulation.numpy_engine import NumpyEngine
-from neuromap.simulation.stimulus import random_frames
-from neuromap.simulation.tick_run import run_ticks
+from neuromap.simulation.run.tick_run import run_ticks
+from neuromap.simulation.stimulus.stimulus import random_frames
 
 
 def fired_in(program, ticks):

@@ -1,0 +1,1 @@
+"""Arrays as values carry them: locked, and cut into ragged ranges."""

@@ -1,0 +1,373 @@
+"""The characterisation network: a whole chip of neurons that fire at one rate, to measure engines with.
+
+Every core runs the same statistics, so the cost of a tick follows from cores, rate and synapses alone. Each neuron
+feeds one axon of a random permutation over the chip, each axon has an equal number of synapses at random places,
+half of the axons excite and half inhibit: the drive of a neuron is noise without drift, and the leak alone carries
+it to its threshold. So it fires every threshold / leak ticks, or a few per cent later, because a potential that
+jumps over the threshold loses the excess in its reset (Wald's identity: mean interval = (threshold + mean excess) /
+leak). Source: the recurrent networks with which TrueNorth was characterised, Merolla et al. (Science 2014), in the
+form of ``docs/bench.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations, islice
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.bench.random_bits import RandomBits, set_bits
+from neuromap.errors import InputError
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.program import HostTable, NeuronTable, NodePort, OutputTable, Program
+from neuromap.hardware.program.structure import MAX_NODE_SIZE
+
+__all__ = ["Drive", "board_of", "characterisation_program", "drive_for"]
+
+_T = TypeVar("_T", bound=np.generic)
+
+_THRESHOLD = 50
+"""Least threshold: far above what the noise adds in one tick, so that the leak sets the rate."""
+_ROWS = 1 << 14
+"""Crossbar rows that are drawn at once; bounds the memory beside the program itself."""
+_LINE = 64
+"""Bytes of a cache line; a crossbar that starts on one is read in whole lines."""
+_CROSSBAR, _PERMUTATION, _DELAYS, _POTENTIALS, _SIGNS, _SCALES, _OFFSETS = range(7)
+"""Streams of random bits: what one of them draws does not depend on how much the others take."""
+
+
+class Drive(NamedTuple):
+    """What makes a neuron fire.
+
+    Attributes
+    ----------
+    leak, threshold : int
+        lambda and alpha.
+    rate_hz : float
+        Leak / threshold in spikes per second: the exact rate without the excess at the threshold.
+    """
+
+    leak: int
+    threshold: int
+    rate_hz: float
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is asked for, checked."""
+
+    n_cores: int
+    synapses: int
+    delay: tuple[int, int]
+    resting: NDArray[np.bool_]
+    heterogeneous: bool
+    chip: ChipSpec
+    drive: Drive
+    seed: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_cores, self.chip.neurons
+
+
+def drive_for(rate_hz: float, chip: ChipSpec) -> Drive:
+    """Choose leak and threshold for a rate.
+
+    Parameters
+    ----------
+    rate_hz : float
+        Spikes per second and neuron, above 0, at most one per tick.
+    chip : ChipSpec
+        Its tick length and the widths of leak, threshold and potential count.
+
+    Returns
+    -------
+    Drive
+        The least leak that meets the rate within a thousandth with a threshold of 50 or more, else the nearest:
+        leak 1, threshold 50 for 20 Hz at ticks of 1 ms; 1, 500 for 2 Hz; 5, 50 for 100 Hz.
+
+    Raises
+    ------
+    InputError
+        If the rate is out of reach.
+    """
+    tick = chip.tick_seconds
+    greatest = min(chip.threshold_range[1], chip.potential_range[1])
+    slowest, fastest = 1 / (greatest * tick), min(1.0, chip.leak_range[1] / min(_THRESHOLD, greatest)) / tick
+    if not slowest <= rate_hz <= fastest * (1 + 1e-12):  # NaN is refused too
+        raise InputError(f"rate {rate_hz:g} Hz: chip {chip.name} allows {slowest:.3g} to {fastest:.6g} Hz here")
+    per_tick = rate_hz * tick
+    first = max(1, math.ceil(per_tick * min(_THRESHOLD, greatest) - 1e-9))
+    best, least_error = Drive(0, 1, 0.0), math.inf
+    for leak in range(first, min(4 * first, chip.leak_range[1]) + 1):
+        threshold = min(max(leak, round(leak / per_tick)), greatest)
+        error = abs(leak / threshold / per_tick - 1)
+        if error < least_error - 1e-12:
+            best, least_error = Drive(leak, threshold, leak / threshold / tick), error
+        if least_error <= 1e-3:
+            break
+    return best
+
+
+def board_of(chip: ChipSpec, n_cores: int) -> ChipSpec:
+    """Give a chip, or the smallest nearly square board of such chips, with room for some cores.
+
+    Parameters
+    ----------
+    chip : ChipSpec
+        A chip or board; returned as it is where it is large enough.
+    n_cores : int
+        Cores that are needed.
+
+    Returns
+    -------
+    ChipSpec
+        The same chip with other ``chips`` and a name that says so.
+
+    Raises
+    ------
+    InputError
+        If no board is large enough whose cores all reach each other.
+    """
+    if chip.n_cores >= n_cores:
+        return chip
+    needed = -(-n_cores // (chip.cores[0] * chip.cores[1]))
+    columns = math.ceil(math.sqrt(needed * chip.cores[1] / chip.cores[0]))
+    if chip.reach is not None:
+        columns = min(columns, (chip.reach[0] + 1) // chip.cores[0])
+    rows = -(-needed // max(1, columns))
+    if columns < 1 or (chip.reach is not None and rows * chip.cores[1] > chip.reach[1] + 1):
+        assert chip.reach is not None
+        most = math.prod((r + 1) // c * c for r, c in zip(chip.reach, chip.cores, strict=True))
+        raise InputError(
+            f"cores {n_cores}: at most {most} cores of chip {chip.name} reach each other; ask for fewer, or give a "
+            "chip without reach"
+        )
+    return replace(chip, chips=(columns, rows), name=f"{chip.name}_{columns}x{rows}"[:100])
+
+
+def characterisation_program(
+    n_cores: int,
+    *,
+    rate_hz: float = 20.0,
+    synapses: int = 128,
+    delay: int | tuple[int, int] = 1,
+    at_rest: float = 0.0,
+    heterogeneous: bool = False,
+    chip: ChipSpec | str | Path | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+) -> Program:
+    """Make the characterisation network of some cores, each with all neurons and axons in use.
+
+    Parameters
+    ----------
+    n_cores : int
+        Cores. Where the chip has fewer, a board of such chips is taken.
+    rate_hz : float
+        Spikes per second and neuron of the active cores; see :func:`drive_for` for what is met exactly.
+    synapses : int
+        Synapses of every axon, 0 to all neurons of a core.
+    delay : int or tuple of int
+        Ticks from a spike to its axon; of a pair (least, greatest) every neuron draws its own.
+    at_rest : float
+        Part of the cores that is silent, 0 to 1, spread evenly: their neurons have no leak, target only such cores
+        and stay where they are. The others target only each other.
+    heterogeneous : bool
+        By default every neuron has weight +1 for even axon types and -1 for odd ones. With this every neuron has a
+        balanced pattern of signs, a scale 1 or 2 (of weights, leak and threshold) and an offset 0 to 15 (of
+        potential, threshold and reset) of its own: the rate is the same, but no parameter is the same for a core.
+    chip : ChipSpec, str or Path, optional
+        A chip, its name or file; TrueNorth by default.
+    seed : int
+        Zero or more; equal arguments give equal programs on every machine.
+    progress : callable, optional
+        Called as ``progress(rows drawn, rows in all)`` while crossbars are drawn.
+
+    Returns
+    -------
+    Program
+        By hand (no execution), without host and output rows, legal on its chip. Nodes "active" and "at_rest"
+        label the neurons.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or the chip's cores are of no use here.
+    """
+    asked = _request(n_cores, rate_hz, synapses, delay, at_rest, heterogeneous, chip, seed)
+    chip = asked.chip
+    n_types = chip.axon_types // 2 * 2  # a last odd type stays unused: half of the axons excite
+    types = np.broadcast_to((np.arange(chip.axons) % n_types).astype(np.uint8), (n_cores, chip.axons))
+    target = _targets(asked)
+    node = np.where(asked.resting, 1 if not asked.resting.all() else 0, 0).astype(np.int32)
+    index = np.empty(n_cores, np.int32)
+    for resting in (False, True):
+        index[asked.resting == resting] = np.arange(np.count_nonzero(asked.resting == resting))
+    none = np.zeros(0, np.int32)
+    number = np.arange(n_cores)
+    return Program(
+        name=f"characterisation, {n_cores} cores, {asked.drive.rate_hz:.4g} Hz, {synapses} synapses",
+        chip=chip,
+        coordinates=_locked(np.stack([number % chip.columns, number // chip.columns], axis=1).astype(np.int32)),
+        axon_types=_locked(types.copy()),
+        crossbar=_crossbar(asked, progress),
+        neurons=_neurons(asked, n_types),
+        target_core=_locked((target // chip.axons).astype(np.int32)),
+        target_axon=_locked((target % chip.axons).astype(np.int32)),
+        delay=_delays(asked),
+        neuron_node=_locked(np.repeat(node, chip.neurons).reshape(asked.shape)),
+        neuron_index=_locked(index[:, None] * np.int32(chip.neurons) + np.arange(chip.neurons, dtype=np.int32)),
+        is_relay=_locked(np.zeros(asked.shape, np.bool_)),
+        nodes=_nodes(asked),
+        period=1,
+        ticks_per_step=1,
+        host=HostTable(none, none, none, none, np.zeros(0, np.int64), np.zeros(0, np.int8)),
+        outputs=OutputTable(none, none, none, none),
+    )
+
+
+def _request(
+    n_cores: int,
+    rate_hz: float,
+    synapses: int,
+    delay: int | tuple[int, int],
+    at_rest: float,
+    heterogeneous: bool,
+    chip: ChipSpec | str | Path | None,
+    seed: int,
+) -> _Request:
+    chip = load_chip("truenorth" if chip is None else chip)
+    if chip.neurons != chip.axons or chip.axon_types < 2:
+        raise InputError(
+            f"chip {chip.name}: {chip.neurons} neurons, {chip.axons} axons and {chip.axon_types} axon types per core; "
+            "needs as many neurons as axons, and 2 types or more"
+        )
+    most = MAX_NODE_SIZE // chip.neurons
+    if not 1 <= n_cores <= most:
+        raise InputError(f"cores {n_cores}: must be 1 to {most}")
+    if not 0 <= synapses <= chip.neurons:
+        raise InputError(f"synapses {synapses}: chip {chip.name} allows 0 to {chip.neurons} per axon")
+    least, greatest = delay if isinstance(delay, tuple) else (delay, delay)
+    if not chip.delay[0] <= least <= greatest <= chip.delay[1]:
+        raise InputError(f"delay {least} to {greatest}: chip {chip.name} allows {chip.delay[0]} to {chip.delay[1]}")
+    if not 0 <= at_rest <= 1:
+        raise InputError(f"part of cores at rest {at_rest}: must be 0 to 1")
+    if seed < 0:
+        raise InputError(f"seed {seed}: must be 0 or more")
+    drive = drive_for(rate_hz, chip)
+    widest = min(chip.threshold_range[1], chip.potential_range[1], 2**31 - 1)
+    if heterogeneous and (2 * drive.threshold + 15 > widest or 2 * drive.leak > chip.leak_range[1]):
+        raise InputError(f"rate {rate_hz:g} Hz: twice leak or threshold is too wide for chip {chip.name}; take another")
+    edges = np.arange(n_cores + 1, dtype=np.int64) * round(at_rest * n_cores) // n_cores
+    board = board_of(chip, n_cores)
+    return _Request(
+        n_cores, synapses, (least, greatest), np.diff(edges) > 0, heterogeneous, board, drive, seed
+    )  # fmt: skip
+
+
+def _locked(array: NDArray[_T]) -> NDArray[_T]:
+    """Lock an array that nobody else holds, so that the frozen program keeps it without a copy."""
+    if isinstance(array.base, np.ndarray):
+        array.base.flags.writeable = False
+    array.flags.writeable = False
+    return array
+
+
+def _aligned(shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Zeros that start on a cache line, which NumPy alone does not promise."""
+    size = math.prod(shape)
+    memory = np.zeros(size + _LINE, np.uint8)
+    start = -memory.ctypes.data % _LINE
+    return memory[start : start + size].reshape(shape)
+
+
+def _crossbar(asked: _Request, progress: Callable[[int, int], object] | None) -> NDArray[np.uint8]:
+    n_neurons = asked.chip.neurons
+    crossbar = _aligned((asked.n_cores, asked.chip.axons, -(-n_neurons // 8)))
+    rows = crossbar.reshape(-1, crossbar.shape[2])
+    bits = RandomBits(asked.seed, _CROSSBAR)
+    for start in range(0, len(rows), _ROWS):
+        set_bits(rows[start : start + _ROWS], n_neurons, asked.synapses, bits)
+        if progress is not None:
+            progress(min(start + _ROWS, len(rows)), len(rows))
+    return _locked(crossbar)
+
+
+def _targets(asked: _Request) -> NDArray[np.int64]:
+    """Axon of the chip that each neuron feeds, shape (C, N): a permutation within the active and the resting cores."""
+    targets = np.empty(asked.shape, np.int64)
+    bits = RandomBits(asked.seed, _PERMUTATION)
+    for resting in (False, True):
+        cores = np.flatnonzero(asked.resting == resting)
+        axons = (cores[:, None] * asked.chip.axons + np.arange(asked.chip.axons)).reshape(-1)
+        shuffled = axons[np.argsort(bits.words(len(axons)))]
+        targets[cores] = shuffled.reshape(-1, asked.chip.axons)
+    return targets
+
+
+def _delays(asked: _Request) -> NDArray[np.uint8]:
+    least, greatest = asked.delay
+    return _locked(_draw(asked, _DELAYS, greatest - least + 1, np.uint8) + np.uint8(least))
+
+
+def _draw(asked: _Request, stream: int, bound: int, dtype: type[_T]) -> NDArray[_T]:
+    """Integers from 0 to ``bound - 1`` for every neuron, shape (C, N)."""
+    values = np.zeros(asked.n_cores * asked.chip.neurons, dtype)
+    bits = RandomBits(asked.seed, stream)
+    for start in range(0, len(values) if bound > 1 else 0, 1 << 20):
+        part = values[start : start + (1 << 20)]
+        part[:] = bits.below(bound, len(part))
+    return values.reshape(asked.shape)
+
+
+def _neurons(asked: _Request, n_types: int) -> NeuronTable:
+    chip, drive, active = asked.chip, asked.drive, ~asked.resting[:, None]
+    potential = np.where(active, _draw(asked, _POTENTIALS, drive.threshold, np.int32), 0).astype(np.int32)
+    leak = np.where(active, drive.leak, 0).astype(np.int16) * np.ones(chip.neurons, np.int16)
+    threshold = np.full(asked.shape, drive.threshold, np.int32)
+    reset = np.zeros(asked.shape, np.int32)
+    weights = np.zeros((*asked.shape, chip.axon_types), np.int16)
+    weights[:, :, 0:n_types:2], weights[:, :, 1:n_types:2] = 1, -1
+    if asked.heterogeneous:
+        # V' = scale V + offset takes the same course whatever scale and offset are
+        signs = _balanced_signs(n_types)
+        scale = _draw(asked, _SCALES, 2, np.int32) + np.int32(1)
+        offset = _draw(asked, _OFFSETS, 16, np.int32)
+        weights[:, :, :n_types] = signs[_draw(asked, _SIGNS, len(signs), np.int64)] * scale[:, :, None]
+        leak = (leak * scale).astype(np.int16)
+        threshold, potential, reset = threshold * scale + offset, potential * scale + offset, offset
+    # beta at its greatest: the noise may take a potential down as far as it likes
+    deepest = min(-chip.potential_range[0], 2**31 - 1)
+    beta = min(-chip.threshold_range[0] if chip.rules.signed_threshold else chip.threshold_range[1], deepest)
+    return NeuronTable(
+        weights=_locked(weights),
+        leak=_locked(leak),
+        leak_reversal=_locked(np.zeros(asked.shape, np.bool_)),
+        threshold=_locked(threshold),
+        negative_threshold=_locked(np.full(asked.shape, beta, np.int32)),
+        reset=_locked(reset),
+        reset_mode=_locked(np.zeros(asked.shape, np.uint8)),
+        saturate_negative=_locked(np.ones(asked.shape, np.bool_)),
+        potential=_locked(potential),
+    )
+
+
+def _balanced_signs(n_types: int) -> NDArray[np.int16]:
+    """Patterns of n signs, half +1 and half -1, shape (patterns, n); the first 256 where there are more."""
+    patterns = []
+    for plus in islice(combinations(range(n_types), n_types // 2), 256):
+        patterns.append([1 if axon_type in plus else -1 for axon_type in range(n_types)])
+    return np.array(patterns, np.int16)
+
+
+def _nodes(asked: _Request) -> tuple[NodePort, ...]:
+    n_resting = int(np.count_nonzero(asked.resting))
+    sizes = {"active": asked.n_cores - n_resting, "at_rest": n_resting}
+    return tuple(NodePort(name, n * asked.chip.neurons, "hidden", 0) for name, n in sizes.items() if n)

@@ -1,0 +1,206 @@
+"""The options of the mapper, shared by the commands that map."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from neuromap.errors import InputError
+
+if TYPE_CHECKING:
+    from neuromap.hardware.chip.chip_spec import ChipSpec
+    from neuromap.mapping.asked.options import MappingOptions
+    from neuromap.network.network import Network
+
+__all__ = ["MappingFlags", "with_mapping_flags"]
+
+
+def _option(*names: str, metavar: str, text: str) -> Any:
+    return typer.Option(*names, metavar=metavar, help=text, show_default=False)
+
+
+@dataclass(frozen=True)
+class MappingFlags:
+    """Options of the mapper as they are typed; ``None`` where one is not given.
+
+    A command that takes these as one argument is wrapped by :func:`with_mapping_flags`.
+    """
+
+    placer: Annotated[
+        str | None,
+        _option(
+            "--placer",
+            metavar="NAME",
+            text="How cores are placed: auto, row-major, hilbert, spectral, assignment or exchange.  [default: auto]",
+        ),
+    ] = None
+    splitters: Annotated[
+        str | None,
+        _option(
+            "--splitters",
+            metavar="WHERE",
+            text="Where splitters may stand: slack (where delays leave room, at no tick), anywhere (the schedule "
+            "grows by ticks) or never (all fan-out is copies).  [default: slack]",
+        ),
+    ] = None
+    packing: Annotated[
+        bool | None,
+        typer.Option("--packing/--no-packing", help="Whether nodes may share a core.  [default: they may]"),
+    ] = None
+    partitioner: Annotated[
+        str | None,
+        _option(
+            "--partitioner",
+            metavar="NAME",
+            text="Order in which neurons fill cores: blocks, overlap, metis (extra partition), or auto for what costs "
+            "least.  [default: auto]",
+        ),
+    ] = None
+    pins: Annotated[
+        Path | None,
+        _option("--pins", metavar="FILE", text="Tile shapes, cores, regions and splitters that are fixed (TOML)."),
+    ] = None
+    defects: Annotated[
+        Path | None,
+        _option("--defects", metavar="FILE", text="Dead cores, routers and links (TOML) instead of the chip's own."),
+    ] = None
+    mapping_seed: Annotated[
+        int | None,
+        _option(
+            "--mapping-seed",
+            metavar="N",
+            text="Seed of placement and METIS; the same seed gives the same program.",
+        ),
+    ] = None
+    seconds: Annotated[
+        float | None,
+        _option("--seconds", metavar="S", text="Time for refining the placement; what it reaches then varies."),
+    ] = None
+    ticks_per_step: Annotated[
+        int | None,
+        _option("--ticks-per-step", metavar="N", text="Ticks of an update step.  [default: as few as the delays need]"),
+    ] = None
+
+    @property
+    def given(self) -> list[str]:
+        """The options that were typed, as they are typed."""
+        return [f"--{f.name.replace('_', '-')}" for f in fields(self) if getattr(self, f.name) is not None]
+
+    def require_none(self, program_file: Path | None) -> None:
+        """Refuse options of the mapper where a program is given, which is mapped already.
+
+        Raises
+        ------
+        InputError
+            Naming the first option.
+        """
+        if program_file is not None and self.given:
+            raise InputError(f"{self.given[0]}: has no meaning with --program {program_file}; leave one of them away")
+
+    @property
+    def files(self) -> dict[str, Path | None]:
+        """The files that are read, by what they are."""
+        return {"pins file": self.pins, "defects file": self.defects}
+
+    def chip(self, name: str) -> ChipSpec:
+        """Load a chip, with the defects of the file if one is given.
+
+        Raises
+        ------
+        ChipError
+            If chip or defects are wrong.
+        """
+        from neuromap.errors import ChipError
+        from neuromap.hardware.chip.chip_file import load_chip
+        from neuromap.hardware.chip.defects_file import load_defects
+
+        spec = load_chip(name)
+        if self.defects is None:
+            return spec
+        defects = load_defects(self.defects)
+        try:
+            return spec.with_defects(defects)
+        except ChipError as error:
+            raise ChipError(f"{self.defects}: {error}") from None
+
+    def options(self, network: Network, chip: ChipSpec) -> MappingOptions:
+        """Make the mapper's options of what was typed.
+
+        Raises
+        ------
+        InputError
+            If an option is unknown or out of range, or the pins do not fit network and chip.
+        """
+        from neuromap.mapping.asked.options import MappingOptions, Pins
+        from neuromap.mapping.asked.pins_file import check_pins, load_pins
+        from neuromap.mapping.place.place import PLACERS
+
+        if self.placer is not None and self.placer not in PLACERS:
+            raise InputError(f"--placer {self.placer}: is not known; choose one of {', '.join(PLACERS)}")
+        if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
+            raise InputError(f"--seconds {self.seconds:g}: allowed are numbers above 0")
+        pins = Pins() if self.pins is None else load_pins(self.pins)
+        try:
+            check_pins(pins, network, chip)
+        except InputError as error:
+            raise InputError(f"{self.pins}: {error}") from None
+        typed = {
+            "placer": self.placer,
+            "splitters": self.splitters,
+            "packing": self.packing,
+            "partitioner": self.partitioner,
+            "seed": self.mapping_seed,
+            "seconds": self.seconds,
+            "ticks_per_step": self.ticks_per_step,
+        }
+        chosen: dict[str, Any] = {name: value for name, value in typed.items() if value is not None}
+        return MappingOptions(pins=pins, **chosen)
+
+
+def with_mapping_flags(*seed_names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the mapper's options; it takes them as one argument ``flags``.
+
+    Parameters
+    ----------
+    *seed_names : str
+        Further names of ``--mapping-seed``, for commands that have no other seed.
+    """
+
+    def wrap(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(MappingFlags, include_extras=True)
+        if seed_names:
+            hints["mapping_seed"] = _renamed(hints["mapping_seed"], *seed_names)
+        shown = inspect.signature(command, eval_str=True)
+        expanded: list[inspect.Parameter] = []
+        for parameter in shown.parameters.values():
+            if parameter.name != "flags":
+                expanded.append(parameter)
+                continue
+            expanded += [
+                inspect.Parameter(f.name, parameter.kind, default=None, annotation=hints[f.name])
+                for f in fields(MappingFlags)
+            ]
+
+        @functools.wraps(command)
+        def run(**arguments: Any) -> None:
+            flags = MappingFlags(**{f.name: arguments.pop(f.name) for f in fields(MappingFlags)})
+            command(**arguments, flags=flags)
+
+        run.__signature__ = shown.replace(parameters=expanded)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in expanded}
+        return run
+
+    return wrap
+
+
+def _renamed(hint: Any, *names: str) -> Any:
+    (option,) = hint.__metadata__
+    own = (option.default, *option.param_decls)  # in Annotated typer keeps the first name as the default
+    return Annotated[int | None, _option(*names, *own, metavar=option.metavar, text=option.help)]

@@ -1,0 +1,126 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from neuromap.errors import InputError
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
+
+__all__ = [
+    "DEFAULT_CHIP",
+    "ChipOption",
+    "DensityOption",
+    "EngineOption",
+    "ExecutionOption",
+    "FramesOption",
+    "JsonFlag",
+    "NetworkFile",
+    "NoiseSeedOption",
+    "PatternOption",
+    "SeedOption",
+    "StimulusOption",
+    "ThreadsOption",
+    "chip_file_of",
+    "chosen_chip",
+    "file_option",
+]
+
+NetworkFile = Annotated[Path, typer.Argument(metavar="NET", help="Network file (TOML).", show_default=False)]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout and nothing else.")]
+PatternOption = Annotated[
+    str,
+    typer.Option(
+        "--pattern",
+        metavar="PATTERN",
+        help="Rollout pattern: streaming, sequential, a name from the file, or its streaming edges "
+        "('H1 -> O, H2 -> O').",
+    ),
+]
+ExecutionOption = Annotated[
+    str,
+    typer.Option(
+        "--execution",
+        metavar="EXECUTION",
+        help="windowed, pipelined, or pipelined:P for a frame every P update steps.",
+    ),
+]
+DEFAULT_CHIP = "truenorth"
+ChipOption = Annotated[
+    str | None,
+    typer.Option(
+        "--chip",
+        metavar="CHIP",
+        help=f"A packaged chip (see neuromap chips) or a chip file.  [default: {DEFAULT_CHIP}]",
+        show_default=False,
+    ),
+]
+StimulusOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--stimulus", metavar="FILE", help="Input frames (safetensors, one tensor per input node).", show_default=False
+    ),
+]
+FramesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--frames",
+        "--random",
+        metavar="N",
+        help=f"Without --stimulus: make N random frames, frame 0 included.  [default: {DEFAULT_FRAMES}]",
+        show_default=False,
+    ),
+]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of random frames.")]
+DensityOption = Annotated[
+    float | None,
+    typer.Option(
+        "--density",
+        metavar="P",
+        help="Part of the input neurons that spike in a random frame; by default every frame has its own.",
+    ),
+]
+EngineOption = Annotated[
+    str,
+    typer.Option("--engine", metavar="NAME", help="What runs the ticks: fast or numpy; the results are the same."),
+]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        metavar="N",
+        help="Threads to run on; the results are the same.  [default: the cores of the machine]",
+        show_default=False,
+    ),
+]
+NoiseSeedOption = Annotated[
+    int, typer.Option("--noise-seed", metavar="N", help="Seed of neurons with stochastic modes.")
+]
+
+
+def file_option(*names: str, holds: str) -> Any:
+    """Make the option for a file that is written; its value is a text, as a path would lose a slash at the end."""
+    return typer.Option(*names, metavar="FILE", help=f"Write {holds} to this file.", show_default=False)
+
+
+def chosen_chip(chip: str | None, program_file: Path | None = None) -> str:
+    """Give the chip asked for, or the default one.
+
+    Raises
+    ------
+    InputError
+        If a program is given too, which has a chip of its own.
+    """
+    if chip is not None and program_file is not None:
+        raise InputError(f"--program and --chip {chip}: give one of them, a program holds its chip")
+    return DEFAULT_CHIP if chip is None else chip
+
+
+def chip_file_of(chip: str) -> str | None:
+    """Give the path, where a chip is given by one."""
+    from neuromap.hardware.chip.chip_file import is_chip_path
+
+    return chip if is_chip_path(chip) else None

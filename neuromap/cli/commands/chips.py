@@ -1,0 +1,113 @@
+"""``neuromap chips``: the packaged chips, or one chip in full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neuromap.cli.arguments.options import JsonFlag
+from neuromap.cli.printing.output import new_table, print_json, text_console
+
+if TYPE_CHECKING:
+    from neuromap.hardware.chip.chip_spec import ChipSpec
+
+__all__ = ["EXAMPLES", "chips"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap chips
+  neuromap chips truenorth
+  neuromap chips ./my_chip.toml --json
+"""
+
+
+def chips(
+    chip: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME|PATH]",
+            help="A packaged chip or a chip file; by default all packaged chips are listed.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the packaged chips, or show one chip in full with its sources."""
+    from neuromap.hardware.chip.chip_file import list_chips, load_chip
+
+    if chip is not None:
+        spec = load_chip(chip)
+        if as_json:
+            print_json(chip_object(spec))
+        else:
+            _print_chip(spec)
+        return
+    specs = list_chips()
+    if as_json:
+        print_json({"chips": [chip_object(spec) for spec in specs]})
+    else:
+        _print_list(specs)
+
+
+def chip_object(spec: ChipSpec) -> dict[str, Any]:
+    """Make the JSON form of a chip: the tables of its file, and the ranges that follow from them.
+
+    Figures that nobody has published are absent.
+    """
+    from neuromap.hardware.chip.chip_file import chip_document
+
+    return {
+        **chip_document(spec),
+        "derived": {
+            "n_cores": spec.n_cores,
+            "weight_range": list(spec.weight_range),
+            "leak_range": list(spec.leak_range),
+            "threshold_range": list(spec.threshold_range),
+            "potential_range": list(spec.potential_range),
+        },
+    }
+
+
+def _print_list(specs: tuple[ChipSpec, ...]) -> None:
+    table = new_table("chip", "cores", "axons x neurons", "axon types", "weight bits", "delay (ticks)", "tick (s)")
+    for spec in specs:
+        table.add_row(
+            spec.name,
+            f"{spec.n_cores}",
+            f"{spec.axons} x {spec.neurons}",
+            f"{spec.axon_types}",
+            f"{spec.weight_bits}",
+            f"{spec.delay[0]} to {spec.delay[1]}",
+            f"{spec.tick_seconds:g}",
+        )
+    console = text_console()
+    console.print(table)
+    console.print("One chip in full: neuromap chips NAME. A chip of your own: give the path of its file.")
+
+
+def _print_chip(spec: ChipSpec) -> None:
+    console = text_console()
+    console.print(f"{spec.name}: {spec.description}" if spec.description else spec.name, markup=False)
+    table = new_table("figure", "value", left=2)
+    data = chip_object(spec)
+    for group in ("grid", "core", "time", "neuron", "derived", "router", "energy"):
+        for key, value in data.get(group, {}).items():
+            table.add_row(f"{group}.{key}", _shown(key, value))
+    console.print(table)
+    for group in ("router", "energy"):
+        if group not in data:
+            console.print(f"{group}: no published figures")
+    if spec.source:
+        console.print(f"source: {spec.source}", markup=False)
+    console.print(
+        "The source of each figure is a comment beside it in the chip's file (hardware_models/ of the package)."
+    )
+
+
+def _shown(key: str, value: Any) -> str:
+    if not isinstance(value, list):
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    joint = ", " if key == "included" else " to " if key == "delay" or key.endswith("_range") else " x "
+    return joint.join(map(str, value))

@@ -1,0 +1,149 @@
+"""``neuromap map``: put a rolled-out network onto a chip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neuromap.cli.arguments.mapping_flags import MappingFlags, with_mapping_flags
+from neuromap.cli.arguments.options import (
+    ChipOption,
+    ExecutionOption,
+    JsonFlag,
+    NetworkFile,
+    PatternOption,
+    chip_file_of,
+    chosen_chip,
+    file_option,
+)
+from neuromap.cli.arguments.pattern_argument import read_pattern
+from neuromap.cli.printing.output import check_destinations, new_table, one_line, print_error, print_json, text_console
+from neuromap.cli.printing.progress import progress_bar
+from neuromap.errors import DoesNotFitError, InputError
+
+if TYPE_CHECKING:
+    from neuromap.mapping.map_rollout import Mapping
+    from neuromap.mapping.remedy.apply_remedy import Request
+
+__all__ = ["EXAMPLES", "map_network"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap map examples/digits/sr.toml
+  neuromap map examples/digits/sr.toml --pattern hybrid --execution pipelined -o sr.nmp
+  neuromap map examples/digits/sr.toml --pattern "H1 -> H1, H1 -> O" --chip ./my_chip.toml --json
+  neuromap map examples/digits/sr.toml --dry-run
+  neuromap map examples/digits/sr.toml --splitters never --no-packing --placer hilbert
+"""
+
+TRYING = 10.0
+"""Seconds for which remedies of a refusal are tried, where ``--seconds`` does not say."""
+
+
+@with_mapping_flags("--seed")
+def map_network(
+    network: NetworkFile,
+    pattern: PatternOption = "streaming",
+    execution: ExecutionOption = "windowed",
+    chip: ChipOption = None,
+    *,
+    flags: MappingFlags,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Only say whether it fits and, if not, what would; place and write nothing. Remedies are applied and "
+            f"tried, for {TRYING:g} seconds or --seconds.",
+        ),
+    ] = False,
+    output: Annotated[str | None, file_option("--output", "-o", holds="the program")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Map a rolled-out network onto a chip, print what it takes, and write the program.
+
+    Where it does not fit (exit code 3), node, demand, bound and remedies are named.
+    """
+    import neuromap as nm
+    from neuromap.mapping import map_rollout
+    from neuromap.mapping.remedy.apply_remedy import Request
+    from neuromap.mapping.remedy.early_refusal import refuse_early
+
+    if dry_run and output is not None:
+        raise InputError(f"--output {output}: --dry-run writes no program; leave one of them away")
+    chip = chosen_chip(chip)
+    check_destinations({"--output": output}, {"network file": network, "chip file": chip_file_of(chip), **flags.files})
+    net = nm.load_network(network)
+    rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
+    spec = flags.chip(chip)
+    options = flags.options(net, spec)
+    if dry_run:
+        _dry_run(Request(rollout, spec, options), flags, as_json=as_json)
+        return
+    with progress_bar("mapping") as progress:
+        try:
+            early = refuse_early(Request(rollout, spec, options))
+            if early is not None:
+                raise early
+            mapping = map_rollout.map_network(rollout, spec, options, progress)
+        except DoesNotFitError as refusal:
+            raise _with_remedies(refusal, Request(rollout, spec, options), flags) from None
+    if output is not None:
+        mapping.program.save(output)
+    _print_mapping(mapping, output, as_json=as_json)
+
+
+def _with_remedies(refusal: DoesNotFitError, request: Request, flags: MappingFlags) -> DoesNotFitError:
+    """Try the remedies of a refusal."""
+    from neuromap.mapping.remedy.remedies import try_remedies
+
+    with progress_bar("trying what would fit") as progress:
+        found = try_remedies(request, refusal.infeasibility, flags.seconds or TRYING, progress)
+    return DoesNotFitError(found.message, found)
+
+
+def _print_mapping(mapping: Mapping, output: str | None, *, as_json: bool) -> None:
+    from neuromap.cli.printing.program_figures import figure_rows, program_figures
+    from neuromap.mapping.bounds.lower_bounds import core_bound
+
+    program = mapping.program
+    figures: dict[str, Any] = program_figures(program, core_bound(mapping.network, program.chip))
+    split = [f"{u} -> {v}" for u, v in sorted(mapping.split)]
+    is_tick_level = mapping.rollout.is_tick_level
+    if as_json:
+        schedule = "ticks" if is_tick_level else "steps"
+        print_json({**figures, "schedule": schedule, "split_edges": split, "file": output})
+        return
+    console = text_console()
+    label = f"{program.name} ({program.pattern}, {program.execution}) on {program.chip.name}"
+    console.print(label, markup=False)
+    table = new_table("figure", "value", "")
+    for row in figure_rows(figures):
+        table.add_row(*row)
+    table.columns[2].justify = "left"
+    console.print(table)
+    if split:
+        text = f"splitters on {', '.join(split)}" + (
+            ": without slack there, so the schedule is in ticks" if is_tick_level else ": within the slack of delays"
+        )
+        console.print(one_line(text), markup=False, soft_wrap=True)
+    if output is not None:
+        console.print(f"written to {one_line(output)}", markup=False, soft_wrap=True)
+
+
+def _dry_run(request: Request, flags: MappingFlags, *, as_json: bool) -> None:
+    from neuromap.cli.printing.dry_run_output import print_dry_run
+    from neuromap.mapping.remedy.dry_run import dry_run
+
+    with progress_bar("dry run") as progress:
+        found = dry_run(
+            request.rollout, request.chip, request.options, seconds=flags.seconds or TRYING, progress=progress
+        )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_dry_run(found, text_console())
+    if not found.fits:
+        print_error(one_line(found.problems[0].message))
+        raise typer.Exit(DoesNotFitError.exit_code)

@@ -1,0 +1,180 @@
+"""``neuromap report``: response times and costs per pattern, predicted and measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neuromap.cli.arguments.engine_argument import engine_arguments
+from neuromap.cli.arguments.mapping_flags import MappingFlags, with_mapping_flags
+from neuromap.cli.arguments.options import (
+    ChipOption,
+    DensityOption,
+    EngineOption,
+    FramesOption,
+    JsonFlag,
+    NetworkFile,
+    NoiseSeedOption,
+    SeedOption,
+    StimulusOption,
+    ThreadsOption,
+    chip_file_of,
+    chosen_chip,
+    file_option,
+)
+from neuromap.cli.arguments.pattern_argument import read_pattern, read_rollout, split_executions, split_patterns
+from neuromap.cli.arguments.stimulus_argument import check_run_length, frame_arguments
+from neuromap.cli.printing.output import check_destinations, one_line, print_error, text_console
+from neuromap.cli.printing.progress import progress_bar
+from neuromap.errors import InputError
+
+__all__ = ["EXAMPLES", "report"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap report examples/digits/sr.toml
+  neuromap report examples/digits/sr.toml --patterns streaming,sequential,hybrid --html sr.html
+  neuromap report examples/digits/sr.toml --patterns "H1 -> H1, H1 -> O" --executions pipelined --json
+  neuromap report examples/digits/sr.toml --program sr.nmp --csv sr.csv
+  neuromap report examples/digits/sr.toml --splitters never --no-packing
+  neuromap report examples/digits/sr.toml --pictures pictures
+"""
+
+
+@with_mapping_flags()
+def report(
+    network: NetworkFile,
+    patterns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--patterns",
+            metavar="PATTERNS",
+            help="Names with commas between them, or the streaming edges of one pattern ('H1 -> O, H2 -> O'). "
+            "May be repeated. By default streaming, sequential and those of the file.",
+            show_default=False,
+        ),
+    ] = None,
+    executions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--executions",
+            metavar="EXECUTIONS",
+            help="windowed, pipelined, pipelined:P for a frame every P update steps; with commas between them.  "
+            "[default: windowed,pipelined]",
+            show_default=False,
+        ),
+    ] = None,
+    chip: ChipOption = None,
+    program_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--program",
+            metavar="FILE",
+            help="Report on this program instead of mapping; one row, whose prediction is that of --patterns and "
+            "--executions, by default of the names in the program.",
+            show_default=False,
+        ),
+    ] = None,
+    stimulus: StimulusOption = None,
+    n_frames: FramesOption = None,
+    seed: SeedOption = 0,
+    density: DensityOption = None,
+    engine: EngineOption = "fast",
+    threads: ThreadsOption = None,
+    noise_seed: NoiseSeedOption = 0,
+    *,
+    flags: MappingFlags,
+    html: Annotated[str | None, file_option("--html", holds="the report as one self-contained HTML page")] = None,
+    csv: Annotated[str | None, file_option("--csv", holds="the report as CSV")] = None,
+    json_file: Annotated[str | None, file_option("--json-file", holds="the report as JSON")] = None,
+    pictures: Annotated[
+        str | None,
+        typer.Option(
+            "--pictures",
+            metavar="FOLDER",
+            help="Write chip map and link load of every row to this folder, as SVG files.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Report response times, sampling frequency, energy and costs for every pattern and execution.
+
+    Every row is predicted from the schedule, measured on the mapped program, and verified against the
+    chip-free reference. A row that fails does not keep the others from being shown; the exit code tells.
+    """
+    import neuromap as nm
+    from neuromap.files.whole_file import write_all
+    from neuromap.report.forms.pictures import check_no_picture, check_picture_folder, picture_files, picture_folder
+    from neuromap.report.forms.text import print_report
+    from neuromap.report.latency import report_on_program
+    from neuromap.rollout.schedule.execution import EXECUTIONS
+
+    chip = chosen_chip(chip, program_file)
+    flags.require_none(program_file)
+    how = engine_arguments(engine, threads, noise_seed)
+    written = {"--html": html, "--csv": csv, "--json-file": json_file}
+    read = {
+        "network file": network,
+        "program file": program_file,
+        "stimulus file": stimulus,
+        "chip file": chip_file_of(chip),
+        **flags.files,
+    }
+    check_destinations(written, read)
+    if pictures is not None:
+        check_picture_folder(pictures)
+        for name, path in {**written, **read}.items():
+            if path is not None:
+                try:
+                    check_no_picture(path, pictures)
+                except InputError as error:
+                    raise InputError(f"{name} {error}") from None
+    check_run_length(n_frames)
+    net = nm.load_network(network)
+    wanted = split_executions(executions) if executions else []
+    named = split_patterns(patterns or []) or list(patterns or [])
+    arguments = {**frame_arguments(stimulus, n_frames, seed, density), **how}
+    if program_file is not None:
+        if len(named) > 1 or len(wanted) > 1:
+            raise InputError(f"{program_file}: one program has one pattern and one execution; give one of each")
+        program = nm.load_program(program_file)
+        check_run_length(n_frames, program)
+        rollout = read_rollout(net, program, program_file, next(iter(named), None), next(iter(wanted), None))
+        with progress_bar("report"):
+            made = report_on_program(rollout, program, **arguments)
+    else:
+        spec = flags.chip(chip)
+        options = flags.options(net, spec)
+        names = named or dict.fromkeys(["streaming", "sequential", *net.patterns])
+        # the report finds and counts the most sequential patterns in one go
+        chosen = [name if name == "sequential" else read_pattern(net, name) for name in names]
+        with progress_bar("report") as progress:
+            made = nm.latency_report(
+                net, spec, chosen, wanted or EXECUTIONS, options=options, progress=progress, **arguments
+            )
+    files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
+    contents = [(path, form()) for path, form in files if path is not None]
+    drawn = [] if pictures is None else [(Path(pictures) / name, text) for name, text in picture_files(made).items()]
+    with picture_folder(pictures if drawn else None, [path.name for path, _ in drawn]):
+        write_all([*contents, *drawn])
+    if as_json:
+        sys.stdout.write(made.to_json().rstrip("\n") + "\n")
+    else:
+        console = text_console()
+        print_report(made, console)
+        for path, _ in contents:
+            console.print(f"written to {one_line(path)}", markup=False, soft_wrap=True)
+        if pictures is not None:
+            console.print(f"{len(drawn)} pictures written to {one_line(pictures)}", markup=False, soft_wrap=True)
+    if made.exit_code:
+        failed = [row for row in made.rows if row.exit_code]
+        first = failed[0]
+        why = first.message or (first.verification.message if first.verification else "")
+        head = f"{len(failed)} of {len(made.rows)} rows failed, first {first.pattern}, {first.execution}"
+        print_error(one_line(f"{head}: {why}"))
+        raise typer.Exit(made.exit_code)

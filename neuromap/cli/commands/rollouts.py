@@ -1,0 +1,104 @@
+"""``neuromap rollouts``: the patterns of a network, their number and their times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neuromap.cli.arguments.options import JsonFlag, NetworkFile
+from neuromap.cli.arguments.pattern_argument import read_pattern, split_patterns
+from neuromap.cli.printing.output import print_json
+from neuromap.cli.printing.progress import progress_bar
+from neuromap.errors import InputError
+
+if TYPE_CHECKING:
+    from neuromap.network.network import Network
+    from neuromap.rollout.patterns.pattern import RolloutPattern
+
+__all__ = ["EXAMPLES", "rollouts"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap rollouts examples/structures/sr.toml
+  neuromap rollouts examples/digits/sr.toml --pattern hybrid --json
+  neuromap rollouts examples/structures/sr.toml --pattern "H1 -> H1, H1 -> O"
+  neuromap rollouts examples/structures/dsr3.toml --all --limit 20
+"""
+
+_MOST_LISTED = 100_000
+
+
+def rollouts(
+    network: NetworkFile,
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pattern",
+            metavar="PATTERN",
+            help="Only this pattern: a name, several names with commas between them, or streaming edges "
+            "('H1 -> O, H2 -> O'). May be repeated. By default streaming, sequential and those of the file.",
+            show_default=False,
+        ),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="List every valid pattern, up to --limit.")] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", help="Most patterns that --all lists, at most 100000.")
+    ] = 100,
+    as_json: JsonFlag = False,
+) -> None:
+    """List rollout patterns with their times in update steps; count all valid ones.
+
+    Windowed and pipelined execution are told apart everywhere. Behaviour classes tell which patterns compute
+    the same function, so that trained weights can be kept.
+    """
+    import neuromap as nm
+    from neuromap.cli.printing.rollout_figures import class_numbers, network_figures, pattern_figures
+    from neuromap.cli.printing.rollout_table import print_rollouts
+    from neuromap.rollout.cycles.blocks import cycle_structure
+    from neuromap.rollout.patterns.sequential import most_sequential_summary
+
+    if not 1 <= limit <= _MOST_LISTED:
+        raise InputError(f"--limit {limit}: must be 1 to {_MOST_LISTED}")
+    if every and pattern:
+        raise InputError("--all and --pattern: give one of them")
+    net = nm.load_network(network)
+    found, complete = _every_pattern(net, limit) if every else (_chosen_patterns(net, pattern or []), False)
+    structure = cycle_structure(net)
+    sequential = most_sequential_summary(net, structure)
+    chosen = [sequential.first if one is None else one for one in found]
+    figures = network_figures(net, structure, sequential)
+    rows: list[dict[str, Any]] = []
+    with progress_bar("timing patterns") as progress:
+        for done, (one, number) in enumerate(zip(chosen, class_numbers(chosen), strict=True), start=1):
+            rows.append(pattern_figures(one, number))
+            progress(done, len(chosen))
+    figures |= {"listed": len(rows), "complete": complete, "patterns": rows}
+    if as_json:
+        print_json(figures)
+    else:
+        print_rollouts(figures)
+
+
+def _chosen_patterns(network: Network, values: Sequence[str]) -> list[RolloutPattern | None]:
+    """Read the patterns asked for; ``None`` stands for the most sequential one, whose search is not done twice."""
+    names = split_patterns(values) or list(values)
+    if not names:
+        names = list(dict.fromkeys(["streaming", "sequential", *network.patterns]))
+    return [None if name == "sequential" else read_pattern(network, name) for name in names]
+
+
+def _every_pattern(network: Network, limit: int) -> tuple[list[RolloutPattern | None], bool]:
+    """List the first ``limit`` valid patterns, and tell whether these are all."""
+    from itertools import islice
+
+    from neuromap.rollout.patterns.counting import enumerate_valid
+    from neuromap.rollout.patterns.pattern import RolloutPattern
+
+    found = list(islice(enumerate_valid(network), limit + 1))
+    named: list[RolloutPattern | None] = [
+        RolloutPattern(network, p.values, f"#{n}") for n, p in enumerate(found[:limit], start=1)
+    ]
+    return named, len(found) <= limit

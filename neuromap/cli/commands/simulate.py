@@ -1,0 +1,134 @@
+"""``neuromap simulate``: run a program on input frames, or on many stimuli of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neuromap.cli.arguments.engine_argument import engine_arguments
+from neuromap.cli.arguments.options import (
+    DensityOption,
+    EngineOption,
+    FramesOption,
+    JsonFlag,
+    NoiseSeedOption,
+    SeedOption,
+    StimulusOption,
+    ThreadsOption,
+    file_option,
+)
+from neuromap.cli.arguments.stimulus_argument import check_run_length, frame_arguments, read_stimuli
+from neuromap.cli.printing.output import check_destinations, print_json
+from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.simulate_output import batch_object, print_batch, print_run, run_object
+from neuromap.errors import InputError
+
+if TYPE_CHECKING:
+    from neuromap.hardware.program.program import Program
+
+__all__ = ["EXAMPLES", "simulate"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap simulate sr.nmp
+  neuromap simulate sr.nmp --frames 100 --seed 7 --density 0.2 --json
+  neuromap simulate sr.nmp --record outputs,node:H1 --record-potentials core:0 -o sr.trace
+  python examples/digits/stimulus.py digits.safetensors    (needs scikit-learn)
+  neuromap simulate sr.nmp --stimulus digits.safetensors --record all -o sr.h5    (needs h5py)
+"""
+
+
+def simulate(
+    program_file: Annotated[
+        Path, typer.Argument(metavar="PROGRAM", help="Program file (see neuromap map -o).", show_default=False)
+    ],
+    stimulus: StimulusOption = None,
+    n_frames: FramesOption = None,
+    seed: SeedOption = 0,
+    density: DensityOption = None,
+    record: Annotated[
+        str,
+        typer.Option(
+            "--record",
+            metavar="NEURONS",
+            help="Whose spikes are kept: outputs, all, node:NAME, core:3 or core:3-7, with commas between them.",
+        ),
+    ] = "outputs",
+    record_potentials: Annotated[
+        str | None,
+        typer.Option(
+            "--record-potentials",
+            metavar="NEURONS",
+            help="Whose potential is kept after every tick, in the same words; by default nobody's.",
+            show_default=False,
+        ),
+    ] = None,
+    record_counts: Annotated[
+        bool, typer.Option("--record-counts", help="Count the spikes of every neuron of the program.")
+    ] = False,
+    engine: EngineOption = "fast",
+    threads: ThreadsOption = None,
+    noise_seed: NoiseSeedOption = 0,
+    output: Annotated[
+        str | None,
+        file_option("--output", "-o", holds="what was recorded (HDF5 where it ends in .h5, else safetensors)"),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run a program on input frames and count the spikes of its outputs, frame by frame.
+
+    Where the tensors of the stimulus have the shape (stimuli, frames, size), every stimulus runs by itself, one per
+    thread, and its spikes are summed over frames.
+    """
+    import neuromap as nm
+    from neuromap.simulation.stimulus.choose_frames import choose_frames
+    from neuromap.simulation.trace.frame_counts import frame_counts
+    from neuromap.simulation.trace.trace_hdf5 import HDF5_SUFFIXES
+
+    how = engine_arguments(engine, threads, noise_seed)
+    recording = nm.Recording(record, () if record_potentials is None else record_potentials, record_counts)
+    check_destinations({"--output": output}, {"program file": program_file, "stimulus file": stimulus})
+    program = nm.load_program(program_file)
+    check_run_length(n_frames, program)
+    arguments = frame_arguments(stimulus, n_frames, seed, density)
+    into_hdf5 = output is not None and Path(output).suffix.lower() in HDF5_SUFFIXES
+    if stimulus is not None and (stimuli := read_stimuli(stimulus, program)) is not None:
+        if into_hdf5:
+            raise InputError(f"{output}: many stimuli are written as safetensors; give a name that does not end in .h5")
+        _run_batch(program, stimuli, recording, how, output, as_json)
+        return
+    frames, made = choose_frames(program, **arguments)
+    check_run_length(made["n_frames"], program)
+    trace = None
+    with progress_bar("simulating (ticks)") as progress:
+        if output is not None and into_hdf5:
+            counts = nm.simulate_to_file(output, program, frames, record=recording, progress=progress, **how)
+        else:
+            trace = nm.simulate(program, frames, record=recording, progress=progress, **how)
+            counts = frame_counts(trace)
+            if output is not None:
+                trace.save(output)
+    if as_json:
+        print_json(run_object(program, counts, trace, output))
+    else:
+        print_run(program, counts, output)
+
+
+def _run_batch(
+    program: Program, stimuli: dict[str, Any], recording: Any, how: dict[str, Any], output: str | None, as_json: bool
+) -> None:
+    import neuromap as nm
+
+    n_stimuli, n_frames = next(iter(stimuli.values())).shape[:2]
+    check_run_length(n_stimuli * n_frames, program)
+    with progress_bar("simulating (stimuli)") as progress:
+        batch = nm.simulate_batch(program, stimuli, record=recording, progress=progress, **how)
+    if output is not None:
+        batch.save(output)
+    if as_json:
+        print_json(batch_object(program, batch, output))
+    else:
+        print_batch(program, batch, output)

@@ -1,0 +1,74 @@
+"""The answer of ``neuromap map --dry-run`` as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuromap.cli.printing.output import new_table, one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from neuromap.mapping.refused.infeasible import Infeasibility
+    from neuromap.mapping.remedy.dry_run import DryRun
+
+__all__ = ["print_dry_run"]
+
+
+def print_dry_run(found: DryRun, console: Console) -> None:
+    """Print whether a rollout fits, what its nodes ask for, and what would help.
+
+    Parameters
+    ----------
+    found : DryRun
+        From :func:`neuromap.mapping.remedy.dry_run.dry_run`.
+    console : Console
+        Where to.
+    """
+
+    def say(text: str) -> None:
+        console.print(one_line(text), markup=False, soft_wrap=True)
+
+    label = f"{found.network} ({found.pattern}, {found.execution}) on {found.chip.name}"
+    room = f"{found.chip.n_usable_cores} cores"
+    say(f"{label}: fits in {found.cores} of {room}" if found.fits else f"{label}: does not fit")
+    if found.bound is not None:
+        say(f"cores of any mapping: {found.bound.total} or more, for its {found.bound.by}")
+    if found.split:
+        edges = ", ".join(f"{u} -> {v}" for u, v in found.split)
+        say(f"splitters on {edges}" + ("; the schedule is in ticks" if found.schedule == "ticks" else ""))
+    if found.nodes:
+        _print_nodes(found, console)
+    for problem in found.problems:
+        say(_head(problem))
+        if problem.remedies:
+            _print_remedies(problem, console)
+    if found.problems and found.cores_with_remedies is not None:
+        first = "the first remedy" if len(found.problems) == 1 else "the first remedy of each"
+        say(f"with {first}: fits in {found.cores_with_remedies} cores")
+
+
+def _head(problem: Infeasibility) -> str:
+    head = f"node {problem.node}: " if problem.node else ""
+    return f"{head}{problem.statement} ({problem.gap} too many)"
+
+
+def _print_nodes(found: DryRun, console: Console) -> None:
+    chip = found.chip
+    names = ("neurons", "sources", f"axons of {chip.axons}", f"copies of {chip.neurons}", "relays", "splitters")
+    table = new_table("node", *names, "cores")
+    for node in found.nodes:
+        axons = "none do" if node.axons is None else f"{node.axons}" + (" !" if node.axons > chip.axons else "")
+        counts = (node.copies, node.relays, node.splitters, node.cores)
+        shown = ("-" if count is None else f"{count}" for count in counts)
+        table.add_row(one_line(node.node), f"{node.neurons}", f"{node.sources}", axons, *shown)
+    console.print(table)
+    console.print("sources, axons and copies: of the neuron that needs most", markup=False)
+
+
+def _print_remedies(problem: Infeasibility, console: Console) -> None:
+    table = new_table("remedy", "tried", "cores", left=1)
+    for remedy in problem.remedies:
+        tried = "maps" if remedy.tried else "advice" if remedy.value is None else "-"
+        table.add_row(one_line(remedy.text), tried, "-" if remedy.cores is None else f"{remedy.cores}")
+    console.print(table)

@@ -1,0 +1,105 @@
+"""What a program takes of its chip, as figures for people and programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuromap.hardware.program.program import Program
+    from neuromap.mapping.bounds.lower_bounds import CoreBound
+
+__all__ = ["UNITS", "figure_rows", "program_figures"]
+
+UNITS = {
+    "cores": "of {usable_cores}",
+    "shared_cores": "hold neurons of several nodes",
+    "neurons": "in use",
+    "copies": "neurons that repeat another",
+    "replicas": "neurons with copies in several cores",
+    "splitters": "neurons that fan out",
+    "relays": "neurons that lengthen a delay",
+    "axons": "fed by a neuron or the host",
+    "bias_axons": "of them carry a constant",
+    "synapses": "crossings that are set",
+    "neuron_utilisation": "of the neurons of the cores in use",
+    "axon_utilisation": "of the axons of the cores in use",
+    "deliveries": "pairs of a source and a core that it reaches",
+    "mean_fan_out": "cores that a source reaches",
+    "largest_fan_out": "cores",
+    "weighted_hops": "from neurons to their targets, summed",
+    "mean_hops": "per target",
+    "longest_way": "hops",
+    "chip_crossings": "chip boundaries on the ways to all targets",
+    "frame_period_ticks": "ticks",
+    "ticks_per_step": "ticks",
+    "sampling_frequency_hz": "frames per second",
+}
+"""What stands beside a figure in the table."""
+
+_NOT_IN_TABLE = frozenset({"network", "chip", "pattern", "execution", "cores_of_chip", "usable_cores", "core_bound"})
+
+
+def program_figures(program: Program, bound: CoreBound | None = None) -> dict[str, Any]:
+    """Count what a program takes of its chip.
+
+    Parameters
+    ----------
+    program : Program
+        Mapped, or written by hand.
+    bound : CoreBound, optional
+        Lower bound on the cores of any mapping, from :func:`neuromap.mapping.bounds.lower_bounds.core_bound`.
+
+    Returns
+    -------
+    dict
+        Labels; the members of :class:`neuromap.report.figures.usage.Usage`; with a bound ``core_bound``, an object;
+        frame period and ticks per step in ticks, sampling frequency in frames per second.
+    """
+    from dataclasses import asdict
+
+    from neuromap.report.figures.usage import sampling_frequency, usage
+    from neuromap.report.forms.json_report import bound_object
+
+    return {
+        "network": program.name,
+        "chip": program.chip.name,
+        "pattern": program.pattern,
+        "execution": program.execution,
+        **asdict(usage(program)),
+        **({} if bound is None else {"core_bound": bound_object(bound)}),
+        "frame_period_ticks": program.period,
+        "ticks_per_step": program.ticks_per_step,
+        "sampling_frequency_hz": sampling_frequency(program),
+    }
+
+
+def figure_rows(figures: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Write figures for people.
+
+    Parameters
+    ----------
+    figures : dict
+        From :func:`program_figures`.
+
+    Returns
+    -------
+    list of (name, value, unit)
+        Beside the cores stands their lower bound, where there is one, with the resource that gives it.
+    """
+    rows = []
+    for key, value in figures.items():
+        if key in _NOT_IN_TABLE:
+            continue
+        unit = UNITS.get(key, "").format(**figures)
+        bound = figures.get("core_bound")
+        if key == "cores" and bound is not None:
+            unit += f"; any mapping takes {bound['total']} or more, for its {bound['by']}"
+        name = key.removesuffix("_ticks").removesuffix("_hz").replace("_", " ")
+        rows.append((name, _shown(key, value), unit))
+    return rows
+
+
+def _shown(key: str, value: Any) -> str:
+    if key.endswith("utilisation"):
+        return f"{value:.1%}"
+    return f"{value:.4g}" if isinstance(value, float) else f"{value}"

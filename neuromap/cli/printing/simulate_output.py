@@ -1,0 +1,131 @@
+"""What ``neuromap simulate`` prints: one run, or a batch of stimuli, as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from neuromap.cli.printing.output import new_table, one_line, text_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from neuromap.hardware.program.program import Program
+    from neuromap.simulation.run.batch import Batch
+    from neuromap.simulation.trace.frame_counts import FrameCounts
+    from neuromap.simulation.trace.trace import Trace
+
+__all__ = ["batch_object", "print_batch", "print_run", "run_object"]
+
+_ROWS_SHOWN = 20
+
+
+def run_object(program: Program, counts: FrameCounts, trace: Trace | None, output: str | None) -> dict[str, Any]:
+    """Make the JSON form of a run; without its trace (it is in an HDF5 file) single neurons are not listed."""
+    nodes: dict[str, dict[str, Any]] = {"output": {}, "hidden": {}}
+    for position, port in enumerate(counts.nodes):
+        spiking = None if trace is None else [row.nonzero()[0].tolist() for row in trace.frames(port.name)]
+        nodes[port.kind][port.name] = {
+            "size": port.size,
+            "spikes": int(counts.spikes[position].sum()),
+            "spikes_per_frame": counts.spikes[position].tolist(),
+            "spiking_neurons_per_frame": spiking,
+            "stray_spikes": int(counts.strays[position]),
+            "frame_0_tick": port.sample_tick,
+        }
+    return {
+        **_labels(program),
+        "frames": counts.n_frames,
+        "ticks": counts.n_ticks,
+        "outputs": nodes["output"],
+        "hidden": nodes["hidden"],
+        "recorded_spikes": counts.n_events,
+        "file": output,
+    }
+
+
+def print_run(program: Program, counts: FrameCounts, output: str | None) -> None:
+    """Print spikes frame by frame, then in all."""
+    console = text_console()
+    _print_head(console, program, f"{counts.n_frames} frames, {counts.n_ticks} ticks")
+    spikes = dict(zip(counts.nodes, counts.spikes, strict=True))
+    table = new_table("frame", *(f"spikes of {port.name} at tick" for port in spikes), left=0)
+    for frame in range(1, min(counts.n_frames, _ROWS_SHOWN + 1)):
+        cells = (f"{row[frame]} at {port.sample_tick + frame * program.period}" for port, row in spikes.items())
+        table.add_row(f"{frame}", *cells)
+    if spikes:
+        console.print(table)
+    if counts.n_frames > _ROWS_SHOWN + 1:
+        console.print(f"{counts.n_frames - 1 - _ROWS_SHOWN} more frames: see --json or -o")
+    for (port, row), strays in zip(spikes.items(), counts.strays.tolist(), strict=True):
+        console.print(
+            f"{port.name}: {row.sum()} spikes of {port.size} neurons in {counts.n_frames - 1} frames, "
+            f"{strays} outside frames",
+            markup=False,
+        )
+    _print_file(console, output)
+
+
+def batch_object(program: Program, batch: Batch, output: str | None) -> dict[str, Any]:
+    """Make the JSON form of a batch."""
+    nodes: dict[str, dict[str, Any]] = {"output": {}, "hidden": {}}
+    for port in batch.nodes:
+        counts = batch.counts(port.name)
+        nodes[port.kind][port.name] = {
+            "size": port.size,
+            "spikes": int(counts.sum()),
+            "spikes_per_neuron": counts.tolist(),
+            "stray_spikes": batch.strays(port.name).tolist(),
+        }
+    return {
+        **_labels(program),
+        "stimuli": len(batch),
+        "frames": batch.n_frames,
+        "ticks": batch.n_ticks,
+        "outputs": nodes["output"],
+        "hidden": nodes["hidden"],
+        "file": output,
+    }
+
+
+def print_batch(program: Program, batch: Batch, output: str | None) -> None:
+    """Print spikes stimulus by stimulus, then in all."""
+    console = text_console()
+    _print_head(console, program, f"{len(batch)} stimuli of {batch.n_frames} frames, {batch.n_ticks} ticks each")
+    counts = {port: batch.counts(port.name).sum(axis=1) for port in batch.nodes}
+    table = new_table("stimulus", *(f"spikes of {port.name}" for port in counts), left=0)
+    for number in range(min(len(batch), _ROWS_SHOWN)):
+        table.add_row(f"{number}", *(f"{row[number]}" for row in counts.values()))
+    console.print(table)
+    if len(batch) > _ROWS_SHOWN:
+        console.print(f"{len(batch) - _ROWS_SHOWN} more stimuli: see --json or -o")
+    for port, row in counts.items():
+        console.print(
+            f"{port.name}: {row.sum()} spikes of {port.size} neurons in {len(batch)} stimuli of {batch.n_frames - 1} "
+            f"frames, {batch.strays(port.name).sum()} outside frames",
+            markup=False,
+        )
+    _print_file(console, output)
+
+
+def _labels(program: Program) -> dict[str, Any]:
+    return {
+        "network": program.name,
+        "chip": program.chip.name,
+        "pattern": program.pattern,
+        "execution": program.execution,
+        "frame_period_ticks": program.period,
+        "tick_seconds": program.chip.tick_seconds,
+    }
+
+
+def _print_head(console: Console, program: Program, length: str) -> None:
+    label = f"{program.pattern}, {program.execution}" if program.pattern else "by hand"
+    console.print(
+        f"{program.name} ({label}) on {program.chip.name}: {length}, one frame every {program.period} ticks",
+        markup=False,
+    )
+
+
+def _print_file(console: Console, output: str | None) -> None:
+    if output is not None:
+        console.print(f"written to {one_line(output)}", markup=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""What an exploration answers: rows, limits, advice."""

@@ -1,0 +1,196 @@
+"""The answer to "which one should I run": the best row within limits, how to make it, and what it is worth."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from neuromap.errors import DoesNotFitError, PatternError
+from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow, Objective
+from neuromap.explorer.answer.limits import Limits, bound_text
+from neuromap.explorer.answer.listing import streaming_edges, streaming_text
+from neuromap.explorer.answer.quantities import with_unit
+from neuromap.explorer.answer.row_figures import BASE_UNITS, row_order, value_of
+from neuromap.rollout.patterns.pattern import RolloutPattern
+
+__all__ = ["Advice", "advise", "figure_text", "map_command", "pattern_argument"]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The best row within limits.
+
+    Attributes
+    ----------
+    row : ExploredRow
+        Mapped, within the limits, best in ``objective``; among equals the other objectives decided.
+    objective : Objective
+        What it is best in.
+    limits : Limits
+        What it keeps.
+    n_rivals : int
+        Rows that were not mapped and might be better still; 0: none can be.
+    command : str
+        The command that maps the row.
+    """
+
+    row: ExploredRow
+    objective: Objective
+    limits: Limits
+    n_rivals: int
+    command: str
+
+    def lines(self) -> list[str]:
+        """Say it in words, a line each."""
+        row = self.row
+        within = f" with {self.limits}" if self.limits else ""
+        retraining = "needs retraining" if row.needs_retraining else "no retraining"
+        way = "" if row.candidate.splitters == "slack" else f", splitters {row.candidate.splitters}"
+        figures = [f"{o.title} {figure_text(row, o)}" for o in OBJECTIVES if value_of(row, o).number is not None]
+        if self.n_rivals:
+            worth = f"{_rows(self.n_rivals)} that might be better not mapped: give more time, or more rows to map"
+        else:
+            worth = "no row that was not mapped can be better"
+        return [
+            f"best {self.objective.title}{within}: {row.pattern}, {row.candidate.execution} on {row.candidate.chip}"
+            f"{way} ({retraining})",
+            f"  {', '.join(figures)}; {worth}",
+            f"  {self.command}",
+        ]
+
+
+def figure_text(row: ExploredRow, objective: Objective) -> str:
+    """Write a figure of a row with its unit; a bound has its sign, what is not known a dash."""
+    number, is_exact = value_of(row, objective)
+    if number is None:
+        return "-"
+    sign = "" if is_exact else "≥ "
+    if objective.name == "full_response_seconds" and not row.full_response_exact:
+        sign = "≤ "
+    unit = BASE_UNITS[objective.name]
+    return f"{sign}{with_unit(number, unit if unit != 'cores' else '')}"
+
+
+def _rows(n: int) -> str:
+    return f"{n} row{'s' if n != 1 else ''}"
+
+
+def advise(
+    exploration: Exploration,
+    objective: Objective,
+    limits: Limits | None = None,
+    network_file: str = "NET",
+    chip_arguments: Mapping[str, str] | None = None,
+    refused: Sequence[ExploredRow] = (),
+) -> Advice:
+    """Find the best row within limits.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    objective : Objective
+        What is best.
+    limits : Limits, optional
+        What must be kept.
+    network_file, chip_arguments
+        As for :func:`map_command`.
+    refused : sequence of ExploredRow
+        Rows that the search left out because of the limits; where none keeps them, the closest may be one of these.
+
+    Returns
+    -------
+    Advice
+        The row, and how many that were not mapped might be better.
+
+    Raises
+    ------
+    DoesNotFitError
+        If no mapped row keeps the limits: names the tightest limit and the closest row.
+    """
+    limits = limits or Limits()
+    best = limits.best(exploration.rows, objective)
+    if best is None:
+        raise DoesNotFitError(_why_none(exploration, objective, limits, refused))
+    order = row_order(best, objective)
+    rivals = [
+        row
+        for row in exploration.rows
+        if row.status == "not mapped" and limits.allows(row) and row_order(row, objective) < order
+    ]
+    listed = sum(row.status == "not mapped" for row in exploration.rows)
+    unlisted = max(0, exploration.gap.open_rows - listed)  # at most some hundred open rows are kept
+    command = map_command(exploration, best, network_file, chip_arguments)
+    return Advice(best, objective, limits, len(rivals) + unlisted, command)
+
+
+def _why_none(exploration: Exploration, objective: Objective, limits: Limits, refused: Sequence[ExploredRow]) -> str:
+    open_rows = [row for row in exploration.rows if row.status == "not mapped" and limits.allows(row)]
+    if open_rows:
+        return (
+            f"no mapped row keeps {limits or 'any limit'}, but {_rows(len(open_rows))} that might were not mapped; "
+            "give more time, or more rows to map"
+        )
+    unknown = [row for row in exploration.rows if row.status == "mapped" and limits.allows(row)]
+    if unknown and any(row.verified is not False for row in unknown):
+        return f"{objective.title} is known of no row, as the chip has no such figures; choose another objective"
+    if unknown:
+        return f"{_rows(len(unknown))} within the limits, but on none the chip equals the reference"
+    found = limits.closest([*exploration.rows, *refused])
+    if found is None:
+        why = next((row.message for row in exploration.rows if row.message), "")
+        return f"no row fits the chip{': ' if why else ''}{why}"
+    row, tightest = found
+    bound = next(bound for other, bound in limits if other == tightest)
+    if value_of(row, tightest).number is None:
+        return f"no row keeps {bound_text(tightest, bound)}: the chip has no figures of {tightest.title}"
+    several = sum(1 for _ in limits) > 1
+    tight = f"all of {limits}; tightest is {bound_text(tightest, bound)}, and" if several else f"{limits};"
+    where = f"{row.pattern}, {row.candidate.execution} on {row.candidate.chip}"
+    return f"no row keeps {tight} closest is {where} with {figure_text(row, tightest)}"
+
+
+def pattern_argument(exploration: Exploration, row: ExploredRow) -> str:
+    """Write the row's pattern as ``--pattern`` takes it: its name, where that means this pattern, else its edges."""
+    try:
+        if RolloutPattern.named(exploration.network, row.pattern).values == row.candidate.values:
+            return row.pattern
+    except PatternError:  # the name is its edges
+        pass
+    return streaming_text(streaming_edges(exploration, row.candidate.values)) or "sequential"
+
+
+def map_command(
+    exploration: Exploration,
+    row: ExploredRow,
+    network_file: str = "NET",
+    chip_arguments: Mapping[str, str] | None = None,
+) -> str:
+    """Write the command that maps a row.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    row : ExploredRow
+        One of its rows.
+    network_file : str
+        The network's file.
+    chip_arguments : mapping of str to str, optional
+        Name of a chip -> what ``--chip`` was given, where that was a file.
+
+    Returns
+    -------
+    str
+        ``neuromap map ...``, quoted for a shell.
+    """
+    candidate = row.candidate
+    words = ["neuromap", "map", network_file, "--pattern", pattern_argument(exploration, row)]
+    words += ["--execution", candidate.execution]
+    words += ["--chip", (chip_arguments or {}).get(candidate.chip, candidate.chip)]
+    if candidate.splitters != "slack":
+        words += ["--splitters", candidate.splitters]
+    if candidate.ticks_per_step is not None:
+        words += ["--ticks-per-step", str(candidate.ticks_per_step)]
+    return shlex.join(words)

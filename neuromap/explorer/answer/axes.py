@@ -1,0 +1,95 @@
+"""Axes of the front's picture: from values to places, with round ticks, linear or logarithmic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from neuromap.explorer.answer.quantities import figure
+
+__all__ = ["Axis", "make_axis"]
+
+_WIDE = 12.0
+"""Largest over smallest value from which an axis is logarithmic."""
+_MOST_TICKS = 7
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A scale between two values.
+
+    Attributes
+    ----------
+    low, high : float
+        Values at the ends.
+    is_log : bool
+        Whether equal ratios are equally far apart.
+    ticks : tuple of float
+        Round values within the ends.
+    """
+
+    low: float
+    high: float
+    is_log: bool
+    ticks: tuple[float, ...]
+
+    def place(self, value: float) -> float:
+        """Give the place of a value: 0 at ``low``, 1 at ``high``; values beyond the ends lie at the ends."""
+        if self.is_log:
+            part = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
+        else:
+            part = (value - self.low) / (self.high - self.low)
+        return min(1.0, max(0.0, part))
+
+    def labels(self) -> list[str]:
+        """Write the ticks."""
+        return [figure(float(f"{tick:.9g}")) for tick in self.ticks]
+
+
+def make_axis(values: Sequence[float], *, whole: bool = False) -> Axis:
+    """Make the axis for some values, logarithmic where they reach over more than a decade.
+
+    Parameters
+    ----------
+    values : sequence of float
+        At least one, all 0 or more.
+    whole : bool
+        Whether only whole numbers are meant, so that ticks are whole.
+
+    Returns
+    -------
+    Axis
+        With room at both ends and two ticks or more.
+    """
+    least, most = min(values), max(values)
+    if least > 0 and most / least > _WIDE:
+        low, high = least / 1.3, most * 1.3
+        return Axis(low, high, True, _log_ticks(low, high))
+    room = (most - least) * 0.12 or most * 0.25 or 1.0
+    if whole:
+        room = max(room, 0.5 if most > least else 1.0)
+    low, high = max(0.0, least - room), most + room
+    if least < 0.45 * most:
+        low = 0.0  # most of the way down to 0: then the axis starts there
+    step = _round_step((high - low) / 5)
+    if whole:
+        step = max(1.0, step)
+    first = math.ceil(low / step - 1e-9)
+    ticks = tuple(k * step for k in range(first, math.floor(high / step + 1e-9) + 1))
+    return Axis(low, high, False, ticks)
+
+
+def _round_step(value: float) -> float:
+    """Find the least of 1, 2, 5 times a power of ten that is not below a value."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= value * (1 - 1e-9))
+
+
+def _log_ticks(low: float, high: float) -> tuple[float, ...]:
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for digits in ((1, 2, 3, 5), (1, 2, 5), (1, 3), (1,)):
+        ticks = tuple(d * 10.0**e for e in range(first, last + 1) for d in digits if low <= d * 10.0**e <= high)
+        if len(ticks) <= _MOST_TICKS:
+            return ticks
+    return ticks[:: math.ceil(len(ticks) / _MOST_TICKS)]

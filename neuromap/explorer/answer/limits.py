@@ -1,0 +1,264 @@
+"""What a user can pay for: limits on times, cores and energy, and the best row within them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+
+from neuromap.errors import InputError
+from neuromap.explorer.answer.exploration import OBJECTIVES, ExploredRow, Objective
+from neuromap.explorer.answer.quantities import parse_quantity, scale_for
+from neuromap.explorer.answer.row_figures import BASE_UNITS, best_row, objective_named, value_of
+
+__all__ = ["ClosestRow", "Limits", "bound_text", "parse_bound"]
+
+_TOLERANCE = 1e-9
+"""A response of 9 ticks of 1 ms is 9.000000000000001 ms in floating point, and within 9 ms."""
+
+_ENOUGH = re.compile(r"\s*([A-Za-z][A-Za-z -]*?)\s*(<=|>=|≤|≥)\s*(.+?)\s*")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds that a row must keep; ``None`` where there is none.
+
+    Attributes
+    ----------
+    first_response_seconds, full_response_seconds, worst_case_reaction_seconds : float or None
+        At most, in seconds.
+    sampling_frequency_hz : float or None
+        At least, input frames per second.
+    cores : int or None
+        At most.
+    energy_joules : float or None
+        At most, per frame.
+
+    Raises
+    ------
+    InputError
+        If a bound is not above 0 and finite, or the number of cores is not whole.
+
+    Examples
+    --------
+    >>> limits = Limits.parse("cores <= 200, full response <= 5 ms")
+    >>> limits.cores, limits.full_response_seconds
+    (200, 0.005)
+    >>> str(limits)
+    'full response <= 5 ms, cores <= 200'
+    """
+
+    first_response_seconds: float | None = None
+    full_response_seconds: float | None = None
+    worst_case_reaction_seconds: float | None = None
+    sampling_frequency_hz: float | None = None
+    cores: int | None = None
+    energy_joules: float | None = None
+
+    def __post_init__(self) -> None:
+        for objective, bound in self:
+            if not 0 < bound < math.inf:
+                raise InputError(f"limit on {objective.title} = {bound}: must be above 0, and finite")
+        if self.cores is not None and self.cores != int(self.cores):
+            raise InputError(f"limit on cores = {self.cores}: must be a whole number")
+
+    @classmethod
+    def parse(cls, text: str) -> Limits:
+        """Read limits from a text.
+
+        Parameters
+        ----------
+        text : str
+            Such as ``"cores <= 200, full response <= 5 ms, sampling frequency >= 300 Hz"``; may be empty.
+
+        Returns
+        -------
+        Limits
+            With the bounds of the text.
+
+        Raises
+        ------
+        InputError
+            If a part is no limit, looks the wrong way, is given twice, or has a wrong number or unit.
+        """
+        bounds: dict[str, float | int] = {}
+        for part in text.split(","):
+            if not part.strip():
+                continue
+            found = _ENOUGH.fullmatch(part)
+            if found is None:
+                raise InputError(f"limit {part.strip()[:60]!r}: is none; write it like 'full response <= 5 ms'")
+            objective = objective_named(found[1], "limit on")
+            wanted = "<=" if objective.sign > 0 else ">="
+            if found[2].replace("≤", "<=").replace("≥", ">=") != wanted:
+                raise InputError(f"limit {part.strip()[:60]!r}: {objective.title} is limited by {wanted}")
+            if objective.name in bounds:
+                raise InputError(f"limit on {objective.title}: is given twice; leave one of them away")
+            bounds[objective.name] = parse_bound(found[3], objective, f"limit {objective.title} {wanted}")
+        return cls(**bounds)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[tuple[Objective, float]]:
+        """Give every objective that has a bound, with its bound."""
+        for objective in OBJECTIVES:
+            bound = getattr(self, objective.name)
+            if bound is not None:
+                yield objective, bound
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, f.name) is not None for f in fields(self))
+
+    def __str__(self) -> str:
+        return ", ".join(bound_text(objective, bound) for objective, bound in self)
+
+    def excess(self, row: ExploredRow) -> list[tuple[float, Objective]]:
+        """Say by which factor a row misses each limit, as far as is known.
+
+        Parameters
+        ----------
+        row : ExploredRow
+            A row; of one that was not mapped cores and energy are taken at their bounds.
+
+        Returns
+        -------
+        list of (float, Objective)
+            One per limit: above 1 where it is missed, infinite where the chip has no such figure.
+        """
+        found = []
+        for objective, bound in self:
+            number = value_of(row, objective).number
+            factor = math.inf if number is None else number / bound if objective.sign > 0 else bound / number
+            found.append((factor, objective))
+        return found
+
+    def allows(self, row: ExploredRow) -> bool:
+        """Whether a row keeps all limits, or might once it is mapped.
+
+        Parameters
+        ----------
+        row : ExploredRow
+            A row; of one that was not mapped, what is not exact is taken at its bound.
+
+        Returns
+        -------
+        bool
+            False for a row that does not fit the chip, whatever the limits.
+        """
+        return row.status != "does not fit" and all(f <= 1 + _TOLERANCE for f, _ in self.excess(row))
+
+    def best(self, rows: Iterable[ExploredRow], objective: Objective) -> ExploredRow | None:
+        """Find the best mapped row within the limits; see :func:`neuromap.explorer.answer.row_figures.best_row`.
+
+        Parameters
+        ----------
+        rows : iterable of ExploredRow
+            Rows.
+        objective : Objective
+            What is best; among equals the others decide.
+
+        Returns
+        -------
+        ExploredRow or None
+            ``None`` where no mapped row keeps the limits.
+        """
+        return best_row([row for row in rows if self.allows(row)], objective)
+
+    def closest(self, rows: Iterable[ExploredRow]) -> tuple[ExploredRow, Objective] | None:
+        """Find the row that comes closest to the limits where none keeps them.
+
+        Parameters
+        ----------
+        rows : iterable of ExploredRow
+            Rows; those that do not fit are left out, and mapped ones come first among equals.
+
+        Returns
+        -------
+        (ExploredRow, Objective) or None
+            The row whose worst excess is least, and the limit that it misses most; ``None`` without rows or limits.
+        """
+        fitting = [row for row in rows if row.status != "does not fit" and row.verified is not False]
+        if not fitting or not self:
+            return None
+        row = min(fitting, key=lambda row: (max(f for f, _ in self.excess(row)), row.status != "mapped"))
+        return row, max(self.excess(row), key=lambda pair: pair[0])[1]
+
+
+class ClosestRow:
+    """Limits that remember the row that came closest to them, of all that were asked about and refused.
+
+    A search that drops rows beyond the limits at once is asked with this one's ``allows``, so that it can be
+    said afterwards how far off it was.
+
+    Parameters
+    ----------
+    limits : Limits
+        What rows must keep.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._refused: ExploredRow | None = None
+
+    def allows(self, row: ExploredRow) -> bool:
+        """As :meth:`Limits.allows`."""
+        if self._limits.allows(row):
+            return True
+        found = self._limits.closest([row] if self._refused is None else [self._refused, row])
+        self._refused = self._refused if found is None else found[0]
+        return False
+
+    @property
+    def refused(self) -> tuple[ExploredRow, ...]:
+        """The closest of the refused rows, as a list of one; empty where none was refused."""
+        return () if self._refused is None else (self._refused,)
+
+
+def parse_bound(text: str, objective: Objective, name: str) -> float | int:
+    """Read the bound of one objective.
+
+    Parameters
+    ----------
+    text : str
+        A quantity with or without unit, or a whole number of cores.
+    objective : Objective
+        What it bounds.
+    name : str
+        What messages call it.
+
+    Returns
+    -------
+    float or int
+        In the objective's base unit.
+
+    Raises
+    ------
+    InputError
+        If it is no such number.
+    """
+    unit = BASE_UNITS[objective.name]
+    if unit != "cores":
+        return parse_quantity(text, unit, name)
+    digits = re.sub(r"\s*cores?$", "", text.strip())
+    if not re.fullmatch(r"[0-9]{1,12}", digits, re.ASCII) or int(digits) == 0:
+        raise InputError(f"{name} {text[:40]}: must be a whole number of cores, 1 to {10**12 - 1}")
+    return int(digits)
+
+
+def bound_text(objective: Objective, bound: float) -> str:
+    """Write one limit, so that :meth:`Limits.parse` can read it.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is limited.
+    bound : float
+        In its base unit.
+
+    Returns
+    -------
+    str
+        Such as ``"full response <= 5 ms"``.
+    """
+    unit = BASE_UNITS[objective.name]
+    scale, name = (1.0, "") if unit == "cores" else scale_for(bound, unit)
+    return f"{objective.title} {'<=' if objective.sign > 0 else '>='} {bound / scale:.12g} {name}".rstrip()

@@ -1,0 +1,219 @@
+"""Which rows of an exploration are shown, in which groups and under which numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow, Objective
+from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.row_figures import plainness, value_of
+from neuromap.report.latency import TIME_AXIS
+
+__all__ = [
+    "Listing",
+    "constant_objectives",
+    "front_words",
+    "is_known",
+    "list_rows",
+    "short_names",
+    "streaming_edges",
+    "streaming_text",
+    "time_axes",
+]
+
+_MOST_OPEN = 8
+"""Rows that were not mapped and are shown, at most, in each group."""
+
+_LONGEST_NAME = 34
+"""Characters beyond which a pattern's edges are written below the table."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Rows to be shown, numbered from 1 through both groups.
+
+    Attributes
+    ----------
+    same : tuple of (int, ExploredRow)
+        Number and row, of the given pattern's behaviour class: no retraining.
+    other : tuple of (int, ExploredRow)
+        Of other classes: needs retraining.
+    n_off_front : int
+        Mapped rows within the limits that are left out, because they are on no front.
+    n_alike : int
+        Rows that are left out, because one with the same figures, chip and execution is shown.
+    n_outside : int
+        Rows left out because of the limits.
+    n_open : int
+        Rows that were not mapped and are left out, because enough of them are shown.
+    """
+
+    same: tuple[tuple[int, ExploredRow], ...]
+    other: tuple[tuple[int, ExploredRow], ...]
+    n_off_front: int
+    n_alike: int
+    n_outside: int
+    n_open: int = 0
+
+    @property
+    def all(self) -> tuple[tuple[int, ExploredRow], ...]:
+        """Both groups."""
+        return (*self.same, *self.other)
+
+
+def list_rows(exploration: Exploration, limits: Limits | None = None, *, every: bool = False) -> Listing:
+    """Choose the rows that are shown.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    limits : Limits, optional
+        Rows that break them are left out.
+    every : bool
+        Also show mapped rows that are on no front.
+
+    Returns
+    -------
+    Listing
+        Rows on the front of the given pattern's class, the rows of the given pattern itself, open rows and refused
+        ones of that class; and of other classes those on the front of all. Open rows, a few, come last in each group,
+        and of rows in one group with the same figures, chip and execution one is shown, unless ``every`` is asked for.
+    """
+    limits = limits or Limits()
+    allowed = [row for row in exploration.rows if row.status == "does not fit" or limits.allows(row)]
+    given = exploration.given.values
+    chosen = []
+    for row in allowed:
+        is_given = row.candidate.values == given
+        counts = row.on_front or is_given or (row.on_class_front and not row.needs_retraining)
+        is_open = row.status == "not mapped"
+        refused = row.status == "does not fit" and not row.needs_retraining
+        if every or counts or is_open or refused:
+            chosen.append(row)
+    chosen.sort(key=lambda row: row.status != "mapped")  # stable: the order of the exploration otherwise
+    n_chosen = sum(row.status == "mapped" for row in chosen)
+    n_all, chosen = len(chosen), chosen if every else _without_alike(chosen, given)
+    groups = [[row for row in chosen if row.needs_retraining is needs] for needs in (False, True)]
+    same, other = groups if every else [_without_many_open(group) for group in groups]
+    mapped = sum(row.status == "mapped" for row in allowed)
+    return Listing(
+        tuple(enumerate(same, 1)),
+        tuple(enumerate(other, 1 + len(same))),
+        mapped - n_chosen,
+        n_all - len(chosen),
+        len(exploration.rows) - len(allowed),
+        len(chosen) - len(same) - len(other),
+    )
+
+
+def _without_many_open(rows: Sequence[ExploredRow]) -> list[ExploredRow]:
+    """Keep a few of the rows that were not mapped, the first."""
+    still_open = [id(row) for row in rows if row.status == "not mapped"]
+    return [row for row in rows if id(row) not in still_open[_MOST_OPEN:]]
+
+
+def _without_alike(rows: Sequence[ExploredRow], given: Sequence[int]) -> list[ExploredRow]:
+    """Keep one of the rows that only differ in what a user need not choose between, and those of the given pattern."""
+    kept: dict[object, ExploredRow] = {}
+    for k, row in enumerate(rows):
+        figures = tuple(value_of(row, objective) for objective in OBJECTIVES)
+        key: object = (row.needs_retraining, row.candidate.chip, row.candidate.execution, row.status, figures)
+        if (
+            row.candidate.values == given
+            and row.candidate.splitters == "slack"
+            and row.candidate.ticks_per_step is None
+        ):
+            key = k
+        if key not in kept or plainness(row) < plainness(kept[key]):
+            kept[key] = row
+    chosen = {id(row) for row in kept.values()}
+    return [row for row in rows if id(row) in chosen]
+
+
+def front_words(row: ExploredRow) -> str:
+    """Say on which front a row is: ``"all"`` classes, its ``"class"``, both or neither (``"-"``)."""
+    words = [word for word, on in (("all", row.on_front), ("class", row.on_class_front)) if on]
+    return ", ".join(words) or "-"
+
+
+def is_known(rows: Sequence[ExploredRow], objective: Objective) -> bool:
+    """Whether a figure is known of any of the rows, so that it deserves a column."""
+    return any(value_of(row, objective).number is not None for row in rows)
+
+
+def constant_objectives(rows: Sequence[ExploredRow]) -> dict[Objective, float]:
+    """Find the objectives that do not tell the rows apart.
+
+    Parameters
+    ----------
+    rows : sequence of ExploredRow
+        Rows.
+
+    Returns
+    -------
+    dict of Objective to float
+        Those that are known of every row and the same in all, with their value.
+    """
+    found = {}
+    for objective in OBJECTIVES:
+        values = [value_of(row, objective) for row in rows]
+        numbers = {f"{v.number:.9g}" for v in values if v.number is not None}
+        if values and len(numbers) == 1 and all(v.number is not None and v.is_exact for v in values):
+            found[objective] = float(values[0].number or 0.0)
+    return found
+
+
+def streaming_edges(exploration: Exploration, values: Sequence[int]) -> tuple[tuple[str, str], ...]:
+    """Give the streaming edges of a pattern, as pairs of nodes in the order of the network's edges."""
+    return tuple(key for key, value in zip(exploration.network.edges, values, strict=True) if value)
+
+
+def streaming_text(edges: Sequence[tuple[str, str]]) -> str:
+    """Write streaming edges as ``--pattern`` takes them."""
+    return ", ".join(f"{u} -> {v}" for u, v in edges)
+
+
+def short_names(exploration: Exploration, rows: Sequence[ExploredRow]) -> Mapping[str, str]:
+    """Make names for patterns that are known by their edges only and too long for a table.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    rows : sequence of ExploredRow
+        Those that are shown.
+
+    Returns
+    -------
+    mapping of str to str
+        ``ExploredRow.pattern`` -> ``"P1 (3 of 5 edges)"``, for the long ones only.
+    """
+    n_edges = len(exploration.network.edges)
+    known = {"streaming", "sequential", *exploration.network.patterns}
+    short: dict[str, str] = {}
+    for row in rows:
+        if row.pattern not in known and len(row.pattern) > _LONGEST_NAME and row.pattern not in short:
+            short[row.pattern] = f"P{len(short) + 1} ({sum(row.candidate.values)} of {n_edges} edges)"
+    return short
+
+
+def time_axes(rows: Sequence[ExploredRow]) -> dict[str, str]:
+    """Say what the time axes of the rows' executions are.
+
+    Parameters
+    ----------
+    rows : sequence of ExploredRow
+        Those that are shown.
+
+    Returns
+    -------
+    dict of str to str
+        Execution -> its axis; all executions with a period of their own are ``"pipelined:P"``.
+    """
+    names = dict.fromkeys(row.candidate.execution for row in rows)
+    axes = {name: TIME_AXIS[name] for name in names if name in TIME_AXIS}
+    if len(axes) < len(names):
+        axes["pipelined:P"] = "pipelined with a frame every P update steps"
+    return axes

@@ -1,0 +1,118 @@
+"""Durations, energies and frequencies as people type and read them: a number with its unit."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from neuromap.errors import InputError
+from neuromap.forms.numbers import plain
+
+__all__ = ["UNITS", "figure", "parse_quantity", "scale_for", "with_unit"]
+
+UNITS: Mapping[str, Mapping[str, float]] = MappingProxyType(
+    {
+        "s": MappingProxyType({"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}),
+        "J": MappingProxyType({"pJ": 1e-12, "nJ": 1e-9, "µJ": 1e-6, "mJ": 1e-3, "J": 1.0}),
+        "Hz": MappingProxyType({"Hz": 1.0, "kHz": 1e3, "MHz": 1e6}),
+    }
+)
+"""Unit without prefix -> units with prefixes and what they are worth, smallest first."""
+
+_NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*([^\W\d_]*)")
+_LONGEST = 40
+
+
+def parse_quantity(text: str, unit: str, name: str) -> float:
+    """Read a quantity that must be above 0.
+
+    Parameters
+    ----------
+    text : str
+        A number with a unit, blank between them or not: ``"5ms"``, ``"0.2 kHz"``; without one it is in ``unit``.
+        The Greek letter, the micro sign and ``u`` all are micro.
+    unit : {"s", "J", "Hz"}
+        The unit without prefix.
+    name : str
+        What messages call it.
+
+    Returns
+    -------
+    float
+        In ``unit``.
+
+    Raises
+    ------
+    InputError
+        If it is no number above 0, or has another unit.
+    """
+    known = UNITS[unit]
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    found = _NUMBER.fullmatch(text.strip().replace("μ", "µ"))
+    if found is None:
+        raise InputError(
+            f"{name} {shown}: is no number with a unit ({', '.join(known)}); write it like {_example(unit)}"
+        )
+    written = found[2].replace("u", "µ") if found[2].startswith("u") else found[2]
+    if written and written not in known:
+        raise InputError(f"{name} {shown}: unit {found[2]!r} is not known; choose one of {', '.join(known)}")
+    value = float(found[1]) * known.get(written, 1.0)
+    if not 0 < value < math.inf:
+        raise InputError(f"{name} {shown}: must be above 0, and finite")
+    return value
+
+
+def _example(unit: str) -> str:
+    return {"s": "5ms", "J": "100uJ", "Hz": "300Hz"}[unit]
+
+
+def scale_for(value: float, unit: str) -> tuple[float, str]:
+    """Choose the unit in which a value has one to three digits before the point, as far as prefixes reach.
+
+    Parameters
+    ----------
+    value : float
+        In ``unit``, 0 or more.
+    unit : {"s", "J", "Hz"}
+        The unit without prefix.
+
+    Returns
+    -------
+    scale : float
+        What the chosen unit is worth in ``unit``.
+    name : str
+        The chosen unit.
+    """
+    fitting = [(worth, name) for name, worth in UNITS[unit].items() if value >= worth * (1 - 1e-9)]
+    smallest = next((worth, name) for name, worth in UNITS[unit].items())
+    return fitting[-1] if fitting else smallest
+
+
+def figure(value: float | None) -> str:
+    """Write a figure with four significant digits, or as a whole number from 1000 on; ``-`` for ``None``."""
+    return str(round(value)) if value is not None and value >= 1000 else plain(value)
+
+
+def with_unit(value: float | None, unit: str) -> str:
+    """Write a quantity with its unit and up to four significant digits; ``-`` for ``None``.
+
+    Parameters
+    ----------
+    value : float or None
+        In ``unit``.
+    unit : str
+        ``"s"``, ``"J"`` or ``"Hz"``, which take prefixes; any other is written as it is.
+
+    Returns
+    -------
+    str
+        Such as ``"5 ms"``.
+    """
+    if value is None:
+        return "-"
+    if unit not in UNITS:
+        return f"{figure(value)} {unit}".rstrip()
+    scale, name = scale_for(value, unit)
+    return f"{figure(float(f'{value / scale:.12g}'))} {name}"

@@ -1,0 +1,139 @@
+"""Figures of rows: what is known of them, how they are called and ordered, and which row is best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from neuromap.errors import InputError
+from neuromap.explorer.answer.exploration import OBJECTIVES, ExploredRow, Objective
+
+__all__ = ["BASE_UNITS", "Value", "best_row", "objective_named", "plainness", "row_order", "value_of"]
+
+BASE_UNITS: Mapping[str, str] = MappingProxyType(
+    {
+        "first_response_seconds": "s",
+        "full_response_seconds": "s",
+        "worst_case_reaction_seconds": "s",
+        "sampling_frequency_hz": "Hz",
+        "cores": "cores",
+        "energy_joules": "J",
+    }
+)
+"""Objective -> the unit of its numbers."""
+
+
+class Value(NamedTuple):
+    """What is known of one figure of a row.
+
+    Attributes
+    ----------
+    number : float or None
+        The figure, or a bound that it cannot be better than; ``None`` where nothing is known.
+    is_exact : bool
+        Whether it is the figure itself.
+    """
+
+    number: float | None
+    is_exact: bool
+
+
+def value_of(row: ExploredRow, objective: Objective) -> Value:
+    """Give a figure of a row, or its bound: of a row not mapped cores, energy, and times that splitters may change.
+
+    Parameters
+    ----------
+    row : ExploredRow
+        The row.
+    objective : Objective
+        Which figure.
+
+    Returns
+    -------
+    Value
+        ``None`` is exact for a mapped row whose chip has no such figures.
+    """
+    number: float | None = getattr(row, objective.name)
+    if row.status == "mapped" or objective.name not in ("cores", "energy_joules"):
+        return Value(number, not row.times_are_bounds)
+    return Value(row.core_bound if objective.name == "cores" else row.energy_bound, False)
+
+
+def objective_named(text: str, option: str = "objective") -> Objective:
+    """Find an objective by its title, blanks or dashes between the words.
+
+    Parameters
+    ----------
+    text : str
+        ``"sampling frequency"``, ``"sampling-frequency"``, ``"cores"``, ...
+    option : str
+        What messages call it.
+
+    Returns
+    -------
+    Objective
+        One of :data:`neuromap.explorer.answer.exploration.OBJECTIVES`.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    words = " ".join(text.replace("-", " ").lower().split())
+    for objective in OBJECTIVES:
+        if words in (objective.title.replace("-", " "), objective.name.replace("_", " ")):
+            return objective
+    names = ", ".join(objective.title.replace(" ", "-") for objective in OBJECTIVES)
+    raise InputError(f"{option} {text[:40]}: is not known; choose one of {names}")
+
+
+def row_order(row: ExploredRow, objective: Objective) -> tuple[float, ...]:
+    """Make the key by which the best row comes first: the objective, then all others in their usual order.
+
+    Parameters
+    ----------
+    row : ExploredRow
+        A row.
+    objective : Objective
+        What matters most.
+
+    Returns
+    -------
+    tuple of float
+        Less is better; a figure that is not known is infinite. Rows that need no retraining come first among equals.
+    """
+    key = []
+    for part in (objective, *(other for other in OBJECTIVES if other != objective)):
+        number = value_of(row, part).number
+        # twelve digits: equal times of chips with different ticks are equal
+        key.append(math.inf if number is None else float(f"{part.sign * number:.12g}"))
+    return (*key, float(row.needs_retraining))
+
+
+def best_row(rows: Sequence[ExploredRow], objective: Objective) -> ExploredRow | None:
+    """Find the best of the mapped rows.
+
+    Parameters
+    ----------
+    rows : sequence of ExploredRow
+        Rows; those that were not mapped, or whose chip does not compute what the rollout defines, are left out.
+    objective : Objective
+        What is best; among equals the other objectives decide, so the row is on the front of ``rows``; then patterns
+        with names and plain ways to map come first.
+
+    Returns
+    -------
+    ExploredRow or None
+        ``None`` where none is left, or the objective is known of none.
+    """
+    usable = [row for row in rows if row.status == "mapped" and row.verified is not False]
+    known = [row for row in usable if value_of(row, objective).number is not None]
+    return min(known, key=lambda row: (*row_order(row, objective), plainness(row)), default=None)
+
+
+def plainness(row: ExploredRow) -> tuple[bool, bool, bool]:
+    """Make the key by which, of rows with the same figures, the one that is easiest to name comes first."""
+    candidate = row.candidate
+    return candidate.splitters != "slack", candidate.ticks_per_step is not None, "->" in row.pattern

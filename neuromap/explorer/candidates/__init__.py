@@ -1,0 +1,1 @@
+"""Candidates: patterns, schedules, and which of them are one row."""

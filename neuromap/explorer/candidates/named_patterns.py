@@ -1,0 +1,81 @@
+"""Patterns with names: the given one, streaming, sequential, those of the network's file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from neuromap.errors import PatternError
+from neuromap.network.network import Network
+from neuromap.rollout.patterns.pattern import RolloutPattern
+
+__all__ = ["NamedPatterns", "named_patterns"]
+
+
+@dataclass(frozen=True, eq=False)
+class NamedPatterns:
+    """Valid patterns with names, the given one first, each once.
+
+    Attributes
+    ----------
+    given : RolloutPattern
+        The pattern that the weights are for.
+    patterns : tuple of RolloutPattern
+        All of them.
+    names : mapping of tuple of int to str
+        Name by R of every edge.
+    """
+
+    given: RolloutPattern
+    patterns: tuple[RolloutPattern, ...]
+    names: Mapping[tuple[int, ...], str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
+
+    def name_of(self, values: tuple[int, ...]) -> str:
+        """Name of a pattern, or its streaming edges."""
+        if values in self.names:
+            return self.names[values]
+        edges = [f"{u} -> {v}" for (u, v), r in zip(self.given.network.edges, values, strict=True) if r]
+        return ", ".join(edges) or "no streaming edge"
+
+
+def named_patterns(network: Network, given: RolloutPattern | str) -> NamedPatterns:
+    """Collect the patterns of a network that have names.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    given : RolloutPattern or str
+        The given pattern, or its name.
+
+    Returns
+    -------
+    NamedPatterns
+        Invalid patterns of the file are left out.
+
+    Raises
+    ------
+    PatternError
+        If the given pattern is unknown, invalid, or one of another network.
+    """
+    pattern = RolloutPattern.named(network, given) if isinstance(given, str) else given
+    if tuple(pattern.network.edges) != tuple(network.edges):
+        raise PatternError(
+            f"pattern {pattern.name or '(unnamed)'}: belongs to network {pattern.network.name}, whose edges are not "
+            f"those of {network.name}; make the pattern from the same network"
+        )
+    pattern = RolloutPattern(network, pattern.values, pattern.name)
+    pattern.require_valid()
+    known = [RolloutPattern.named(network, name) for name in ("streaming", "sequential", *network.patterns)]
+    names: dict[tuple[int, ...], str] = {}
+    for found in known:
+        if found.is_valid:
+            names.setdefault(found.values, found.name)
+    if pattern.name:
+        names.setdefault(pattern.values, pattern.name)
+    distinct = {found.values: found for found in (pattern, *known) if found.is_valid}
+    return NamedPatterns(pattern, tuple(distinct.values()), names)

@@ -1,0 +1,195 @@
+"""Which patterns a search is over: all valid ones, or a sample around the patterns with names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.explorer.candidates.row_keys import Keys, Sharing
+from neuromap.explorer.candidates.schedules import Graph
+from neuromap.network.network import Network
+from neuromap.rollout.cycles.blocks import cycle_structure
+from neuromap.rollout.patterns.counting import count_valid, enumerate_valid
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.longest_paths import EXACT_NODES
+
+__all__ = ["LISTED_PATTERNS", "ORDERED_PATTERNS", "PatternSpace", "affordable_patterns", "pattern_space"]
+
+Values = NDArray[np.uint8]
+
+ORDERED_PATTERNS = 1 << 23
+"""Networks whose only cycles are self-edges are searched over all patterns up to this many."""
+
+LISTED_PATTERNS = ((8, 20_000), (EXACT_NODES, 4_000), (1 << 62, 150))
+"""Other networks are, up to this many, by the nodes of their largest block of cycles; a sample has as many.
+
+Paths through large blocks take long to search, and the more edges a block has the longer: see
+:func:`affordable_patterns`.
+"""
+
+_MICROSECONDS = 20_000_000
+_LEAST_AFFORDABLE = 150
+
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class PatternSpace:
+    """The patterns that are searched.
+
+    Attributes
+    ----------
+    graph : Graph
+        The network.
+    n_valid : int or None
+        Valid patterns of the network; ``None`` where they could not be counted.
+    n_patterns : int
+        Patterns that are searched.
+    sample : ndarray of uint8, shape (n_patterns, E), or None
+        They, where not simply every choice for the edges that are no self-edges.
+    is_complete : bool
+        Whether no valid pattern is left out (of the class, where only one is searched).
+    """
+
+    graph: Graph
+    n_valid: int | None
+    n_patterns: int
+    sample: Values | None = None
+    is_complete: bool = True
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def of_class(self, given: RolloutPattern) -> PatternSpace:
+        """Keep the patterns of one behaviour class: those that need no retraining.
+
+        Parameters
+        ----------
+        given : RolloutPattern
+            Any pattern of the class.
+
+        Returns
+        -------
+        PatternSpace
+        """
+        keys = Keys(self.graph, Sharing(), ("windowed",))
+        own = keys.classes(np.array([given.values], np.uint8))[0]
+        kept = [values[(keys.classes(values) == own).all(axis=1)] for values in self.chunks()]
+        rows = np.concatenate(kept)
+        return PatternSpace(self.graph, self.n_valid, len(rows), rows, self.is_complete)
+
+    def chunks(self) -> Iterator[Values]:
+        """Hand out the patterns, some at a time, as R of every edge: arrays of shape (some, E)."""
+        if self.sample is not None:
+            for start in range(0, self.n_patterns, _CHUNK):
+                yield self.sample[start : start + _CHUNK]
+            return
+        free = [e for e in range(self.graph.n_edges) if e not in set(self.graph.self_edges)]
+        for start in range(0, self.n_patterns, _CHUNK):
+            number = np.arange(start, min(start + _CHUNK, self.n_patterns), dtype=np.int64)
+            values = np.ones((len(number), self.graph.n_edges), np.uint8)
+            for place, e in enumerate(reversed(free)):
+                values[:, e] = (number >> place) & 1
+            yield values
+
+
+def affordable_patterns(network: Network) -> int:
+    """Say how many patterns of a network with longer cycles are looked at, at most.
+
+    The schedules of one pattern in two executions were measured to take up to 25 E + (sum of B^3 over the blocks of
+    cycles) / 25 microseconds, with E edges in the network and B in the block: 8 ms for 8 nodes that are all joined (E =
+    57). So many patterns are looked at that all take about 20 s, by this count and not by a clock, so that every
+    machine looks at the same; 150 in any case, and no more than :data:`LISTED_PATTERNS` says.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+
+    Returns
+    -------
+    int
+    """
+    blocks = cycle_structure(network).blocks
+    largest = max((len({v for pair in block.pairs for v in pair}) for block in blocks), default=0)
+    listed = next(number for nodes, number in LISTED_PATTERNS if largest <= nodes)
+    each = 25 * len(network.edges) + sum(len(block.edges) ** 3 for block in blocks) / 25
+    return min(listed, max(_LEAST_AFFORDABLE, int(_MICROSECONDS / max(each, 1))))
+
+
+def pattern_space(
+    graph: Graph,
+    seeds: Sequence[RolloutPattern],
+    *,
+    ordered: int = ORDERED_PATTERNS,
+    listed: int | None = None,
+    seed: int = 0,
+) -> PatternSpace:
+    """Decide which patterns to search.
+
+    Parameters
+    ----------
+    graph : Graph
+        The network.
+    seeds : sequence of RolloutPattern
+        Valid patterns from which a sample is drawn by flipping edges.
+    ordered : int
+        Most patterns of networks whose only cycles are self-edges.
+    listed : int, optional
+        Most patterns of others, and of a sample; by default by :func:`affordable_patterns`.
+    seed : int
+        Of the sample.
+
+    Returns
+    -------
+    PatternSpace
+        All valid patterns, or as many as ``listed``, the seeds first.
+    """
+    n_valid = count_valid(graph.network)
+    if listed is None:
+        listed = affordable_patterns(graph.network)
+    if graph.is_ordered and n_valid is not None and n_valid <= ordered:
+        return PatternSpace(graph, n_valid, n_valid)
+    if n_valid is not None and n_valid <= listed:
+        found = [pattern.values for pattern in islice(enumerate_valid(graph.network), n_valid)]
+        return PatternSpace(graph, n_valid, n_valid, np.array(found, np.uint8))
+    sample = _sample(graph, seeds, listed, seed)
+    return PatternSpace(graph, n_valid, len(sample), sample, len(sample) == n_valid)
+
+
+def _sample(graph: Graph, seeds: Sequence[RolloutPattern], most: int, seed: int) -> Values:
+    """Flip edges of the patterns known so far, at random, until there are enough or hardly a new one is found."""
+    rng = np.random.default_rng(seed)
+    network = graph.network
+    found = dict.fromkeys(pattern.values for pattern in seeds)
+    known = list(found)
+    fixed = set(graph.self_edges)
+    free = [e for e in range(graph.n_edges) if e not in fixed]
+    for values in list(found):  # all patterns one edge away, then any
+        for e in free:
+            _add(network, found, known, (*values[:e], 1 - values[e], *values[e + 1 :]), graph.is_ordered)
+    tries = 0
+    while free and len(found) < most and tries < 50 * most:
+        tries += 1
+        flipped = list(known[int(rng.integers(len(known)))])
+        for e in rng.choice(free, size=int(rng.integers(1, 4)), replace=True).tolist():
+            flipped[e] = 1 - flipped[e]
+        _add(network, found, known, tuple(flipped), graph.is_ordered)
+    return np.array(known[:most], np.uint8)
+
+
+def _add(
+    network: Network,
+    found: dict[tuple[int, ...], None],
+    known: list[tuple[int, ...]],
+    values: tuple[int, ...],
+    is_ordered: bool,
+) -> None:
+    if values not in found and (is_ordered or RolloutPattern(network, values).is_valid):
+        found[values] = None
+        known.append(values)

@@ -1,0 +1,221 @@
+"""All distinct schedules of a network, one row each, with the times of every row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.explorer.candidates.core_estimate import CoreWeights
+from neuromap.explorer.candidates.packed import first_of_equal
+from neuromap.explorer.candidates.pattern_space import PatternSpace
+from neuromap.explorer.candidates.row_keys import Keys, Sharing
+from neuromap.explorer.candidates.schedules import Graph, schedules_of
+
+__all__ = ["RowTable", "row_table"]
+
+Ints = NDArray[np.int32]
+Values = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class RowTable:
+    """Distinct schedules in update steps (M rows), in ascending order of their keys.
+
+    Attributes
+    ----------
+    graph : Graph
+        The network.
+    executions : tuple of str
+        Executions that were asked for.
+    keys : ndarray of uint64, shape (M, words)
+        Key of every row.
+    values : ndarray of uint8, shape (M, E / 8 rounded up)
+        R of the row's pattern with most streaming edges, eight edges to a byte (``numpy.packbits``).
+    execution : ndarray of uint8, shape (M,)
+        Position of its execution.
+    behaviour_class : ndarray of int32, shape (M,)
+        Number of its class; 0 is that of the given pattern.
+    n_patterns : ndarray of int32, shape (M,)
+        Patterns that share the row.
+    period, first, full : ndarray of int32, shape (M,)
+        Frame period, first and full response in update steps.
+    exact : ndarray of bool, shape (M,)
+        Whether the full response is.
+    estimate : ndarray of float32, shape (M,)
+        What the row may cost in cores: only ever used to choose what to map first.
+    n_classes : int
+        Behaviour classes among the rows.
+    meaning : str
+        What the keys of tables of one network depend on: keys of tables that differ in it say different things.
+    """
+
+    graph: Graph
+    executions: tuple[str, ...]
+    keys: Words
+    values: Values
+    execution: NDArray[np.uint8]
+    behaviour_class: Ints
+    n_patterns: Ints
+    period: Ints
+    first: Ints
+    full: Ints
+    exact: NDArray[np.bool_]
+    estimate: NDArray[np.float32]
+    n_classes: int
+    meaning: str
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def pattern(self, row: int) -> tuple[int, ...]:
+        """R of every edge of the row's pattern."""
+        return tuple(np.unpackbits(self.values[row], count=self.graph.n_edges).tolist())
+
+    def key_text(self, row: int) -> str:
+        """Key of a row with all that gives it its meaning, but for the network."""
+        words = self.keys[row].tobytes().hex()
+        return f"{self.meaning} {words}"
+
+    def find(self, key: Words) -> int:
+        """Position of the row with this key; -1 where there is none."""
+        low, high = 0, len(self.keys)
+        for k, word in enumerate(key):
+            column = self.keys[low:high, k]
+            low, high = (
+                low + int(np.searchsorted(column, word, side="left")),
+                low + int(np.searchsorted(column, word, side="right")),
+            )
+        return low if high > low else -1
+
+
+@dataclass
+class _Collected:
+    """Rows found so far; equal ones are merged whenever there are many."""
+
+    parts: list[Columns]
+    n_rows: int = 0
+    limit: int = 1 << 20
+
+    def add(self, part: Columns) -> None:
+        self.parts.append(part)
+        self.n_rows += len(part["execution"])
+        if self.n_rows > self.limit:
+            self.merge()
+            self.limit = max(self.limit, 2 * self.n_rows)  # so that no row is merged many times
+
+    def merge(self) -> Columns:
+        joined = {}
+        for name in list(self.parts[0]):  # column by column, so that nothing is there twice
+            joined[name] = np.concatenate([part.pop(name) for part in self.parts])
+        self.parts = [_merged(joined)]
+        self.n_rows = len(self.parts[0]["execution"])
+        return self.parts[0]
+
+
+def _merged(rows: Columns) -> Columns:
+    """Keep one of equal rows: of the first execution, with most streaming edges; add up their patterns."""
+    keys = rows["keys"].astype(np.uint64, copy=False)
+    rank = (rows["execution"].astype(np.int32) << 16) + rows["sequential"].astype(np.int32)
+    chosen, group = first_of_equal(keys, rank)
+    total = np.bincount(group, rows["n_patterns"].astype(np.float64), len(chosen)).astype(np.int32)
+    del group
+    return {name: total if name == "n_patterns" else rows.pop(name)[chosen] for name in list(rows)}
+
+
+def row_table(
+    space: PatternSpace,
+    executions: Sequence[str],
+    given: Values,
+    sharing: Sharing,
+    weights: CoreWeights,
+    *,
+    by_pattern: bool = False,
+) -> RowTable:
+    """Compute the schedules of all patterns of a space and find the distinct ones.
+
+    Parameters
+    ----------
+    space : PatternSpace
+        The patterns.
+    executions : sequence of str
+        The executions.
+    given : ndarray of uint8, shape (E,)
+        R of the pattern whose class is number 0.
+    sharing : Sharing
+        What the mapper tells apart besides delays.
+    weights : CoreWeights
+        For the estimate.
+    by_pattern : bool
+        As in :class:`Keys`.
+
+    Returns
+    -------
+    RowTable
+    """
+    graph = space.graph
+    keys = Keys(graph, sharing, executions, by_pattern)
+    found = _Collected([])
+    for values in space.chunks():
+        before: list[Words] = []
+        for number, execution in enumerate(executions):
+            schedules = schedules_of(graph, values, execution)
+            key = keys.of(values, schedules, execution)
+            # a pattern whose executions share a row is one pattern of that row
+            again = np.zeros(len(values), np.bool_)
+            for other in before:
+                again |= (other == key).all(axis=1)
+            before.append(key)
+            part: Columns = {
+                "keys": key,
+                "values": np.packbits(values, axis=1),
+                "execution": np.full(len(values), number, np.uint8),
+                "sequential": (graph.n_edges - values.sum(axis=1, dtype=np.int64)).astype(np.uint16),
+                "n_patterns": (~again).astype(np.int32),
+                "period": schedules.period.astype(np.int32),
+                "first": schedules.first.astype(np.int32),
+                "full": schedules.full.astype(np.int32),
+                "exact": schedules.exact,
+                "estimate": weights.estimate(schedules.delays),
+            }
+            possible = schedules.period > 0  # else shorter than the pattern's cycles allow
+            if not possible.all():
+                part = {name: column[possible] for name, column in part.items()}
+            found.add(_merged(part))
+    rows = found.merge()
+    words = rows["keys"].astype(np.uint64, copy=False)
+    classes = words[:, : keys.class_words]
+    _, number_of = first_of_equal(classes, np.zeros(len(words), np.int64))
+    own = keys.classes(given[None, :])[0]
+    mine = np.flatnonzero((classes == own).all(axis=1))
+    if len(mine):  # the given class takes number 0; those before it move up
+        zero = int(number_of[mine[0]])
+        number_of = np.where(number_of == zero, 0, np.where(number_of < zero, number_of + 1, number_of))
+    rows["behaviour_class"] = number_of.astype(np.int32)
+    for column in rows.values():  # so that they are kept and not copied
+        column.flags.writeable = False
+    return RowTable(
+        graph=graph,
+        executions=tuple(executions),
+        keys=words,
+        values=rows["values"],
+        execution=rows["execution"],
+        behaviour_class=rows["behaviour_class"],
+        n_patterns=rows["n_patterns"],
+        period=rows["period"],
+        first=rows["first"],
+        full=rows["full"],
+        exact=rows["exact"],
+        estimate=rows["estimate"],
+        n_classes=int(number_of.max(initial=-1)) + 1,
+        meaning=f"{sharing} {tuple(executions) if by_pattern else ''} {keys.widths}",
+    )

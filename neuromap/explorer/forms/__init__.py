@@ -1,0 +1,1 @@
+"""Forms of an exploration: text, JSON, CSV, HTML, picture."""

@@ -1,0 +1,100 @@
+"""An exploration as one self-contained HTML page: the answer, the picture of the fronts, the rows.
+
+Style and drawings are in the page; it loads nothing, runs no script, and reads well on a light and a dark screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from neuromap.explorer.answer.advice import Advice, figure_text, map_command
+from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration
+from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.listing import (
+    front_words,
+    is_known,
+    list_rows,
+    streaming_edges,
+    streaming_text,
+    time_axes,
+)
+from neuromap.explorer.answer.quantities import figure
+from neuromap.explorer.forms.draw_front import constant_line, picture
+from neuromap.explorer.forms.text import count_line, gap_line
+from neuromap.forms.numbers import seconds, short_count
+from neuromap.forms.page import page_environment
+from neuromap.simulation.stimulus.choose_frames import describe_frames
+from neuromap.version import __version__
+
+__all__ = ["to_html"]
+
+_ENERGY = next(objective for objective in OBJECTIVES if objective.name == "energy_joules")
+
+
+def to_html(
+    exploration: Exploration,
+    limits: Limits | None = None,
+    advice: Advice | None = None,
+    network_file: str = "NET",
+    chip_arguments: Mapping[str, str] | None = None,
+    *,
+    every: bool = False,
+) -> str:
+    """Write an exploration as one HTML page.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    limits : Limits, optional
+        Rows that break them are left out of the table and faint in the picture.
+    advice : Advice, optional
+        The best row, where one was asked for.
+    network_file, chip_arguments
+        As for :func:`neuromap.explorer.answer.advice.map_command`, for the commands that map rows.
+    every : bool
+        Also show mapped rows that are on no front.
+
+    Returns
+    -------
+    str
+        The page, UTF-8; all names are escaped.
+    """
+    from markupsafe import Markup
+
+    environment = page_environment("neuromap.explorer.forms")
+    environment.filters.update(
+        plain=figure,
+        seconds=seconds,
+        count=short_count,
+        front=front_words,
+        energy=lambda row: figure_text(row, _ENERGY),
+        edges=lambda row: streaming_text(streaming_edges(exploration, row.candidate.values)) or "none",
+        command=lambda row: map_command(exploration, row, network_file, chip_arguments),
+    )
+    limits = limits or Limits()
+    listing = list_rows(exploration, limits, every=every)
+    rows = [row for _, row in listing.all]
+    drawn = picture(exploration, listing, limits)
+    groups = [
+        (f"No retraining: behaviour class of {exploration.given.name}", listing.same),
+        ("Needs retraining: other behaviour classes", listing.other),
+    ]
+    return environment.get_template("exploration.html.jinja").render(
+        exploration=exploration,
+        version=__version__,
+        limits=str(limits),
+        advice=advice,
+        listing=listing,
+        groups=[(title, members) for title, members in groups if members],
+        frames=describe_frames(exploration.stimulus) if exploration.stimulus else None,
+        picture=None if drawn is None else Markup(drawn),
+        constant=constant_line(exploration),
+        counts=count_line(exploration),
+        gap=gap_line(exploration),
+        axes=time_axes(rows),
+        has_energy=is_known(rows, _ENERGY),
+        several_chips=len(exploration.chips) > 1,
+        several_ways=len({(row.candidate.splitters, row.candidate.ticks_per_step) for row in rows}) > 1,
+        bounds=any(not row.full_response_exact for row in rows),
+    )

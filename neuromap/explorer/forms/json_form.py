@@ -1,0 +1,159 @@
+"""An exploration as JSON, with its published schema (``exploration.schema.json``)."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib.resources import files
+from typing import Any
+
+from neuromap.explorer.answer.advice import Advice
+from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow
+from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.listing import streaming_edges
+from neuromap.forms.numbers import json_count
+from neuromap.report.latency import TIME_AXIS
+from neuromap.version import __version__
+
+__all__ = ["FORMAT", "exploration_schema", "to_dict", "to_json"]
+
+FORMAT = "neuromap-exploration-1"
+"""What the member ``format`` says."""
+
+
+def exploration_schema() -> dict[str, Any]:
+    """Load the JSON Schema (draft 2020-12) that every exploration follows.
+
+    Returns
+    -------
+    dict
+        The schema.
+    """
+    text = files("neuromap.explorer.forms").joinpath("exploration.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advice | None = None) -> dict[str, Any]:
+    """Make the JSON-ready form of an exploration.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    limits : Limits, optional
+        What ``within_limits`` of the rows is about; without any every row that fits is within them.
+    advice : Advice, optional
+        The best row, where one was asked for.
+
+    Returns
+    -------
+    dict
+        Plain values only; every key is explained in the schema. What is not defined is ``None``.
+    """
+    network, gap = exploration.network, exploration.gap
+    limits = limits or Limits()
+    return {
+        "format": FORMAT,
+        "neuromap_version": __version__,
+        "network": {
+            "name": network.name,
+            "nodes": len(network.nodes),
+            "edges": len(network.edges),
+            "inputs": list(network.inputs),
+            "outputs": list(network.outputs),
+        },
+        "given": {
+            "pattern": exploration.given.name,
+            "streaming_edges": [list(key) for key in streaming_edges(exploration, exploration.given.values)],
+        },
+        "chips": [
+            {
+                "name": chip.name,
+                "cores": chip.n_cores,
+                "usable_cores": chip.n_usable_cores,
+                "tick_seconds": chip.tick_seconds,
+            }
+            for chip in exploration.chips
+        ],
+        "stimulus": dict(exploration.stimulus) or None,
+        "time_axis": dict(TIME_AXIS),
+        "objectives": [
+            {"name": o.name, "title": o.title, "unit": o.unit, "better": "less" if o.sign > 0 else "more"}
+            for o in OBJECTIVES
+        ],
+        "limits": {o.name: getattr(limits, o.name) for o in OBJECTIVES},
+        "counts": {
+            "valid_patterns": json_count(exploration.n_valid_patterns),
+            "behaviour_classes": json_count(exploration.n_classes),
+            "candidates": json_count(exploration.n_candidates),
+            "rows": json_count(exploration.n_rows),
+            "mapped": exploration.n_mapped,
+        },
+        "gap": {
+            "is_exact": gap.is_exact,
+            "open_rows": json_count(gap.open_rows),
+            "cores_factor": gap.cores_factor if math.isfinite(gap.cores_factor) else None,
+            "least_cores": gap.least_cores,
+            "core_bound": gap.core_bound,
+            "statement": gap.statement,
+        },
+        "best": None
+        if advice is None
+        else {
+            "objective": advice.objective.name,
+            "row": exploration.rows.index(advice.row),
+            "rivals_not_mapped": json_count(advice.n_rivals),
+            "map_command": advice.command,
+        },
+        "rows": [_row(exploration, row, limits) for row in exploration.rows],
+    }
+
+
+def _row(exploration: Exploration, row: ExploredRow, limits: Limits) -> dict[str, Any]:
+    candidate = row.candidate
+    return {
+        "pattern": row.pattern,
+        "streaming_edges": [list(key) for key in streaming_edges(exploration, candidate.values)],
+        "execution": candidate.execution,
+        "chip": candidate.chip,
+        "splitters": candidate.splitters,
+        "ticks_per_step": candidate.ticks_per_step,
+        "patterns_in_row": json_count(row.n_patterns),
+        "behaviour_class": row.behaviour_class,
+        "needs_retraining": row.needs_retraining,
+        "status": row.status,
+        "message": row.message or None,
+        "schedule": row.schedule,
+        "tick_seconds": row.tick_seconds,
+        "frame_period_ticks": row.frame_period_ticks,
+        "sampling_frequency_hz": row.sampling_frequency_hz,
+        "first_response_ticks": row.first_response_ticks,
+        "first_response_seconds": row.first_response_seconds,
+        "full_response_ticks": row.full_response_ticks,
+        "full_response_seconds": row.full_response_seconds,
+        "full_response_exact": row.full_response_exact,
+        "times_are_bounds": row.times_are_bounds,
+        "worst_case_reaction_ticks": row.worst_case_reaction_ticks,
+        "worst_case_reaction_seconds": row.worst_case_reaction_seconds,
+        "cores": row.cores,
+        "core_bound": row.core_bound,
+        "energy_joules": row.energy_joules,
+        "energy_bound_joules": row.energy_bound,
+        "verified": row.verified,
+        "on_front": row.on_front,
+        "on_class_front": row.on_class_front,
+        "within_limits": limits.allows(row),
+    }
+
+
+def to_json(exploration: Exploration, limits: Limits | None = None, advice: Advice | None = None) -> str:
+    """Write an exploration as JSON text; arguments as for :func:`to_dict`.
+
+    Returns
+    -------
+    str
+        Indented, with a line feed at the end.
+    """
+    document = to_dict(exploration, limits, advice)
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

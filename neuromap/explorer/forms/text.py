@@ -1,0 +1,281 @@
+"""An exploration as tables in the terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from neuromap.explorer.answer.advice import figure_text
+from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow
+from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.listing import Listing, front_words, is_known, list_rows, short_names, time_axes
+from neuromap.explorer.answer.quantities import figure
+from neuromap.forms.numbers import plain, seconds, short_count
+from neuromap.report.forms.text import columns_in_blocks
+from neuromap.simulation.stimulus.choose_frames import describe_frames
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["count_line", "exploration_tables", "gap_line", "note_lines", "print_exploration", "render_text"]
+
+_ENERGY = next(objective for objective in OBJECTIVES if objective.name == "energy_joules")
+
+
+class _Column(NamedTuple):
+    header: str
+    cell: Callable[[ExploredRow], str]
+    left: bool = False
+
+
+def exploration_tables(exploration: Exploration, listing: Listing, width: int = 160) -> list[tuple[str, list[Table]]]:
+    """Make the tables: first the given pattern's class, then the others; units are in the headers.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    listing : Listing
+        The rows that are shown.
+    width : int
+        Columns of text; in a narrow terminal the table's columns are shared out over several tables.
+
+    Returns
+    -------
+    list of (str, list of rich.table.Table)
+        Title and tables of each group that has rows.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = [row for _, row in listing.all]
+    columns = _columns(exploration, rows)
+    cells = {number: [str(number), *(column.cell(row) for column in columns)] for number, row in listing.all}
+    headers = ["#", *(column.header for column in columns)]
+    widths = [max(len(cell[k]) for cell in cells.values()) for k in range(len(headers))] if cells else []
+    groups = (
+        (f"No retraining: behaviour class of {exploration.given.name}", listing.same),
+        ("Needs retraining: other behaviour classes", listing.other),
+    )
+    made = []
+    for title, members in groups:
+        if not members:
+            continue
+        tables = []
+        for block in columns_in_blocks(headers, list(cells.values()), width, gap=2, repeated=(0, 1, 2)):
+            table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
+            for k in block:
+                left = k > 0 and columns[k - 1].left
+                table.add_column(
+                    Text(headers[k]),
+                    justify="left" if left else "right",
+                    min_width=min(widths[k], 24),
+                    no_wrap=k != 1,
+                    overflow="fold",
+                )
+            for number, row in members:
+                style = _style(row)
+                table.add_row(*(Text(cells[number][k], style=style if k == len(headers) - 1 else "") for k in block))
+            tables.append(table)
+        made.append((title, tables))
+    return made
+
+
+def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Column]:
+    short = short_names(exploration, rows)
+    several = {
+        "chip": len({row.candidate.chip for row in rows}) > 1,
+        "splitters": len({row.candidate.splitters for row in rows}) > 1,
+        "ticks": len({row.candidate.ticks_per_step for row in rows}) > 1,
+        "class": any(row.needs_retraining for row in rows),
+        "energy": is_known(rows, _ENERGY),
+    }
+    columns = [
+        _Column("pattern", lambda row: short.get(row.pattern, row.pattern), left=True),
+        _Column("execution", lambda row: row.candidate.execution, left=True),
+    ]
+    if several["chip"]:
+        columns.append(_Column("chip", lambda row: row.candidate.chip, left=True))
+    if several["splitters"]:
+        columns.append(_Column("splitters", lambda row: row.candidate.splitters, left=True))
+    if several["ticks"]:
+        columns.append(_Column("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)))
+    if several["class"]:
+        columns.append(_Column("class", lambda row: str(row.behaviour_class)))
+    columns += [
+        _Column("patterns\nin this\nrow", lambda row: short_count(row.n_patterns)),
+        _Column("first\nresponse\n[ticks = …]", lambda row: _time(row.first_response_ticks, row)),
+        _Column("full\nresponse\n[ticks = …]", _full),
+        _Column("worst-case\nreaction\n[ticks = …]", lambda row: _time(row.worst_case_reaction_ticks, row)),
+        _Column("sampling\nfrequency\n[Hz]", _sampling),
+        _Column("cores", _cores),
+    ]
+    if several["energy"]:
+        columns.append(_Column("energy\nper frame", lambda row: figure_text(row, _ENERGY)))
+    return [*columns, _Column("front", front_words, left=True), _Column("verified", _verdict)]
+
+
+def _time(ticks: int, row: ExploredRow) -> str:
+    return f"{'≥ ' if row.times_are_bounds else ''}{ticks} = {seconds(ticks * row.tick_seconds)}"
+
+
+def _sampling(row: ExploredRow) -> str:
+    return f"{'≤ ' if row.times_are_bounds else ''}{figure(row.sampling_frequency_hz)}"
+
+
+def _full(row: ExploredRow) -> str:
+    return f"{'' if row.full_response_exact else '≤ '}{_time(row.full_response_ticks, row)}"
+
+
+def _cores(row: ExploredRow) -> str:
+    return f"≥ {row.core_bound}" if row.cores is None else f"{row.cores} (≥ {row.core_bound})"
+
+
+def _verdict(row: ExploredRow) -> str:
+    if row.status != "mapped":
+        return row.status
+    return {None: "-", True: "✓ yes", False: "✗ no"}[row.verified]
+
+
+def _style(row: ExploredRow) -> str:
+    if row.status != "mapped":
+        return "yellow"
+    return {None: "", True: "green", False: "bold red"}[row.verified]
+
+
+def count_line(exploration: Exploration) -> str:
+    """Say how many patterns, classes, candidates and rows there are, and how many rows were mapped."""
+    patterns, classes = exploration.n_valid_patterns, exploration.n_classes
+    words = [
+        "valid patterns not counted" if patterns is None else _counted(patterns, "valid pattern", "s"),
+        "behaviour classes not counted" if classes is None else _counted(classes, "behaviour class", "es"),
+        f"{_counted(exploration.n_candidates, 'candidate', 's')} (pattern, execution, chip, way to map)",
+        _counted(exploration.n_rows, "distinct row", "s"),
+        f"{exploration.n_mapped} mapped",
+    ]
+    return ", ".join(words) + "."
+
+
+def _counted(number: int, what: str, plural: str) -> str:
+    return f"{short_count(number)} {what}{'' if number == 1 else plural}"
+
+
+def gap_line(exploration: Exploration) -> str:
+    """Say what the fronts are worth, as a sentence."""
+    text = exploration.gap.statement.strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None = None) -> list[str]:
+    """Lines below the tables: time axes, what columns mean, counts, what the fronts are worth.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    listing : Listing
+        The rows that are shown.
+    limits : Limits, optional
+        Those that it was made with.
+
+    Returns
+    -------
+    list of str
+        Without any markup.
+    """
+    rows = [row for _, row in listing.all]
+    notes = [f"{name}: {axis}." for name, axis in time_axes(rows).items()]
+    if rows:
+        notes.append(
+            "First and full response from stimulus onset, worst-case reaction from the event, all predicted from the "
+            "schedule, on the time axis of the row's execution."
+        )
+        notes.append(
+            "cores: in use (≥: a proven lower bound on those of any mapping; alone where the row was not mapped). "
+            "front: no row of all classes, or of its own, is at least as good in everything and better in one figure."
+        )
+    if is_known(rows, _ENERGY):
+        notes.append("energy: per frame, all terms whose figures the chip file has (≥: a proven lower bound).")
+    elif rows:
+        notes.append("energy: the chip has no such figures; it is no part of the front.")
+    if any(not row.full_response_exact for row in rows):
+        notes.append("≤: the search for the longest path was cut off; an upper bound.")
+    for name, short in short_names(exploration, rows).items():
+        notes.append(f"{short.split(' ')[0]} streams on {name}")
+    if listing.n_outside and limits:
+        notes.append(f"{_rows(listing.n_outside)} outside the limits ({limits}) left out.")
+    if listing.n_alike:
+        notes.append(f"{_rows(listing.n_alike)} with the figures of one above left out (--all shows them).")
+    if listing.n_open:
+        notes.append(f"{_rows(listing.n_open)} that were not mapped left out (--all shows them).")
+    if listing.n_off_front:
+        notes.append(f"{_rows(listing.n_off_front)} on no front left out (--all shows them).")
+    for number, row in listing.all:
+        if row.message:
+            notes.append(f"#{number}: {row.message}")
+    notes += [count_line(exploration), gap_line(exploration)]
+    return notes
+
+
+def _rows(n: int) -> str:
+    return f"{n} row{'s' if n != 1 else ''}"
+
+
+def print_exploration(
+    exploration: Exploration, console: Console, limits: Limits | None = None, *, every: bool = False
+) -> None:
+    """Print the tables with what they hold for.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    console : rich.console.Console
+        Where to.
+    limits : Limits, optional
+        Rows that break them are left out.
+    every : bool
+        Also show mapped rows that are on no front.
+    """
+    listing = list_rows(exploration, limits, every=every)
+    chips = ", ".join(f"{chip.name} (1 tick = {seconds(chip.tick_seconds)})" for chip in exploration.chips)
+    checked = f", verified with {describe_frames(exploration.stimulus)}" if exploration.stimulus else ""
+    console.print(f"{exploration.network.name} on {chips}{checked}", markup=False, highlight=False)
+    for title, tables in exploration_tables(exploration, listing, console.width):
+        console.print(title, markup=False, highlight=False)
+        for table in tables:
+            console.print(table)
+    for line in note_lines(exploration, listing, limits):
+        console.print(line, markup=False, highlight=False)
+
+
+def render_text(
+    exploration: Exploration, width: int = 160, limits: Limits | None = None, *, every: bool = False
+) -> str:
+    """Print an exploration into a string.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    width : int
+        Columns.
+    limits : Limits, optional
+        Rows that break them are left out.
+    every : bool
+        Also show mapped rows that are on no front.
+
+    Returns
+    -------
+    str
+        Lines without colours.
+    """
+    from rich.console import Console
+
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, force_terminal=False, no_color=True, highlight=False)
+    print_exploration(exploration, console, limits, every=every)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"

@@ -1,0 +1,1 @@
+"""Candidates mapped, verified and measured, in worker processes and across interruptions."""

@@ -1,0 +1,125 @@
+"""Map one candidate and measure it: the work of a process that helps a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import DoesNotFitError
+from neuromap.explorer.answer.exploration import Candidate
+from neuromap.explorer.measuring.steady_energy import energy_per_frame
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.map_rollout import map_network
+from neuromap.network.network import Network
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.verification.law import verify
+
+__all__ = ["Measured", "Setting", "evaluate"]
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What all candidates of a search have in common.
+
+    Attributes
+    ----------
+    network : Network
+        The network.
+    chips : mapping of str to ChipSpec
+        By name.
+    frames : mapping of str to ndarray of bool, shape (n_frames, size)
+        Input frames, checked.
+    verify : bool
+        Whether chip is held against reference.
+    run : mapping
+        Engine, threads and noise seed of simulations.
+    """
+
+    network: Network
+    chips: Mapping[str, ChipSpec]
+    frames: Mapping[str, NDArray[np.bool_]]
+    verify: bool
+    run: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came of a candidate; figures are ``None`` where it does not fit.
+
+    Attributes
+    ----------
+    status : {"mapped", "does not fit"}
+        Whether it was mapped.
+    message : str
+        Why not, in one line.
+    schedule : {"steps", "ticks"}
+        Unit of the schedule that was mapped.
+    frame_period_ticks, first_response_ticks, full_response_ticks, worst_case_reaction_ticks : int or None
+        Of the schedule that was mapped.
+    full_response_exact : bool or None
+        Else it is an upper bound.
+    cores : int or None
+        Cores in use.
+    energy_joules : float or None
+        Per frame.
+    verified : bool or None
+        Chip against reference; ``None`` where it was not asked.
+    """
+
+    status: Literal["mapped", "does not fit"]
+    message: str = ""
+    schedule: Literal["steps", "ticks"] = "steps"
+    frame_period_ticks: int | None = None
+    first_response_ticks: int | None = None
+    full_response_ticks: int | None = None
+    worst_case_reaction_ticks: int | None = None
+    full_response_exact: bool | None = None
+    cores: int | None = None
+    energy_joules: float | None = None
+    verified: bool | None = None
+
+
+def evaluate(setting: Setting, candidate: Candidate) -> Measured:
+    """Map a candidate, measure its energy, verify it.
+
+    Parameters
+    ----------
+    setting : Setting
+        What it is mapped with.
+    candidate : Candidate
+        Pattern, execution, chip and options.
+
+    Returns
+    -------
+    Measured
+        The same for all candidates that share a row, and on every machine.
+    """
+    network = setting.network
+    rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
+    options = MappingOptions(splitters=candidate.splitters, ticks_per_step=candidate.ticks_per_step)  # type: ignore[arg-type]
+    try:
+        mapped = map_network(rollout, setting.chips[candidate.chip], options)
+    except DoesNotFitError as error:
+        return Measured("does not fit", message=str(error))
+    timed, program = mapped.rollout, mapped.program
+    scale = 1 if timed.is_tick_level else program.ticks_per_step
+    outputs = network.outputs
+    verified = verify(timed, program, setting.frames, **setting.run).verified if setting.verify else None
+    return Measured(
+        "mapped",
+        schedule="ticks" if timed.is_tick_level else "steps",
+        frame_period_ticks=program.period,
+        first_response_ticks=min(timed.first_response(name) for name in outputs) * scale,
+        full_response_ticks=max(timed.full_response(name) for name in outputs) * scale,
+        worst_case_reaction_ticks=min(timed.worst_case_reaction(name) for name in outputs) * scale,
+        full_response_exact=all(timed.full_response_is_exact(name) for name in outputs),
+        cores=program.n_cores,
+        energy_joules=energy_per_frame(program, setting.frames, **setting.run),
+        verified=verified,
+    )

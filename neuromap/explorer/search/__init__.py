@@ -1,0 +1,1 @@
+"""The search: fronts, bounds, gap."""

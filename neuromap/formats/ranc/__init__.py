@@ -1,0 +1,1 @@
+"""RANC's files as programs with raw events."""

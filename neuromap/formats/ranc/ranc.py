@@ -1,0 +1,16 @@
+"""RANC (UA-RCL/RANC): its hardware test vectors and its simulator's JSON, read as programs with raw events.
+
+Run a case with :func:`neuromap.simulation.run.run_events.run_events`::
+
+    case = read_vectors("ranc/256", columns=4, output_bus=(0, 2))
+    spikes = run_events(case.program, case.ticks, case.cores, case.axons, n_ticks)
+    case.output_axons(*spikes, n_ticks)     # compare with case.expected
+"""
+
+from __future__ import annotations
+
+from neuromap.formats.ranc.case import RancCase
+from neuromap.formats.ranc.json_file import read_json
+from neuromap.formats.ranc.vectors import read_vectors
+
+__all__ = ["RancCase", "read_json", "read_vectors"]

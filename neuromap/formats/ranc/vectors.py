@@ -1,0 +1,210 @@
+"""RANC's hardware test vectors: memory images of all cores, input packets and expected outputs, as text of bits.
+
+The folder holds, for every core i = x + columns * y, ``csram_i.mem`` (one row of bits per neuron) and ``tc_i.mem``
+(one row per axon: its type), and ``tb_input.txt``, ``tb_num_inputs.txt``, ``tb_correct.txt``,
+``tb_num_outputs.txt``. Numbers are most significant bit first, two's complement where signed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import InputError, ProgramError, StimulusError
+from neuromap.formats.ranc.case import RancCase, RancCores, make_case
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
+
+__all__ = ["read_vectors"]
+
+_MAX_BYTES = 1 << 28
+_TYPE_BITS = 2
+_N_WEIGHTS = 2**_TYPE_BITS
+
+# the fields of a csram row after its connections; (name, bits), -1 stands for log2(axons)
+_FIELDS = (
+    ("potential", 9),
+    ("reset", 9),
+    *((f"weight{g}", 9) for g in range(_N_WEIGHTS)),
+    ("leak", 9),
+    ("positive_threshold", 9),
+    ("negative_threshold", 9),
+    ("reset_mode", 1),
+    ("dx", 9),
+    ("dy", 9),
+    ("axon", -1),
+    ("tick", 4),
+)
+_UNSIGNED = ("reset_mode", "axon", "tick")
+
+
+def read_vectors(folder: str | Path, *, columns: int, output_bus: tuple[int, int]) -> RancCase:
+    """Read a folder of RANC's hardware test vectors.
+
+    Parameters
+    ----------
+    folder : str or Path
+    columns : int
+        Cores along x; the files do not hold it. The rows follow from the number of files.
+    output_bus : tuple of int
+        x and y of the output bus.
+
+    Returns
+    -------
+    RancCase
+        The chip has potentials of 9 bits that wrap, as RANC's hardware has.
+
+    Raises
+    ------
+    ProgramError
+        If a memory image is missing or malformed.
+    ChipError
+        If the images describe an impossible chip.
+    StimulusError
+        If the packets or the expected outputs are missing or malformed.
+    """
+    folder = Path(folder)
+    n_cores = len(list(folder.glob("csram_*.mem"))) if folder.is_dir() else 0
+    if not n_cores:
+        raise ProgramError(f"{folder}: holds no csram_000.mem; needs a folder of RANC's test vectors")
+    if columns < 1 or n_cores % columns:
+        raise ProgramError(f"{folder}: holds {n_cores} cores, which do not make rows of {columns} columns")
+    images = [_read_bits(folder / f"csram_{i:03}.mem", ProgramError) for i in range(n_cores)]
+    types = [_read_bits(folder / f"tc_{i:03}.mem", ProgramError) for i in range(n_cores)]
+    for kind, files in (("csram", images), ("tc", types)):
+        for i, bits in enumerate(files):
+            if bits.shape != files[0].shape:
+                raise ProgramError(
+                    f"{folder / f'{kind}_{i:03}.mem'}: holds {list(bits.shape)} rows and bits; "
+                    f"needs {list(files[0].shape)} as in {kind}_000.mem"
+                )
+    if types[0].shape[1] != _TYPE_BITS:
+        raise ProgramError(f"{folder / 'tc_000.mem'}: rows have {types[0].shape[1]} bits; needs {_TYPE_BITS}")
+    n_axons = len(types[0])
+    axon_bits = (n_axons - 1).bit_length()
+    widths = {field: axon_bits if bits < 0 else bits for field, bits in _FIELDS}
+    needed = n_axons + sum(widths.values())
+    if images[0].shape[1] != needed:
+        raise ProgramError(
+            f"{folder / 'csram_000.mem'}: rows have {images[0].shape[1]} bits; "
+            f"needs {needed} for the {n_axons} axons of tc_000.mem"
+        )
+    chip = load_chip(_chip(folder.name, columns, n_cores // columns, n_axons, len(images[0])))
+    packets = _read_packets(folder, axon_bits)
+    return make_case(
+        name=f"RANC {folder.name}",
+        chip=chip,
+        cores=_cores(np.stack(images), np.stack(types), widths, columns),
+        output_bus=output_bus,
+        n_outputs=2**axon_bits,
+        input_spikes=packets,
+        expected=_read_expected(folder),
+    )
+
+
+def _chip(name: str, columns: int, rows: int, axons: int, neurons: int) -> ChipSpec:
+    return ChipSpec(
+        name=f"ranc_{name}",
+        cores=(columns, rows),
+        chips=(1, 1),
+        axons=axons,
+        neurons=neurons,
+        axon_types=_N_WEIGHTS,
+        weight_bits=9,
+        leak_bits=9,
+        threshold_bits=9,
+        potential_bits=9,
+        delay=(1, 15),
+        reach=(255, 255),
+        rules=NeuronRules(
+            number_format="twos_complement", overflow="wrap", negative_comparison="<", signed_threshold=True
+        ),
+        source="github.com/UA-RCL/RANC, hardware test vectors",
+    )
+
+
+def _cores(images: NDArray[np.bool_], types: NDArray[np.bool_], widths: dict[str, int], columns: int) -> RancCores:
+    n_cores, n_neurons, _ = images.shape
+    n_axons = types.shape[1]
+    values = {}
+    start = n_axons
+    for field, bits in widths.items():
+        values[field] = _number(images[:, :, start : start + bits], signed=field not in _UNSIGNED)
+        start += bits
+    core = np.arange(n_cores)
+    return RancCores(
+        coordinates=np.stack([core % columns, core // columns], axis=1),
+        axon_types=_number(types, signed=False),
+        connections=images[:, :, n_axons - 1 :: -1],  # the leftmost bit is the last axon
+        weights=np.stack([values.pop(f"weight{g}") for g in range(_N_WEIGHTS)], axis=2),
+        parameters=values,
+        present=np.ones((n_cores, n_neurons), dtype=np.bool_),
+    )
+
+
+def _read_packets(folder: Path, axon_bits: int) -> NDArray[np.int64]:
+    """Group, x, y, axon and tick of every packet, shape (n, 5)."""
+    bits = _read_bits(folder / "tb_input.txt", StimulusError)
+    widths = (9, 9, axon_bits, 4)
+    if len(bits) and bits.shape[1] != sum(widths):
+        raise StimulusError(f"{folder / 'tb_input.txt'}: rows have {bits.shape[1]} bits; needs {sum(widths)}")
+    group = np.repeat(*_read_groups(folder / "tb_num_inputs.txt", len(bits)))
+    if not len(bits):
+        return np.zeros((0, 5), dtype=np.int64)
+    ends = np.cumsum(widths)
+    fields = np.split(bits, ends[:-1], axis=1)
+    values = [_number(field, signed=i < 2) for i, field in enumerate(fields)]
+    return np.stack([group, *values], axis=1)
+
+
+def _read_expected(folder: Path) -> list[NDArray[np.int64]]:
+    """Sorted output numbers of every tick."""
+    numbers = _number(_read_bits(folder / "tb_correct.txt", StimulusError), signed=False)
+    _, counts = _read_groups(folder / "tb_num_outputs.txt", len(numbers))
+    return [np.unique(part) for part in np.split(numbers, np.cumsum(counts)[:-1])]
+
+
+def _read_groups(path: Path, total: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Group numbers and the rows in each, which must make ``total``."""
+    words = _read_text(path, StimulusError).split()
+    # eight digits are more rows than a file of _MAX_BYTES can hold
+    wrong = [word for word in words if not (word.isascii() and word.isdigit() and len(word) <= 8)]
+    if wrong or not words:
+        raise StimulusError(f"{path}: found {wrong[0] if wrong else 'nothing':.60}; needs one count per line")
+    counts = np.array([int(word) for word in words], dtype=np.int64)
+    if int(counts.sum()) != total:
+        raise StimulusError(f"{path}: counts make {counts.sum()} rows; the file beside it holds {total}")
+    return np.arange(len(counts), dtype=np.int64), counts
+
+
+def _read_text(path: Path, error: type[InputError]) -> str:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_MAX_BYTES + 1)
+    except OSError as reason:
+        raise error(f"{path}: cannot be read ({reason.strerror})") from None
+    if len(data) > _MAX_BYTES or not data.isascii():
+        raise error(f"{path}: is not a text of bits")
+    return data.decode("ascii")
+
+
+def _read_bits(path: Path, error: type[InputError]) -> NDArray[np.bool_]:
+    """Rows of 0 and 1, all of one length, shape (rows, bits)."""
+    rows = _read_text(path, error).split()
+    if not rows:
+        return np.zeros((0, 0), dtype=np.bool_)
+    for i, row in enumerate(rows):
+        if len(row) != len(rows[0]) or row.strip("01"):
+            raise error(f"{path}: row {i + 1} is {row!r:.60}; needs {len(rows[0])} characters 0 or 1")
+    digits = np.frombuffer("".join(rows).encode(), dtype=np.uint8)
+    return np.asarray(digits == ord("1")).reshape(len(rows), -1)
+
+
+def _number(bits: NDArray[np.bool_], *, signed: bool) -> NDArray[np.int64]:
+    """Read the last axis as numbers, most significant bit first."""
+    place = 2 ** np.arange(bits.shape[-1] - 1, -1, -1, dtype=np.int64)
+    if signed:
+        place[0] = -place[0]
+    return np.asarray(bits.astype(np.int64) @ place)

@@ -1,0 +1,1 @@
+"""The independent checker: does a program keep the rules of its chip."""

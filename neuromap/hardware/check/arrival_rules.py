@@ -1,0 +1,153 @@
+"""Rules about when spikes arrive, and through which relays.
+
+A core that holds neurons of several nodes must not mix up their ticks, and a relay must lead back to the neuron whose
+label it bears.
+
+They are rules of mapped programs (:mod:`neuromap.hardware.check.mapping_rules`), read from labels and clocks alone. A
+synapse counts where its weight is not 0. What other rules find is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.check.relay_chains import ANOTHER_TICK, IN_A_RING, UNKNOWN, RelayChains, relay_chains
+from neuromap.hardware.check.violation import Finding, Place
+from neuromap.hardware.program.program import BIAS, Program
+
+__all__ = ["arrivals"]
+
+Ints = NDArray[np.int64]
+
+_FREE, _BIAS, _SAME_FRAME, _NEXT_FRAME, _NEURON = range(5)
+"""What feeds an axon: nothing, bias, inputs over R = 0 or R = 1 edges, a neuron."""
+
+_FAR = 2**40
+"""Ticks are cut here; those of a well-formed program are nearer."""
+
+_CORES_AT_ONCE = 256
+"""Cores whose crossbars are looked at together (2 MB of TrueNorth cores)."""
+
+
+def arrivals(program: Program) -> Iterator[Finding]:
+    """``arrival-tick`` and ``relay-source``: spikes arrive when they are meant to, through relays of one label.
+
+    Frame i of a node is computed in tick ``sample_tick + i * period``. Its neurons may read bias and inputs of R = 0
+    edges that arrive in this tick, inputs of R = 1 edges that arrive a period later (for the next frame), and spikes
+    of neurons that arrive in either. Relays bear a label but compute nothing: their tick follows from what they read.
+    """
+    chains = relay_chains(program)
+    kind, tick = _feeds(program, chains)
+    yield _arrival_ticks(program, kind, tick)
+    yield _relay_sources(program, chains)
+
+
+def _feeds(program: Program, chains: RelayChains) -> tuple[NDArray[np.int8], Ints]:
+    """Find what feeds every axon and in which tick frame 0 arrives, shape (C, A)."""
+    host, n_axons = program.host, program.chip.axons
+    shape = (program.n_cores, n_axons)
+    kind, tick = np.full(shape, _FREE, np.int8), np.zeros(shape, np.int64)
+    fed = np.flatnonzero(chains.source.reshape(-1) >= 0)
+    sources = chains.source.reshape(-1)[fed]
+    known = chains.tick[sources] != UNKNOWN
+    fed, sources = fed[known], sources[known]
+    kind.reshape(-1)[fed] = _NEURON
+    tick.reshape(-1)[fed] = chains.tick[sources] + program.delay.reshape(-1)[sources]
+    rows = np.flatnonzero(
+        (host.core >= 0)
+        & (host.core < program.n_cores)
+        & (host.axon >= 0)
+        & (host.axon < n_axons)
+        & np.isin(host.first_frame, (0, 1))
+    )
+    place = (host.core[rows], host.axon[rows])
+    by_frame = np.where(host.first_frame[rows] == 1, _SAME_FRAME, _NEXT_FRAME)
+    kind[place] = np.where(host.node[rows] == BIAS, _BIAS, by_frame)
+    tick[place] = np.clip(host.arrival[rows], -_FAR, _FAR)
+    return kind, tick
+
+
+def _arrival_ticks(program: Program, kind: NDArray[np.int8], tick: Ints) -> Finding:
+    ports = program.nodes
+    node = program.neuron_node
+    computing = (node >= 0) & (node < len(ports)) & ~program.is_relay
+    # neurons without a node, and relays, may read anything: UNKNOWN is their clock
+    sample = np.array([*(port.sample_tick for port in ports), UNKNOWN], np.int64)
+    clocks, clock_of_node = np.unique(sample, return_inverse=True)
+    clock = clock_of_node.reshape(-1)[np.where(computing, node, len(ports))]
+    feeds = tick * 8 + kind
+    found = [np.zeros((0, 3), np.int64)]
+    for start in range(0, program.n_cores, _CORES_AT_ONCE):
+        cores = slice(start, start + _CORES_AT_ONCE)
+        values, which = np.unique(feeds[cores], return_inverse=True)
+        which = which.reshape(feeds[cores].shape)
+        illegal = ~_legal(values % 8, values // 8, clocks, program.period)
+        wrong = np.zeros_like(program.crossbar[cores])
+        for value in np.flatnonzero(illegal.any(axis=1)):
+            neurons = np.packbits(illegal[value][clock[cores]], axis=1, bitorder="little")
+            core, axon = np.nonzero(which == value)
+            wrong[core, axon] = neurons[core]
+        wrong &= program.crossbar[cores]
+        core, axon = np.nonzero(wrong.any(axis=2))
+        bits = np.unpackbits(wrong[core, axon], axis=1, count=program.chip.neurons, bitorder="little")
+        row, neuron = np.nonzero(bits)
+        core, axon = core[row] + start, axon[row]
+        axon_type = np.minimum(program.axon_types[core, axon], program.chip.axon_types - 1)
+        heavy = program.neurons.weights[core, neuron, axon_type] != 0
+        found.append(np.stack([core, axon, neuron], axis=1)[heavy])
+
+    def describe(position: tuple[int, ...]) -> tuple[Place, int, str, str]:
+        c, a, n = position
+        port = ports[program.neuron_node[c, n]]
+        own, following = port.sample_tick, port.sample_tick + program.period
+        bound = {_NEXT_FRAME: str(following), _NEURON: f"{own} or {following}"}.get(int(kind[c, a]), str(own))
+        fed_by = {_BIAS: "bias", _NEURON: "a neuron"}.get(int(kind[c, a]), "an input")
+        return (
+            Place(core=c, neuron=n, axon=a),
+            int(tick[c, a]),
+            f"{bound} (node {port.name} is computed in tick {own} and every {program.period} ticks)",
+            f"tick in which frame 0 of {fed_by} arrives",
+        )
+
+    return Finding("arrival-tick", np.concatenate(found).astype(np.int64), describe)
+
+
+def _legal(kind: Ints, tick: Ints, clock: Ints, period: int) -> NDArray[np.bool_]:
+    """Whether neurons of each clock may read axons that are fed so, shape (feeds, clocks)."""
+    kind, tick = kind[:, None], tick[:, None]
+    same, following = tick == clock, tick == clock + period
+    legal = np.where(kind == _NEXT_FRAME, following, np.where(kind == _NEURON, same | following, same))
+    return np.asarray(legal | (kind == _FREE) | (clock == UNKNOWN))
+
+
+def _relay_sources(program: Program, chains: RelayChains) -> Finding:
+    n_neurons = program.chip.neurons
+    faulty = np.flatnonzero(chains.fault)
+    relay, axon = chains.relay[faulty], chains.axon[faulty]
+    positions = np.stack([relay // n_neurons, relay % n_neurons, axon, chains.fault[faulty]], axis=1)
+
+    def describe(position: tuple[int, ...]) -> tuple[Place, int | tuple[int, int], str, str]:
+        c, n, a, fault = position
+        place = Place(core=c, neuron=n, axon=a)
+        source = int(chains.source[c, a])
+        mine = (int(program.neuron_node[c, n]), int(program.neuron_index[c, n]))
+        read = divmod(source, n_neurons)
+        theirs = (int(program.neuron_node[read]), int(program.neuron_index[read])) if source >= 0 else (BIAS, 0)
+        if fault == ANOTHER_TICK:
+            arrival = int(chains.tick[source]) + int(program.delay[read])
+            own = f"{chains.tick[c * n_neurons + n]}, as on its other axon"
+            return place, arrival, own, "tick in which frame 0 of a relay's source arrives"
+        if fault == IN_A_RING:
+            return (
+                place,
+                theirs,
+                "a neuron that is no relay at their beginning",
+                "label (node, index) of relays in a ring",
+            )
+        bound = f"{mine}, the relay's own; the host feeds none"
+        return place, theirs, bound, "label (node, index) of what a relay reads"
+
+    return Finding("relay-source", positions.astype(np.int64), describe)

@@ -1,0 +1,117 @@
+"""The independent checker of a program against the rules of its chip.
+
+It shares no code with the mapper and believes nothing that the mapper says: everything is read again from the
+program and the chip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from neuromap.errors import ProgramError
+from neuromap.hardware.check import arrival_rules, chip_rules, defect_rules, index_rules, mapping_rules
+from neuromap.hardware.check.violation import Finding, Place, Violation
+from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.structure import require_well_formed
+
+__all__ = ["Place", "Violation", "check_program", "require_legal"]
+
+_Rule = Callable[[Program], Iterator[Finding]]
+
+_INDEX_RULES: tuple[_Rule, ...] = (
+    index_rules.axon_types,
+    index_rules.reset_modes,
+    index_rules.noise_bits,
+    index_rules.targets,
+    index_rules.delays,
+    index_rules.labels,
+    index_rules.splitters,
+    index_rules.host_rows,
+    index_rules.output_rows,
+    index_rules.row_kinds,
+)
+_CHIP_RULES: tuple[_Rule, ...] = (
+    chip_rules.coordinates,
+    chip_rules.weights,
+    chip_rules.leaks,
+    chip_rules.thresholds,
+    chip_rules.potentials,
+    chip_rules.stochastic_modes,
+    chip_rules.reach,
+    chip_rules.output_targets,
+    defect_rules.dead_cores,
+    defect_rules.dead_routes,
+)
+_MAPPING_RULES: tuple[_Rule, ...] = (
+    mapping_rules.axon_sources,
+    mapping_rules.bias_frames,
+    mapping_rules.input_labels,
+    mapping_rules.output_labels,
+    mapping_rules.unused_neurons,
+    arrival_rules.arrivals,
+    mapping_rules.potential_widths,
+)
+
+
+def check_program(program: Program, *, mapped: bool | None = None, most: int = 1000) -> list[Violation]:
+    """Return every way in which a program breaks the rules of its chip.
+
+    Parameters
+    ----------
+    program : Program
+    mapped : bool, optional
+        Whether the rules of mapped programs are asked too (an axon has one source, and so on;
+        ``docs/program-file.md``). By default they are asked of programs that name an execution: a program by
+        hand names none and may, for example, let several neurons spike on one axon.
+    most : int
+        Violations that are described per rule and array; the rest is left out.
+
+    Returns
+    -------
+    list of Violation
+        Empty for a legal program.
+
+    Raises
+    ------
+    ProgramError
+        If the program is not well formed (wrong dtypes, shapes, labels or clocks), so that its rules cannot
+        be asked.
+    """
+    return [
+        finding.violation(i) for finding in _findings(program, mapped=mapped) for i in range(min(len(finding), most))
+    ]
+
+
+def require_legal(program: Program, *, mapped: bool | None = None, indices_only: bool = False) -> None:
+    """Refuse a program that breaks a rule of its chip.
+
+    Parameters
+    ----------
+    program : Program
+    mapped : bool, optional
+        As in :func:`check_program`.
+    indices_only : bool
+        Ask only the rules about values that index something: what an engine asks before it runs a program.
+
+    Raises
+    ------
+    ProgramError
+        With the first violation and the number of them, in one line.
+    """
+    broken = [f for f in _findings(program, mapped=mapped, indices_only=indices_only) if len(f)]
+    if not broken:
+        return
+    number = sum(len(finding) for finding in broken)
+    more = f"; {number - 1} more violations" if number > 2 else "; 1 more violation" if number == 2 else ""
+    raise ProgramError(f"program {program.name} on chip {program.chip.name}: {broken[0].violation(0).message}{more}")
+
+
+def _findings(program: Program, *, mapped: bool | None, indices_only: bool = False) -> Iterator[Finding]:
+    require_well_formed(program)
+    if mapped is None:
+        mapped = program.execution != ""
+    rules = _INDEX_RULES
+    if not indices_only:
+        rules += _CHIP_RULES + (_MAPPING_RULES if mapped else ())
+    for rule in rules:
+        yield from rule(program)

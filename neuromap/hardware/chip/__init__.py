@@ -1,0 +1,1 @@
+"""Chips: cores, widths, delays, figures and defects, and their files."""

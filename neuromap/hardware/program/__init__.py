@@ -1,0 +1,1 @@
+"""Programs: everything that is loaded onto a chip."""

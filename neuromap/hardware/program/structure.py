@@ -1,0 +1,199 @@
+"""Whether a program is well formed: dtypes, shapes, labels and clocks, before any rule is asked.
+
+Everything that a later step takes for granted is settled here, so that the checker, the engines and the wave
+index arrays without asking again. Values that index something (targets, rows, labels) are checked by
+:mod:`neuromap.hardware.check.index_rules`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import ProgramError
+from neuromap.hardware.program.program import HostTable, NeuronTable, OutputTable, Program
+
+__all__ = [
+    "EXECUTIONS",
+    "MAX_CORE_SIZE",
+    "MAX_NODE_SIZE",
+    "MAX_TICKS",
+    "NODE_KINDS",
+    "OPTIONAL_TENSORS",
+    "TENSORS",
+    "program_tensors",
+    "require_well_formed",
+]
+
+MAX_NODE_SIZE = 2**26
+"""Neurons of one node; a frame of it is an array of that many values."""
+
+MAX_TICKS = 2**24
+"""Bound of every clock value (4.6 hours at 1 kHz): sums of ticks stay in int64, and simulations come to an end."""
+
+MAX_CORE_SIZE = 2**16
+"""Axons or neurons of a core; engines number them in 16 bits."""
+
+NODE_KINDS = ("input", "output", "hidden")
+
+# Words of the program file, so they stand here: programs know no schedule, and neither do the modules beside this
+# one (tests/hardware asks that they are those of neuromap.rollout.schedule.rollout).
+EXECUTIONS = ("", "windowed", "pipelined")
+CHOSEN_PERIOD = re.compile(r"pipelined:([1-9][0-9]{0,6})", re.ASCII)
+MAX_CHOSEN_PERIOD = 1_000_000
+
+# name: (dtype, axes); C cores, A axons, N neurons, B bytes of a crossbar row, G axon types, K and M rows
+TENSORS: Mapping[str, tuple[str, str]] = {
+    "coordinates": ("int32", "C2"),
+    "axon_types": ("uint8", "CA"),
+    "crossbar": ("uint8", "CAB"),
+    "neurons.weights": ("int16", "CNG"),
+    "neurons.leak": ("int16", "CN"),
+    "neurons.leak_reversal": ("bool", "CN"),
+    "neurons.threshold": ("int32", "CN"),
+    "neurons.negative_threshold": ("int32", "CN"),
+    "neurons.reset": ("int32", "CN"),
+    "neurons.reset_mode": ("uint8", "CN"),
+    "neurons.saturate_negative": ("bool", "CN"),
+    "neurons.potential": ("int32", "CN"),
+    "neurons.stochastic_weight": ("bool", "CNG"),
+    "neurons.stochastic_leak": ("bool", "CN"),
+    "neurons.noise_bits": ("uint8", "CN"),
+    "target_core": ("int32", "CN"),
+    "target_axon": ("int32", "CN"),
+    "delay": ("uint8", "CN"),
+    "neuron_node": ("int32", "CN"),
+    "neuron_index": ("int32", "CN"),
+    "is_relay": ("bool", "CN"),
+    "is_splitter": ("bool", "CN"),
+    "host.node": ("int32", "K"),
+    "host.index": ("int32", "K"),
+    "host.core": ("int32", "K"),
+    "host.axon": ("int32", "K"),
+    "host.arrival": ("int64", "K"),
+    "host.first_frame": ("int8", "K"),
+    "outputs.node": ("int32", "M"),
+    "outputs.index": ("int32", "M"),
+    "outputs.core": ("int32", "M"),
+    "outputs.neuron": ("int32", "M"),
+}
+"""Name, dtype and axes of every array of a program; also the tensors of a program file."""
+
+OPTIONAL_TENSORS = frozenset(
+    {"neurons.stochastic_weight", "neurons.stochastic_leak", "neurons.noise_bits", "is_splitter"}
+)
+"""Those that a program need not have: ``None`` in the program, absent from its file."""
+
+
+def program_tensors(program: Program) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays that a program has by their names in a program file, in the order of ``TENSORS``."""
+    parts: dict[str, Program | NeuronTable | HostTable | OutputTable] = {
+        "": program,
+        "neurons": program.neurons,
+        "host": program.host,
+        "outputs": program.outputs,
+    }
+    tensors = {}
+    for name in TENSORS:
+        part, _, field = name.rpartition(".")
+        array = getattr(parts[part], field)
+        if array is not None or name not in OPTIONAL_TENSORS:
+            tensors[name] = array
+    return tensors
+
+
+def require_well_formed(program: Program) -> None:
+    """Refuse a program whose arrays, labels or clocks do not belong together.
+
+    Parameters
+    ----------
+    program : Program
+
+    Raises
+    ------
+    ProgramError
+        Naming the tensor or field, what was found and what is needed.
+    """
+    origin = f"program {program.name}"
+    _check_arrays(program, origin)
+    _check_labels(program, origin)
+
+
+def _check_arrays(program: Program, origin: str) -> None:
+    chip = program.chip
+    tensors = program_tensors(program)
+    for name, array in tensors.items():
+        dtype, axes = TENSORS[name]
+        if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):
+            found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+            raise ProgramError(f"{origin}: tensor {name}: found {found}; needs {dtype}")
+        if array.ndim != len(axes):
+            raise ProgramError(f"{origin}: tensor {name}: found {array.ndim} axes; needs {len(axes)} ({axes})")
+    for what, size in (("axons", chip.axons), ("neurons", chip.neurons)):
+        if not 1 <= size <= MAX_CORE_SIZE:
+            raise ProgramError(f"{origin}: chip {chip.name}: {size} {what} per core; allowed is 1 to {MAX_CORE_SIZE}")
+    extent = {
+        "C": len(program.coordinates),
+        "A": chip.axons,
+        "N": chip.neurons,
+        "B": (chip.neurons + 7) // 8,
+        "G": chip.axon_types,
+        "K": len(program.host.node),
+        "M": len(program.outputs.node),
+        "2": 2,
+    }
+    for name, array in tensors.items():
+        needed = tuple(extent[axis] for axis in TENSORS[name][1])
+        if array.shape != needed:
+            raise ProgramError(
+                f"{origin}: tensor {name}: found shape {list(array.shape)}; "
+                f"needs {list(needed)} for {extent['C']} cores of chip {chip.name}"
+            )
+    if extent["C"] > chip.n_cores:
+        raise ProgramError(
+            f"{origin}: tensor coordinates: found {extent['C']} cores; chip {chip.name} has {chip.n_cores}"
+        )
+    for name in (name for name in tensors if TENSORS[name][0] == "bool"):
+        # a byte of 2 in a bool array is neither true nor false to NumPy's own arithmetic
+        if tensors[name].size and int(np.ascontiguousarray(tensors[name]).view(np.uint8).max()) > 1:
+            raise ProgramError(f"{origin}: tensor {name}: holds bytes other than 0 and 1; needs booleans")
+    spare = chip.neurons % 8
+    if spare and np.any(program.crossbar[:, :, -1] >> spare):
+        raise ProgramError(
+            f"{origin}: tensor crossbar: holds synapses beyond neuron {chip.neurons - 1}; the spare bits must be 0"
+        )
+
+
+def _check_labels(program: Program, origin: str) -> None:
+    for field in ("name", "pattern"):
+        value = getattr(program, field)
+        if not isinstance(value, str) or not value.isprintable():
+            raise ProgramError(f"program: {field}: found {value!r:.60}; needs printable characters on one line")
+    chosen = CHOSEN_PERIOD.fullmatch(str(program.execution))
+    if program.execution not in EXECUTIONS and (chosen is None or int(chosen[1]) > MAX_CHOSEN_PERIOD):
+        raise ProgramError(
+            f"{origin}: execution: found {program.execution!r:.60}; needs windowed, pipelined, "
+            f"pipelined:PERIOD with a period of 1 to {MAX_CHOSEN_PERIOD}, or nothing"
+        )
+    for field in ("period", "ticks_per_step"):
+        _check_integer(getattr(program, field), f"{origin}: {field}", 1, MAX_TICKS)
+    for i, node in enumerate(program.nodes):
+        place = f"{origin}: nodes[{i}]"
+        if not isinstance(node.name, str) or not node.name or not node.name.isprintable():
+            raise ProgramError(f"{place}.name: found {node.name!r:.60}; needs printable characters on one line")
+        if node.kind not in NODE_KINDS:
+            raise ProgramError(f"{place}.kind: found {node.kind!r:.60}; needs {', '.join(NODE_KINDS)}")
+        _check_integer(node.size, f"{place}.size", 1, MAX_NODE_SIZE)
+        _check_integer(node.sample_tick, f"{place}.sample_tick", -MAX_TICKS, MAX_TICKS)
+    twice = [name for name, n in Counter(node.name for node in program.nodes).items() if n > 1]
+    if twice:
+        raise ProgramError(f"{origin}: nodes: {twice[0]} is named twice; names must differ")
+
+
+def _check_integer(value: object, place: str, least: int, greatest: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= greatest:
+        raise ProgramError(f"{place}: found {value!r:.60}; needs an integer {least} to {greatest}")

@@ -1,0 +1,1 @@
+"""Program files, written and read."""

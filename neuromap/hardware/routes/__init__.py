@@ -1,0 +1,1 @@
+"""Ways of spikes over the board: along x first, then along y."""

@@ -1,0 +1,107 @@
+"""What a user may ask of the mapper: strategies by name, limits, and pins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from neuromap.errors import InputError
+
+__all__ = ["PARTITIONERS", "PLACERS", "SPLITTERS", "MappingOptions", "Partitioner", "Pins", "Placer", "Splitters"]
+
+Placer = Literal["auto", "row-major", "hilbert", "spectral", "assignment", "exchange"]
+PLACERS: tuple[Placer, ...] = get_args(Placer)
+Splitters = Literal["slack", "anywhere", "never"]
+SPLITTERS: tuple[Splitters, ...] = get_args(Splitters)
+MOST_TICKS = 1024
+"""Ticks of an update step, at most: a delay of D ticks takes D / 15 relays per neuron on TrueNorth."""
+Partitioner = Literal["auto", "blocks", "overlap", "metis"]
+PARTITIONERS: tuple[Partitioner, ...] = get_args(Partitioner)
+
+
+@dataclass(frozen=True)
+class Pins:
+    """What a user fixes about nodes; the mapper decides the rest.
+
+    Attributes
+    ----------
+    tiles : mapping of str to (int, int, int)
+        Rows, columns and features of a node that a core holds at most; cores start at multiples of them.
+    cores : mapping of str to int
+        Cores over which a node's neurons are spread evenly, at least.
+    regions : mapping of str to (int, int, int, int)
+        Rectangle ``(x0, y0, x1, y1)`` of the board, corners included, within which a node's cores lie.
+    splitters : frozenset of (str, str)
+        Edges whose spikes go over splitters, whatever ``MappingOptions.splitters`` says.
+    """
+
+    tiles: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    cores: Mapping[str, int] = field(default_factory=dict)
+    regions: Mapping[str, tuple[int, int, int, int]] = field(default_factory=dict)
+    splitters: frozenset[tuple[str, str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        for name in ("tiles", "cores", "regions"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+        object.__setattr__(self, "splitters", frozenset(self.splitters))
+
+    def __bool__(self) -> bool:
+        return bool(self.tiles or self.cores or self.regions or self.splitters)
+
+
+@dataclass(frozen=True)
+class MappingOptions:
+    """How a rollout is mapped.
+
+    Attributes
+    ----------
+    placer : {"auto", "row-major", "hilbert", "spectral", "assignment", "exchange"}
+        How cores are placed (:func:`neuromap.mapping.place.place.place`).
+    splitters : {"slack", "anywhere", "never"}
+        Where splitters may stand: on edges whose delay has room for them, where they cost no tick; on any
+        edge, so that the schedule grows by ticks; nowhere, so that all fan-out is copies.
+    packing : bool
+        Whether tiles of several nodes may share a core.
+    partitioner : {"auto", "blocks", "overlap", "metis"}
+        In which order neurons fill cores: blocks of rows, columns and features; neurons that read the same
+        sources next to each other; parts of a graph partition (extra ``partition``); or whatever costs least.
+    pins : Pins
+        What is fixed.
+    seed : int
+        Of everything that draws lots. The same seed gives the same program.
+    seconds : float or None
+        Limit on the time spent refining the placement; what it reaches then depends on the machine.
+    ticks_per_step : int or None
+        Ticks of an update step where the user fixes them; else as few as the delays need.
+
+    Raises
+    ------
+    InputError
+        On an unknown strategy or a value out of range.
+    """
+
+    placer: str = "auto"
+    splitters: Splitters = "slack"
+    packing: bool = True
+    partitioner: Partitioner = "auto"
+    pins: Pins = Pins()
+    seed: int = 0
+    seconds: float | None = None
+    ticks_per_step: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, known in (("splitters", SPLITTERS), ("partitioner", PARTITIONERS)):
+            value = getattr(self, name)
+            if value not in known:
+                raise InputError(f"{name} {value!r} is not known; choose one of {', '.join(known)}")
+        if self.seconds is not None and not 0 < self.seconds < math.inf:
+            raise InputError(f"seconds = {self.seconds}: must be above 0, and finite")
+        if self.placer not in PLACERS:
+            raise InputError(f"placer {self.placer!r} is not known; choose one of {', '.join(PLACERS)}")
+        if self.ticks_per_step is not None and not 1 <= self.ticks_per_step <= MOST_TICKS:
+            raise InputError(f"ticks_per_step = {self.ticks_per_step}: must be 1 to {MOST_TICKS}")
+        if not 0 <= self.seed < 2**63:
+            raise InputError(f"seed = {self.seed}: must be 0 or more, below 2**63")

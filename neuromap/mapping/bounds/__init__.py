@@ -1,0 +1,1 @@
+"""What no mapping can do without: lower bounds on axons and cores."""

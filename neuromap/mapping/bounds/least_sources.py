@@ -1,0 +1,154 @@
+"""How few sources can n rows of a matrix have in common: bounds that make a core's axons limit its neurons.
+
+Each function gives, for n = 0, 1, ..., a number of distinct columns that any n rows of a matrix read at least
+(docs/lower-bounds.md has the proofs).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from neuromap.mapping.legalise.legalise import Matrix
+
+__all__ = ["by_degrees", "by_expansion", "sources_beyond_palette"]
+
+Ints = NDArray[np.int64]
+DENSE = 600
+"""Size up to which singular values are computed from a dense matrix."""
+LARGEST = 4_000_000
+"""Entries up to which a second singular value is searched for."""
+MARGIN = 1.02
+"""On what an iteration says of a squared singular value, which it finds from below."""
+
+
+def by_degrees(matrix: Matrix, most: int) -> Ints:
+    """Count both ways: n rows have so many entries, and a column holds at most n of them.
+
+    Parameters
+    ----------
+    matrix : csr_array, shape (rows, columns)
+        Its pattern.
+    most : int
+        Greatest n.
+
+    Returns
+    -------
+    ndarray of int64, shape (min(most, rows) + 1,)
+        Columns that any n rows read at least.
+    """
+    entries = np.sort(np.diff(matrix.indptr)).astype(np.int64)
+    most = min(most, len(entries))
+    degrees = np.sort(np.bincount(matrix.indices, minlength=matrix.shape[1]))[::-1].astype(np.int64)
+    total = np.cumsum(entries)
+    least = np.zeros(most + 1, np.int64)
+    for n in range(1, most + 1):
+        held = np.cumsum(np.minimum(degrees[: _enough(degrees, n, int(total[n - 1]))], n))
+        least[n] = max(int(np.searchsorted(held, total[n - 1])) + 1 if total[n - 1] else 0, int(entries[n - 1]))
+    return np.maximum.accumulate(least)
+
+
+def _enough(degrees: Ints, n: int, entries: int) -> int:
+    """Columns that surely suffice, so that not all have to be added up."""
+    full = int(np.searchsorted(-degrees, -n, side="right"))  # columns of degree n or more
+    return len(degrees) if full * n < entries else -(-entries // n)
+
+
+def by_expansion(matrix: Matrix, most: int) -> Ints:
+    """Bound by the second singular value: rows of a well mixed matrix have few sources in common.
+
+    Let x and y be the shares of all entries that lie in the rows S and in the columns that they read. The expander
+    mixing lemma, with degrees (Chung 1997, chapter 5), gives x / (1 - x) <= sigma^2 y / (1 - y).
+
+    Parameters
+    ----------
+    matrix : csr_array, shape (rows, columns)
+        Its pattern.
+    most : int
+        Greatest n.
+
+    Returns
+    -------
+    ndarray of int64, shape (min(most, rows) + 1,)
+        Columns that any n rows read at least; zeros where the matrix falls apart or is too large to be looked at.
+    """
+    entries = np.sort(np.diff(matrix.indptr)).astype(np.int64)
+    most = min(most, len(entries))
+    squared = max(1e-9, _second_singular_value_squared(matrix))
+    if squared >= 1:
+        return np.zeros(most + 1, np.int64)
+    x = np.concatenate([[0.0], np.cumsum(entries[:most]) / matrix.nnz])
+    y = x / (x + squared * (1 - x))
+    degrees = np.sort(np.bincount(matrix.indices, minlength=matrix.shape[1]))[::-1]
+    held = np.concatenate([[0], np.cumsum(degrees)]) / matrix.nnz
+    least: Ints = np.searchsorted(held, y - 1e-9).astype(np.int64)
+    return least
+
+
+def _second_singular_value_squared(matrix: Matrix) -> float:
+    """Of the pattern with every entry divided by the roots of its row's and its column's entries; 1 if unknown."""
+    if not 0 < matrix.nnz <= LARGEST or min(matrix.shape) < 2 or matrix.nnz <= max(matrix.shape):
+        return 1.0
+    pattern: Any = sparse.csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+    pattern = pattern[np.flatnonzero(np.diff(matrix.indptr))][:, np.unique(matrix.indices)]
+    both_ways = sparse.block_array([[None, pattern], [pattern.T, None]], format="csr")
+    if connected_components(both_ways, directed=False)[0] > 1:
+        return 1.0
+    if pattern.shape[1] < pattern.shape[0]:
+        pattern = pattern.T.tocsr()
+    n_rows = pattern.shape[0]
+    of_rows = np.asarray(pattern.sum(axis=1), np.float64)
+    of_columns = np.asarray(pattern.sum(axis=0), np.float64)
+    scaled = sparse.diags_array(of_rows**-0.5) @ pattern @ sparse.diags_array(of_columns**-0.5)
+    first = np.sqrt(of_rows / of_rows.sum())
+    if n_rows <= DENSE:
+        dense = (scaled @ scaled.T).toarray() - np.outer(first, first)
+        return min(1.0, float(np.linalg.eigvalsh(dense)[-1]) + 1e-9)
+    gram = LinearOperator(
+        (n_rows, n_rows), matvec=lambda v: scaled @ (scaled.T @ v) - first * (first @ v), dtype=np.float64
+    )
+    start = np.random.Generator(np.random.Philox(key=0)).standard_normal(n_rows)
+    try:
+        found = eigsh(gram, k=1, which="LA", v0=start, tol=1e-3, maxiter=60, return_eigenvectors=False)
+    except ArpackNoConvergence:
+        return 1.0
+    return min(1.0, float(found[0]) * MARGIN + 1e-9)
+
+
+def sources_beyond_palette(matrix: Matrix, types: int) -> Ints:
+    """Count for every row the sources that no single axon can serve.
+
+    A neuron has ``types`` weights, so at most so many different values of its row are given by one axon each.
+
+    Parameters
+    ----------
+    matrix : csr_array of int64, shape (n, s)
+        Weights.
+    types : int
+        Axon types of a core.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Sources of which a core that holds the row needs two axons.
+    """
+    n = matrix.shape[0]
+    if not matrix.nnz or matrix.data.max() - matrix.data.min() < types or len(np.unique(matrix.data)) <= types:
+        return np.zeros(n, np.int64)
+    row_of = np.repeat(np.arange(n), np.diff(matrix.indptr))
+    order = np.lexsort((matrix.data, row_of))
+    row, value = row_of[order], matrix.data[order]
+    new = np.ones(len(row), bool)
+    new[1:] = (row[1:] != row[:-1]) | (value[1:] != value[:-1])
+    starts = np.flatnonzero(new)
+    size, row = np.diff([*starts, len(value)]), row[starts]
+    order = np.lexsort((-size, row))
+    size, row = size[order], row[order]
+    rank = np.arange(len(row)) - np.searchsorted(row, row, side="left")
+    beyond = rank >= types
+    return np.bincount(row[beyond], weights=size[beyond], minlength=n).astype(np.int64)

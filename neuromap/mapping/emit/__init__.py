@@ -1,0 +1,1 @@
+"""Routes from copies to axons, and the program."""

@@ -1,0 +1,1 @@
+"""A rollout as populations and links in ticks, with relays and splitters."""

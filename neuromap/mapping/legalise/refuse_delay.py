@@ -1,0 +1,77 @@
+"""Why a delay cannot be given: no hops make it up, or its relays alone are more than the chip holds."""
+
+from __future__ import annotations
+
+from neuromap.errors import DoesNotFitError
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
+from neuromap.network.network import EdgeKey
+
+__all__ = ["refuse_chain", "refuse_delay"]
+
+
+def refuse_delay(edge: EdgeKey, delay: int, stretch: int, enough: int, chip: ChipSpec) -> DoesNotFitError:
+    """Refuse a delay that no hops can give.
+
+    Parameters
+    ----------
+    edge : (str, str)
+        The edge.
+    delay : int
+        Its delay in ticks.
+    stretch, enough : int
+        Ticks per step that were asked for, and the fewest that serve every edge.
+    chip : ChipSpec
+        Gives the range of delays.
+
+    Returns
+    -------
+    DoesNotFitError
+        For the caller to raise: limit ``delay``.
+    """
+    least, greatest = chip.delay
+    text = (
+        f"edge {edge[0]} -> {edge[1]} has a delay of {delay} tick{'s' * (delay != 1)} at {stretch} per step, hops of a "
+        f"{chip.name} neuron take {least} to {greatest}"
+    )
+    remedy = Remedy("ticks_per_step", enough, f"ticks_per_step = {enough} would do")
+    hops = -(-delay // greatest)
+    return refuse("delay", edge[1], hops * least, delay, text, [remedy])
+
+
+def refuse_chain(edge: EdgeKey, delay: int, sources: int, chip: ChipSpec, *, is_chosen: bool) -> DoesNotFitError | None:
+    """Refuse an edge whose relays alone are more than the chip holds, before any of them is made.
+
+    Parameters
+    ----------
+    edge : (str, str)
+        The edge.
+    delay : int
+        Its delay in ticks.
+    sources : int
+        Neurons that it reads: every hop but the first starts from a relay of each.
+    chip : ChipSpec
+        A relay takes a neuron of its own, and an axon that nothing else in the core reads.
+    is_chosen : bool
+        Whether the frame period was chosen, so that a shorter one may be.
+
+    Returns
+    -------
+    DoesNotFitError or None
+        For the caller to raise: limit ``delay``, its bound the longest delay whose relays all cores could hold;
+        ``None`` where they may fit.
+    """
+    greatest, room = chip.delay[1], min(chip.neurons, chip.axons)
+    longest = greatest * (chip.n_usable_cores * room // sources + 1)
+    if delay <= longest:
+        return None
+    per_source = -(-delay // greatest) - 1
+    cores = -(-per_source * sources // room)
+    text = (
+        f"edge {edge[0]} -> {edge[1]} has a delay of {delay} ticks, whose {per_source} relays for each of {sources} "
+        f"neurons need {count_cores(cores)}; {chip.name} has {chip.n_usable_cores}, enough for {longest} ticks"
+    )
+    remedies = [Remedy("chip.cores", None, f"a chip or board of more than {count_cores(cores)} may do")]
+    if is_chosen:
+        remedies.insert(0, Remedy("execution", None, "a shorter frame period takes fewer relays"))
+    return refuse("delay", edge[1], delay, longest, text, remedies)

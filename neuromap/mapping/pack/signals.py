@@ -1,0 +1,107 @@
+"""Signals: what an axon carries, so that tiles in one core can share the axons that carry the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.hardware.program.program import BIAS
+from neuromap.mapping.legalise.legalise import HostLink, Legalised
+from neuromap.mapping.tile.sources import Sources
+from neuromap.mapping.tile.tiling import Tile
+
+__all__ = ["BIAS_SIGNAL", "FROM_CHIP", "FROM_HOST", "Signals", "signals_of"]
+
+Ints = NDArray[np.int64]
+FROM_CHIP, FROM_HOST, BIAS_SIGNAL = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """The distinct signals of a partition (S of them), and which one every axon of every tile carries.
+
+    Two axons with one signal get the same spikes at the same ticks.
+
+    Attributes
+    ----------
+    kind : ndarray of int64, shape (S,)
+        ``FROM_CHIP``, ``FROM_HOST`` or ``BIAS_SIGNAL``.
+    source : ndarray of int64, shape (S,)
+        Population, input node (position in ``Legalised.ports``), or -1.
+    neuron : ndarray of int64, shape (S,)
+        Neuron within the source; 0 for bias.
+    tick : ndarray of int64, shape (S,)
+        Delay of a neuron's spike, or tick at which the host's frame 0 arrives.
+    first_frame : ndarray of int64, shape (S,)
+        First frame that the host delivers; 0 for signals from the chip.
+    of_axon : tuple of ndarray of int64, each of shape (axons of the tile,)
+        Signal of every axon, tile by tile.
+    """
+
+    kind: Ints
+    source: Ints
+    neuron: Ints
+    tick: Ints
+    first_frame: Ints
+    of_axon: tuple[Ints, ...]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+def signals_of(network: Legalised, sources: Sequence[Sources], tiles: Sequence[Tile]) -> Signals:
+    """Find what every axon carries and number the distinct signals.
+
+    Parameters
+    ----------
+    network : Legalised
+        Gives the phase of bias spikes.
+    sources : sequence of Sources
+        One per population.
+    tiles : sequence of Tile
+        Any tiles.
+
+    Returns
+    -------
+    Signals
+        Numbered by kind, source, neuron, tick and first frame.
+    """
+    by_column = [_signals_of_columns(joined) for joined in sources]
+    rows = []
+    for tile in tiles:
+        table = np.empty((tile.plan.n_axons, 5), np.int64)
+        bias = tile.plan.source == BIAS
+        table[~bias] = by_column[tile.population][tile.columns[tile.plan.source[~bias]]]
+        table[bias] = (BIAS_SIGNAL, -1, 0, network.populations[tile.population].sample_tick, 1)
+        rows.append(table)
+    joined_rows = np.concatenate(rows) if rows else np.zeros((0, 5), np.int64)
+    order = np.lexsort(joined_rows.T[::-1])
+    ranked = joined_rows[order]
+    new = np.ones(len(ranked), bool)
+    new[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
+    number = np.empty(len(ranked), np.int64)
+    number[order] = np.cumsum(new) - 1
+    ends = np.cumsum([len(table) for table in rows])
+    of_axon = tuple(piece.copy() for piece in np.split(number, ends[:-1])) if rows else ()
+    kind, source, neuron, tick, first = (column.copy() for column in ranked[new].T)
+    return Signals(kind, source, neuron, tick, first, of_axon)
+
+
+def _signals_of_columns(joined: Sources) -> Ints:
+    table = np.zeros((len(joined.link_of), 5), np.int64)
+    table[:, 2] = joined.neuron_of
+    for number, link in enumerate(joined.links):
+        here = joined.link_of == number
+        if isinstance(link, HostLink):
+            table[here, 0], table[here, 1] = FROM_HOST, link.node
+            table[here, 3], table[here, 4] = link.arrival, link.first_frame
+        else:
+            table[here, 0], table[here, 1], table[here, 3] = FROM_CHIP, link.source, link.delay
+    return table

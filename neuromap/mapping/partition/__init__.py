@@ -1,0 +1,1 @@
+"""From a rollout to cores: fan-out, tiling and packing together."""

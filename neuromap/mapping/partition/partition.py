@@ -1,0 +1,176 @@
+"""Partition a legalised network into cores: tile all populations, then pack the tiles.
+
+Tiles that share a core share axons, so that they ask for fewer copies, which leaves room for more tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.options import MappingOptions, Pins
+from neuromap.mapping.legalise.legalise import Legalised
+from neuromap.mapping.pack.packing import CoreLayout, alone, pack
+from neuromap.mapping.pack.share_cores import share_cores
+from neuromap.mapping.pack.signals import FROM_CHIP, Signals, signals_of
+from neuromap.mapping.tile.sources import Sources, join_sources
+from neuromap.mapping.tile.tile_all import Tilings, pinned_populations, tile_all
+from neuromap.mapping.tile.tiling import Tile
+
+__all__ = ["Partition", "partition", "with_shared_cores"]
+
+Ints = NDArray[np.int64]
+PACKINGS = 3
+"""Times that tiles are packed: shared axons ask for fewer copies, which leaves room for more tiles."""
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Tiles of all populations, and the cores that hold them.
+
+    Attributes
+    ----------
+    network : Legalised
+        What was partitioned.
+    sources : tuple of Sources
+        One per population.
+    tiles : tuple of Tile
+        Populations in order.
+    signals : Signals
+        What the axons of the tiles carry.
+    cores : tuple of CoreLayout
+        Every tile is in one of them.
+    apart : tuple of Tile
+        The tiles as they were before packing, with the copies that they need in cores of their own.
+    """
+
+    network: Legalised
+    sources: tuple[Sources, ...]
+    tiles: tuple[Tile, ...]
+    signals: Signals
+    cores: tuple[CoreLayout, ...]
+    apart: tuple[Tile, ...]
+
+    def regions(self, pins: Pins) -> list[tuple[int, int, int, int] | None]:
+        """Rectangle of the board within which every core must lie, by the pins of the nodes that it holds."""
+        regions = []
+        for core in self.cores:
+            population = self.network.populations[self.tiles[core.tiles[0]].population]
+            name = None if population.is_relay else self.network.ports[population.node].name
+            regions.append(None if name is None else pins.regions.get(name))
+        return regions
+
+
+def partition(
+    network: Legalised,
+    chip: ChipSpec,
+    options: MappingOptions,
+    progress: Callable[[int, int, str], None] | None = None,
+    known: Tilings | None = None,
+) -> Partition:
+    """Tile every population so that all tiles are legal, then pack whole tiles into cores.
+
+    Cores may be more than the chip has; :func:`neuromap.mapping.pack.share_cores.share_cores` may still save some.
+
+    Parameters
+    ----------
+    network : Legalised
+        From :func:`neuromap.mapping.legalise.legalise.legalise`.
+    chip : ChipSpec
+        Limits.
+    options : MappingOptions
+        Packing, partitioner and pins.
+    progress : callable, optional
+        Called with populations tiled, populations in all, and the name of the last.
+    known : dict, optional
+        Tilings that were found before, to which new ones are added; for those who partition similar networks.
+
+    Raises
+    ------
+    DoesNotFitError
+        With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or far too many cores.
+    """
+    sources = join_sources(network)
+    known = {} if known is None else known
+    by_population = tile_all(network, sources, chip, options, progress, known)
+    tiles = [tile for i in range(len(sources)) for tile in by_population[i]]
+    signals = signals_of(network, sources, tiles)
+    cores = alone(tiles, chip)
+    apart = _with_copies(tiles, _copies_in_cores(network, signals, cores))
+    assert apart is not None, "tiles were made for these copies"
+    tiles = apart
+    if options.packing:
+        tiles, cores = _pack(network, tiles, signals, chip, options)
+    return Partition(network, sources, tuple(tiles), signals, cores, tuple(apart))
+
+
+def _pack(
+    network: Legalised, tiles: list[Tile], signals: Signals, chip: ChipSpec, options: MappingOptions
+) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
+    """Pack tiles whole, again and again as long as that asks for fewer copies; pinned nodes share no core."""
+    cores = alone(tiles, chip)
+    pinned = pinned_populations(network, options.pins)
+    for _ in range(PACKINGS):
+        packed = pack(tiles, signals, chip, pinned)
+        fewer = _with_copies(tiles, _copies_in_cores(network, signals, packed))
+        if fewer is None or len(packed) > len(cores):
+            break  # it shares fewer axons than the packing before, whose copies these tiles hold
+        before = sum(int(tile.copies.sum()) for tile in tiles)
+        tiles, cores = fewer, packed
+        if sum(int(tile.copies.sum()) for tile in tiles) == before:
+            break  # no axon more was shared, so there is no more room than before
+    return tiles, cores
+
+
+def with_shared_cores(parts: Partition, chip: ChipSpec, options: MappingOptions) -> Partition:
+    """Take tiles apart and fill cores neuron by neuron, where that takes fewer cores.
+
+    Parameters
+    ----------
+    parts : Partition
+        Packed by whole tiles.
+    chip : ChipSpec
+        Limits.
+    options : MappingOptions
+        Whether cores are shared at all, and pins.
+    """
+    if not options.packing:
+        return parts
+    pinned = pinned_populations(parts.network, options.pins)
+    shared = share_cores(parts.network, parts.apart, parts.signals, chip, pinned, len(parts.cores))
+    if shared is None:
+        return parts
+    tiles, cores = shared
+    return replace(parts, tiles=tuple(tiles), signals=signals_of(parts.network, parts.sources, tiles), cores=cores)
+
+
+def _copies_in_cores(network: Legalised, signals: Signals, cores: tuple[CoreLayout, ...]) -> list[Ints]:
+    """Count the copies that every neuron needs once tiles share axons."""
+    copies = [np.full(len(p.neurons), int(p.is_output), np.int64) for p in network.populations]
+    for core in cores:
+        axons = np.concatenate(core.axon_of)
+        carried = np.concatenate([signals.of_axon[tile] for tile in core.tiles])
+        carried = carried[np.unique(axons, return_index=True)[1]]
+        carried = carried[signals.kind[carried] == FROM_CHIP]
+        for source in np.unique(signals.source[carried]).tolist():
+            np.add.at(copies[source], signals.neuron[carried[signals.source[carried] == source]], 1)
+    return copies
+
+
+def _with_copies(tiles: list[Tile], copies: list[Ints]) -> list[Tile] | None:
+    """Lower the copies in tiles to those that are needed; ``None`` where the tiles hold fewer than that."""
+    missing = [needed.copy() for needed in copies]
+    lowered = []
+    for tile in tiles:
+        share = np.minimum(tile.copies, missing[tile.population][tile.neurons])
+        missing[tile.population][tile.neurons] -= share
+        lowered.append(replace(tile, copies=share))
+    reached = [np.zeros(len(needed), bool) for needed in copies]
+    for tile in tiles:
+        reached[tile.population][tile.neurons] = True
+    held = all(not left[here].any() for left, here in zip(missing, reached, strict=True))
+    return lowered if held else None

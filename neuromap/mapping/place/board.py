@@ -1,0 +1,207 @@
+"""The places that cores may take, and what a way between two of them costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.errors import InputError
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.defects import defect_map
+from neuromap.mapping.place.wiring import Wiring
+
+__all__ = ["Board", "Faults", "Region", "board_for", "cost", "faults"]
+
+Ints = NDArray[np.int64]
+Region = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """A board of chips as placement sees it.
+
+    Attributes
+    ----------
+    usable : ndarray of bool, shape (rows, columns)
+        Indexed ``[y, x]``.
+    along_x, along_y : ndarray of float64, shape (columns,) and (rows,)
+        Coordinates in which the distance of two places along an axis is what the way between them costs: one per
+        hop, and the boundary cost more for every chip boundary.
+    reach : ndarray of int64, shape (2,)
+        Farthest target along x and y; the size of the board where unlimited.
+    regions : ndarray of int64, shape (n_cores, 4)
+        Least x, least y, greatest x, greatest y of every core.
+    is_pinned : ndarray of bool, shape (n_cores,)
+        Whether the region is smaller than the board.
+    dead_along_x, dead_along_y : ndarray of int32
+        Prefix sums of dead routers and links (:class:`neuromap.hardware.chip.defects.DefectMap`).
+    """
+
+    usable: NDArray[np.bool_]
+    along_x: NDArray[np.float64]
+    along_y: NDArray[np.float64]
+    reach: Ints
+    regions: Ints
+    is_pinned: NDArray[np.bool_]
+    dead_along_x: NDArray[np.int32]
+    dead_along_y: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def rows(self) -> int:
+        """Cores along y."""
+        return int(self.usable.shape[0])
+
+    @property
+    def columns(self) -> int:
+        """Cores along x."""
+        return int(self.usable.shape[1])
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether there are ways that no spike can take."""
+        blocked = bool(self.dead_along_x[:, -1].any() or self.dead_along_y[:, -1].any())
+        return blocked or bool(self.reach[0] < self.columns - 1 or self.reach[1] < self.rows - 1)
+
+    def blocked(self, start: Ints, end: Ints) -> NDArray[np.bool_]:
+        """Tell which x-then-y routes between places of shape (k, 2) meet a dead router or link."""
+
+        def crosses(counted: NDArray[np.int32], line: Ints, one: Ints, other: Ints) -> NDArray[np.bool_]:
+            first, last = np.minimum(one, other), np.maximum(one, other)
+            return np.asarray(counted[line, 2 * last + 1] != counted[line, 2 * first])
+
+        (x, y), (to_x, to_y) = start.T, end.T
+        return crosses(self.dead_along_x, y, x, to_x) | crosses(self.dead_along_y, to_x, y, to_y)
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What makes a layout illegal.
+
+    Attributes
+    ----------
+    far : tuple of int
+        The longest way along x and y that any wire takes.
+    too_far : int
+        Pairs of cores whose way is longer than a spike reaches.
+    blocked : int
+        Pairs of cores whose route meets a dead router or link.
+    """
+
+    far: tuple[int, int]
+    too_far: int
+    blocked: int
+
+    def __bool__(self) -> bool:
+        return bool(self.too_far or self.blocked)
+
+
+def board_for(n_cores: int, chip: ChipSpec, regions: Sequence[Region | None] | None, boundary_cost: float) -> Board:
+    """Describe the board of a chip to the placers.
+
+    Parameters
+    ----------
+    n_cores : int
+    chip : ChipSpec
+    regions : sequence of (x0, y0, x1, y1) or None, or None
+        Rectangle of every core, inclusive.
+    boundary_cost : float
+        What crossing from one chip to the next costs beyond its hop, in hops.
+
+    Returns
+    -------
+    Board
+
+    Raises
+    ------
+    InputError
+        If a region is no rectangle on the board, or there is not one entry per core.
+    """
+    columns, rows = chip.columns, chip.rows
+    whole = (0, 0, columns - 1, rows - 1)
+    bounds = np.tile(np.array(whole, np.int64), (n_cores, 1))
+    if regions is not None:
+        if len(regions) != n_cores:
+            raise InputError(f"regions: found {len(regions)} for {n_cores} cores; needs one entry per core")
+        for core, region in enumerate(regions):
+            if region is not None:
+                bounds[core] = _checked(region, core, columns, rows)
+    defects = defect_map(chip)
+    return Board(
+        usable=~defects.unusable,
+        along_x=_stretched(columns, chip.cores[0], boundary_cost),
+        along_y=_stretched(rows, chip.cores[1], boundary_cost),
+        reach=np.array(chip.reach if chip.reach is not None else (columns, rows), np.int64),
+        regions=bounds,
+        is_pinned=(bounds != whole).any(axis=1),
+        dead_along_x=defects.along_x,
+        dead_along_y=defects.along_y,
+    )
+
+
+def _checked(region: Region, core: int, columns: int, rows: int) -> Region:
+    fits = len(region) == 4 and all(isinstance(part, int | np.integer) for part in region)
+    if not fits or not (0 <= region[0] <= region[2] < columns and 0 <= region[1] <= region[3] < rows):
+        raise InputError(
+            f"region of core {core}: found {tuple(region)}; allowed is (x0, y0, x1, y1), both corners inside, "
+            f"with 0 <= x0 <= x1 <= {columns - 1} and 0 <= y0 <= y1 <= {rows - 1}"
+        )
+    return region
+
+
+def _stretched(n: int, of_one_chip: int, boundary_cost: float) -> NDArray[np.float64]:
+    index = np.arange(n)
+    return np.asarray(index + boundary_cost * (index // of_one_chip), np.float64)
+
+
+def cost(where: Ints, wiring: Wiring, board: Board) -> float:
+    """Add up what the ways of all wires cost: hops and chip boundaries.
+
+    Parameters
+    ----------
+    where : ndarray of int64, shape (n_cores, 2)
+        x and y of every core.
+    wiring : Wiring
+    board : Board
+
+    Returns
+    -------
+    float
+        In hops.
+    """
+    if not len(wiring.neighbour):
+        return 0.0
+    x, y = board.along_x[where[:, 0]], board.along_y[where[:, 1]]
+    core = np.repeat(np.arange(wiring.n_cores), np.diff(wiring.start))
+    way = np.abs(x[core] - x[wiring.neighbour]) + np.abs(y[core] - y[wiring.neighbour])
+    return float(wiring.weight @ way) / 2
+
+
+def faults(where: Ints, wiring: Wiring, board: Board) -> Faults:
+    """Find the pairs of cores that cannot be wired in a layout.
+
+    Parameters
+    ----------
+    where : ndarray of int64, shape (n_cores, 2)
+        x and y of every core.
+    wiring : Wiring
+    board : Board
+
+    Returns
+    -------
+    Faults
+        False where there are none.
+    """
+    if not len(wiring.source):
+        return Faults((0, 0), 0, 0)
+    start, end = where[wiring.source], where[wiring.target]
+    way = np.abs(start - end)
+    too_far = int((way > board.reach).any(axis=1).sum())
+    blocked = int(board.blocked(start, end).sum())
+    return Faults((int(way[:, 0].max()), int(way[:, 1].max())), too_far, blocked)

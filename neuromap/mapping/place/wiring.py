@@ -1,0 +1,125 @@
+"""The graph that is placed: how many targets each core has in each other core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.errors import InputError
+
+__all__ = ["BACKWARD", "FORWARD", "Wiring", "weighted_hops", "wiring"]
+
+Ints = NDArray[np.int64]
+FORWARD, BACKWARD = 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Wiring:
+    """Cores and the pairs of different cores that are wired, each pair once in either direction.
+
+    Attributes
+    ----------
+    n_cores : int
+    source, target : ndarray of int64, shape (pairs,)
+        Pairs of different cores with wires from the first to the second.
+    start : ndarray of int64, shape (n_cores + 1,)
+        Row pointers: the neighbours of core c are entries ``start[c]`` to ``start[c + 1]`` of the next three.
+    neighbour : ndarray of int32, shape (entries,)
+    weight : ndarray of float64, shape (entries,)
+        Wires between the core and its neighbour, both directions together.
+    direction : ndarray of uint8, shape (entries,)
+        ``FORWARD`` if wires lead to the neighbour, ``BACKWARD`` if they come from it, the sum of both for both.
+    """
+
+    n_cores: int
+    source: Ints
+    target: Ints
+    start: Ints
+    neighbour: NDArray[np.int32]
+    weight: NDArray[np.float64]
+    direction: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def matrix(self) -> sparse.csr_array:
+        """Make the symmetric sparse array of all weights, shape (n_cores, n_cores)."""
+        shape = (self.n_cores, self.n_cores)
+        return sparse.csr_array((self.weight, self.neighbour, self.start), shape=shape)
+
+
+def wiring(n_cores: int, wires: tuple[Ints, Ints]) -> Wiring:
+    """Add up wires; those within a core cost nothing and are left out.
+
+    Parameters
+    ----------
+    n_cores : int
+    wires : tuple of ndarray of int64
+        Source core and target core of every neuron's target.
+
+    Returns
+    -------
+    Wiring
+
+    Raises
+    ------
+    InputError
+        If a wire names a core that does not exist.
+    """
+    source, target = (np.asarray(ends) for ends in wires)
+    if source.shape != target.shape or source.ndim != 1:
+        raise InputError(f"wires: found shapes {source.shape} and {target.shape}; needs one source and target per wire")
+    for ends in (source, target):
+        if len(ends) and not (ends.min() >= 0 and ends.max() < n_cores):
+            wrong = int(ends.min() if ends.min() < 0 else ends.max())
+            raise InputError(f"wires: found core {wrong}; allowed are 0 to {n_cores - 1}")
+    shape = (n_cores, n_cores)
+    ones = np.ones(len(source), np.float64)
+    directed = sparse.coo_array((ones, (source.astype(np.int32), target.astype(np.int32))), shape=shape).tocsr()
+    directed.setdiag(0)
+    directed.eliminate_zeros()
+    pairs = directed.tocoo()
+    flags = directed.copy()
+    flags.data = np.full(flags.nnz, FORWARD, np.float64)
+    both = (directed + directed.T).tocsr()
+    flags = (flags + BACKWARD * flags.T).tocsr()
+    both.sort_indices()
+    flags.sort_indices()
+    return Wiring(
+        n_cores,
+        pairs.row.astype(np.int64),
+        pairs.col.astype(np.int64),
+        both.indptr.astype(np.int64),
+        both.indices.astype(np.int32),
+        both.data.astype(np.float64),
+        flags.data.astype(np.uint8),
+    )
+
+
+def weighted_hops(where: NDArray[np.integer], wires: tuple[Ints, Ints]) -> int:
+    """Add up the ways of one spike over every wire: first along x, then along y.
+
+    Parameters
+    ----------
+    where : ndarray of int, shape (n_cores, 2)
+        x and y of every core.
+    wires : tuple of ndarray of int64
+        Source core and target core of every neuron's target.
+
+    Returns
+    -------
+    int
+        Links of the mesh that are crossed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weighted_hops(np.array([[0, 0], [2, 1]]), (np.array([0, 0, 1]), np.array([1, 1, 1])))
+    6
+    """
+    where = np.asarray(where, np.int64)
+    return int(np.abs(where[wires[0]] - where[wires[1]]).sum())

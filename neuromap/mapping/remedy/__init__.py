@@ -1,0 +1,1 @@
+"""What would help where something does not fit."""

@@ -1,0 +1,178 @@
+"""Does it fit, and what would: the answer without placement refined or a program written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neuromap.errors import DoesNotFitError
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
+from neuromap.mapping.legalise.legalise import Legalised, legalise
+from neuromap.mapping.partition.fan_out import FanOut
+from neuromap.mapping.refused.infeasible import Infeasibility
+from neuromap.mapping.remedy.apply_remedy import Request
+from neuromap.mapping.remedy.early_refusal import refuse_early
+from neuromap.mapping.remedy.node_demands import NodeDemand, demands_of
+from neuromap.mapping.remedy.remedies import map_in_outline, what_would_fit
+from neuromap.mapping.remedy.remedy_offers import Progress
+from neuromap.rollout.schedule.rollout import Rollout
+
+__all__ = ["DryRun", "dry_run"]
+
+
+@dataclass(frozen=True, eq=False)
+class DryRun:
+    """Whether a rollout fits a chip, and if not, what would help.
+
+    Attributes
+    ----------
+    network, pattern, execution : str
+        Names.
+    chip : ChipSpec
+        Chip or board.
+    fits : bool
+        Whether it maps as asked for.
+    cores : int or None
+        Cores that it takes; ``None`` where it does not fit.
+    bound : CoreBound or None
+        Lower bound on the cores of any mapping; ``None`` where a delay or a neuron does not fit, or
+        where splitters may change the schedule and nothing was mapped.
+    schedule : {"steps", "ticks"}
+        ``"ticks"`` where splitters stand on edges without slack.
+    split : tuple of (str, str)
+        Edges whose spikes go over splitters.
+    nodes : tuple of NodeDemand
+        Nodes that are not inputs, in the network's order; empty where a delay does not fit.
+    problems : tuple of Infeasibility
+        Why it does not fit, and what is met once the first remedy of each before it is applied.
+    cores_with_remedies : int or None
+        Cores that it takes with the first remedy of every problem; ``None`` where it fits, or no remedies were found
+        that map together.
+    """
+
+    network: str
+    pattern: str
+    execution: str
+    chip: ChipSpec
+    fits: bool
+    cores: int | None
+    bound: CoreBound | None
+    schedule: str
+    split: tuple[tuple[str, str], ...]
+    nodes: tuple[NodeDemand, ...]
+    problems: tuple[Infeasibility, ...]
+    cores_with_remedies: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        bound = self.bound
+        return {
+            "network": self.network,
+            "chip": self.chip.name,
+            "pattern": self.pattern,
+            "execution": self.execution,
+            "fits": self.fits,
+            "cores": self.cores,
+            "usable_cores": self.chip.n_usable_cores,
+            "core_bound": None if bound is None else {"total": bound.total, "by": bound.by},
+            "schedule": self.schedule,
+            "split_edges": [f"{u} -> {v}" for u, v in self.split],
+            "axons_per_core": self.chip.axons,
+            "neurons_per_core": self.chip.neurons,
+            "nodes": [vars(node).copy() for node in self.nodes],
+            "problems": [problem.to_dict() for problem in self.problems],
+            "cores_with_remedies": self.cores_with_remedies,
+        }
+
+
+def dry_run(
+    rollout: Rollout,
+    chip: str | Path | ChipSpec = "truenorth",
+    options: MappingOptions | None = None,
+    *,
+    seconds: float | None = 20.0,
+    progress: Progress | None = None,
+) -> DryRun:
+    """Say whether a rollout fits a chip, and what would help if it does not.
+
+    Ticks, relays, splitters, tiles and cores are those of the mapping; no placement is refined and no program written.
+    Where that is refused, remedies are applied and tried.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Network with weights, valid pattern, execution.
+    chip : str, path or ChipSpec
+        Name of a packaged chip, a chip file, or a chip.
+    options : MappingOptions, optional
+        As for :func:`neuromap.mapping.map_rollout.map_network`.
+    seconds : float or None
+        Time after which no more remedies are tried; ``None`` tries all. The answer whether it fits takes the time it
+        takes.
+    progress : callable, optional
+        Called with parts done, parts in all, and the name of the last or of the remedy that is tried.
+
+    Returns
+    -------
+    DryRun
+
+    Raises
+    ------
+    NetworkError
+        If shapes, weights or thresholds are missing.
+    ChipError, InputError
+        If chip, options or pins are wrong.
+
+    Examples
+    --------
+    >>> import neuromap as nm
+    >>> net = nm.load_network("examples/digits/sr.toml")
+    >>> found = dry_run(nm.Rollout(net, "streaming"))
+    >>> found.fits, found.problems
+    (True, ())
+    """
+    spec, options = load_chip(chip), options or MappingOptions()
+    request = Request(rollout, spec, options)
+    found: FanOut | None = None
+    problems: tuple[Infeasibility, ...] = ()
+    with_remedies: int | None = None
+    try:
+        early = refuse_early(request)
+        if early is not None:
+            raise early
+        found = map_in_outline(request, progress)
+    except DoesNotFitError as refusal:
+        answer = what_would_fit(request, refusal.infeasibility, seconds, progress)
+        problems, with_remedies = answer.problems, answer.cores
+    legal = _legalised(request, found)
+    # splitters may change the schedule, on which the bound depends: without a mapping it is not known then
+    is_known = found is not None or (options.splitters != "anywhere" and not options.pins.splitters)
+    nodes = () if legal is None else tuple(demands_of(legal, spec, found))
+    is_held = legal is not None and all(node.axons is not None and node.axons <= spec.axons for node in nodes)
+    return DryRun(
+        network=rollout.network.name,
+        pattern=rollout.pattern.name or "unnamed",
+        execution=rollout.execution,
+        chip=spec,
+        fits=found is not None,
+        cores=None if found is None else len(found.partition.cores),
+        bound=core_bound(legal, spec) if legal is not None and is_held and is_known else None,
+        schedule="ticks" if found is not None and found.rollout.is_tick_level else "steps",
+        split=tuple(sorted(found.split)) if found is not None else (),
+        nodes=nodes,
+        problems=problems,
+        cores_with_remedies=with_remedies,
+    )
+
+
+def _legalised(request: Request, found: FanOut | None) -> Legalised | None:
+    if found is not None:
+        return found.partition.network
+    try:
+        return legalise(request.rollout, request.chip, stretch=request.options.ticks_per_step)
+    except DoesNotFitError:
+        return None

@@ -1,0 +1,1 @@
+"""Populations cut into tiles that fit one core."""

@@ -1,0 +1,1 @@
+"""Orders of neurons, and where to cut them."""

@@ -1,0 +1,204 @@
+"""How many axons a set of neurons will take, counted without planning them.
+
+A tile of *units* (a neuron, or neurons that stay together) takes about as many axons as it reads distinct *items*: a
+source, or a source with one of its weights where weights need axons of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.core.axon_types import plan_axons
+from neuromap.mapping.legalise.legalise import Matrix
+from neuromap.mapping.tile.cut.cut_order import join_items
+
+__all__ = ["AxonDemand", "axon_demand", "dense_rows"]
+
+Ints = NDArray[np.int64]
+CORE_PRICE = 2**20
+"""Price of a core; prices are whole numbers, so that sums do not depend on their order."""
+COPY, DELIVERY = 1.0, 1.0
+"""Price of a copy of a source and of a delivery, as shares of a core's ``1 / neurons`` and ``1 / axons``."""
+PROBES = 3
+"""Places at which a tile is planned to see how many axons its items take."""
+
+
+@dataclass(frozen=True, eq=False)
+class AxonDemand:
+    """What every neuron of a population reads.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64, shape (n + 1,)
+        Where the items of a neuron begin.
+    items : ndarray of int64
+        Items, ascending within a neuron.
+    price : ndarray of int64, shape (number of items,)
+        What a tile that reads the item pays for it; a core costs ``CORE_PRICE``.
+    limit : int
+        Distinct items that fit a core.
+    exact : bool
+        Whether that many always fit and more never do (bias axons and narrow potentials aside).
+    """
+
+    indptr: Ints
+    items: Ints
+    price: Ints
+    limit: int
+    exact: bool
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def of_units(self, unit_of: Ints, n_units: int) -> tuple[Ints, Ints]:
+        """Join the items of neurons that stay together.
+
+        Parameters
+        ----------
+        unit_of : ndarray of int64, shape (n,)
+            Unit of every neuron, -1 for none.
+        n_units : int
+            Units.
+
+        Returns
+        -------
+        indptr, items : ndarray of int64
+            As the attributes, per unit.
+        """
+        return join_items(self.indptr, self.items, unit_of, n_units, len(self.price))
+
+
+def axon_demand(
+    matrix: Matrix, threshold: Ints, copies: Ints, fed_by_chip: NDArray[np.bool_], chip: ChipSpec
+) -> AxonDemand:
+    """Find what the neurons of a population read, and how much of it fits a core.
+
+    Parameters
+    ----------
+    matrix : csr_array of int64, shape (n, s)
+        Joined weights of all links into the population.
+    threshold, copies : ndarray of int64, shape (n,)
+        theta and neurons of a core that each neuron takes.
+    fed_by_chip : ndarray of bool, shape (s,)
+        Which columns are neurons of the chip (they pay a copy per axon) rather than inputs.
+    chip : ChipSpec
+        Limits.
+
+    Returns
+    -------
+    AxonDemand
+        Its limit is at least 1.
+    """
+    n_sources = matrix.shape[1]
+    price = np.where(fed_by_chip, COPY / chip.neurons, 0.0)
+    values, kind = _values(matrix.data)
+    columns = matrix.indices.astype(np.int64)
+    indptr = matrix.indptr.astype(np.int64)
+    low, high = chip.weight_range
+    narrow = len(values) <= chip.axon_types and not (len(values) and (values[0] < low or values[-1] > high))
+    one_value = narrow and _one_value(columns, kind, n_sources)
+    if narrow and not one_value:
+        n_values = len(values)
+        items = columns * n_values + kind
+        axon_price = _whole(np.repeat(price, n_values) + _per_source(columns, items, n_values, n_sources) / chip.axons)
+    else:
+        items, axon_price = columns, _whole(price + DELIVERY / chip.axons)
+    demand = AxonDemand(indptr, items, axon_price, chip.axons, exact=narrow)
+    sources_alone = AxonDemand(indptr, columns, _whole(price + DELIVERY / chip.axons), chip.axons, exact=False)
+    if one_value and not _needs_bias(threshold, chip):
+        return demand
+    ratio = _axons_per_item(matrix, threshold, copies, demand, chip)
+    if narrow and not one_value:
+        of_sources = _axons_per_item(matrix, threshold, copies, sources_alone, chip)
+        if of_sources <= 1.0:  # so few neurons that types by pattern hold them: then items are sources
+            return sources_alone
+    if ratio <= 1.0:
+        return demand
+    return AxonDemand(indptr, items, axon_price, max(1, int(chip.axons / ratio)), exact=False)
+
+
+def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
+    """Lay out the weights of some neurons.
+
+    Parameters
+    ----------
+    matrix : csr_array of int64, shape (n, s)
+        All weights.
+    neurons : ndarray of int64, shape (k,)
+        Its rows.
+
+    Returns
+    -------
+    columns : ndarray of int64, shape (c,)
+        Columns that they read, ascending.
+    weights : ndarray of int64, shape (k, c)
+        Weights in these columns.
+    """
+    begin, end = matrix.indptr[neurons], matrix.indptr[neurons + 1]
+    lengths = (end - begin).astype(np.int64)
+    ends = np.cumsum(lengths)
+    place = np.arange(ends[-1] if len(ends) else 0) + np.repeat(begin - (ends - lengths), lengths)
+    indices = matrix.indices[place]
+    columns, inverse = np.unique(indices, return_inverse=True)
+    weights = np.zeros((len(neurons), len(columns)), np.int64)
+    weights[np.repeat(np.arange(len(neurons)), lengths), inverse] = matrix.data[place]
+    return columns.astype(np.int64), weights
+
+
+def _whole(price: NDArray[np.float64]) -> Ints:
+    whole: Ints = np.round(price * CORE_PRICE).astype(np.int64)
+    return whole
+
+
+def _values(data: Ints) -> tuple[Ints, NDArray[np.intp]]:
+    """Return the distinct weights and the place of each among them; many distinct ones are not numbered."""
+    low, high = int(data.min(initial=0)), int(data.max(initial=0))
+    if high - low > 2**16:
+        return np.unique(data), np.zeros(0, np.intp)
+    seen = np.bincount(data - low, minlength=1) > 0
+    return np.flatnonzero(seen) + low, (np.cumsum(seen) - 1)[data - low]
+
+
+def _one_value(columns: Ints, kind: NDArray[np.intp], n_sources: int) -> bool:
+    """Whether every source has one weight for all that read it."""
+    value = np.zeros(n_sources, np.int64)
+    value[columns] = kind
+    return bool((value[columns] == kind).all())
+
+
+def _per_source(columns: Ints, items: Ints, n_values: int, n_sources: int) -> NDArray[np.float64]:
+    """Share the price of a delivery among the weights that a source has."""
+    seen = np.zeros(n_sources * n_values, bool)
+    seen[items] = True
+    kinds = np.maximum(1, seen.reshape(n_sources, n_values).sum(axis=1))
+    share: NDArray[np.float64] = np.repeat(DELIVERY / kinds, n_values)
+    return share
+
+
+def _needs_bias(threshold: Ints, chip: ChipSpec) -> bool:
+    return bool((threshold < 1).any() or (threshold > -chip.leak_range[0]).any())
+
+
+def _axons_per_item(matrix: Matrix, threshold: Ints, copies: Ints, demand: AxonDemand, chip: ChipSpec) -> float:
+    """Plan tiles at a few places and see how many axons an item takes, at most."""
+    alive = np.flatnonzero(copies > 0)
+    worst = 1.0
+    for start in np.unique(np.linspace(0, max(0, len(alive) - 1), PROBES, dtype=int)):
+        run = alive[start : start + chip.neurons]
+        run = run[: max(1, int(np.searchsorted(np.cumsum(copies[run]), chip.neurons, side="right")))]
+        while True:
+            read = [demand.items[demand.indptr[n] : demand.indptr[n + 1]] for n in run.tolist()]
+            n_items = len(np.unique(np.concatenate(read)))
+            plan = plan_axons(dense_rows(matrix, run)[1], threshold[run], chip) if n_items <= chip.axons else None
+            if plan is not None:
+                worst = max(worst, plan.n_axons / max(1, n_items))
+                break
+            if len(run) == 1:
+                break  # stuck, or nearly: whoever plans the tile will see
+            run = run[: len(run) // 2]
+    return worst

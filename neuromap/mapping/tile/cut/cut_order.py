@@ -1,0 +1,186 @@
+"""Cut an order of units into tiles at least cost: the loops that the mapper spends its time in.
+
+They run as they stand for small populations and are compiled for large ones, so that tiny networks wait for no
+compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["NEVER", "Cutter", "compiled_for", "join_items"]
+
+Ints = NDArray[np.int64]
+NEVER = 2**62
+"""Cost of what cannot be."""
+INTERPRETED = 30_000
+"""Items looked at up to which the plain loop is quicker than loading the compiler."""
+
+
+class Cutter:
+    """Cuts orders of the same units.
+
+    Parameters
+    ----------
+    indptr, items : ndarray of int64
+        Items that every unit reads.
+    price : ndarray of int64
+        Of every item, per tile that reads it.
+    load : ndarray of int64, shape (units,)
+        Neurons of a core that every unit takes.
+    limits : (int, int)
+        Distinct items and neurons of a core.
+    core : int
+        Price of a core.
+    work : int
+        Items that will be looked at, about: decides whether compiling pays.
+    """
+
+    def __init__(
+        self, indptr: Ints, items: Ints, price: Ints, load: Ints, limits: tuple[int, int], core: int, work: int
+    ) -> None:
+        self._units = (indptr, items, price, load, *limits, core)
+        self._stamp = np.zeros(len(price), np.int64)
+        self._clock = 0
+        self._cost = np.zeros(len(load) + 1, np.int64)
+        self._start = np.zeros(len(load) + 1, np.int64)
+        self._cut = compiled_for(_cut, work)
+
+    def cost(self, order: Ints, *, greedy: bool = False) -> int:
+        """Least cost of cutting an order, ``NEVER`` where a unit does not fit; ``greedy`` makes every tile longest."""
+        self._clock = self._cut(order, *self._units, greedy, self._stamp, self._clock, self._cost, self._start)
+        return int(self._cost[len(order)])
+
+    def ends(self, order: Ints, *, greedy: bool = False) -> list[int]:
+        """Where the tiles of the cheapest cut end, ascending; the order must be one that can be cut."""
+        self.cost(order, greedy=greedy)
+        ends = [len(order)]
+        while ends[-1] > 0:
+            ends.append(int(self._start[ends[-1]]))
+        return ends[-2::-1]
+
+
+def _cut(
+    order: Any,
+    indptr: Any,
+    items: Any,
+    price: Any,
+    load: Any,
+    axons: int,
+    neurons: int,
+    core: int,
+    greedy: bool,
+    stamp: Any,
+    clock: int,
+    cost: Any,
+    start: Any,
+) -> int:
+    """Fill ``cost[j]``, the least cost of cutting ``order[:j]``, and ``start[j]``, where its last tile begins."""
+    n = len(order)
+    cost[0] = 0
+    for j in range(1, n + 1):
+        cost[j] = 2**62
+    for i in range(n):
+        if cost[i] == 2**62:
+            continue
+        clock += 1  # marks the items of this tile
+        read, taken = 0, 0
+        total = cost[i] + core
+        last, best = i, 0
+        for j in range(i, n):
+            unit = order[j]
+            taken += load[unit]
+            if taken > neurons:
+                break
+            for k in range(indptr[unit], indptr[unit + 1]):
+                item = items[k]
+                if stamp[item] != clock:
+                    stamp[item] = clock
+                    read += 1
+                    total += price[item]
+            if read > axons:
+                break
+            last = j + 1
+            best = total
+            if not greedy and best < cost[last]:
+                cost[last] = best
+                start[last] = i
+        if greedy and last > i:
+            cost[last] = best
+            start[last] = i
+    return clock
+
+
+def join_items(indptr: Ints, items: Ints, unit_of: Ints, n_units: int, n_items: int) -> tuple[Ints, Ints]:
+    """Join the items of neurons that stay together.
+
+    Parameters
+    ----------
+    indptr, items : ndarray of int64
+        Items that every neuron reads.
+    unit_of : ndarray of int64, shape (n,)
+        Unit of every neuron, -1 for none.
+    n_units, n_items : int
+        How many there are.
+
+    Returns
+    -------
+    indptr, items : ndarray of int64
+        Items of every unit, each once.
+    """
+    neurons = np.argsort(unit_of, kind="stable")
+    neurons = neurons[np.searchsorted(unit_of[neurons], 0) :]
+    joined, begin = np.empty(len(items), np.int64), np.zeros(n_units + 1, np.int64)
+    stamp = np.full(n_items, -1, np.int64)
+    count = compiled_for(_join, len(items))(indptr, items, neurons, unit_of, joined, begin, stamp)
+    return begin, joined[:count].copy()
+
+
+def _join(indptr: Any, items: Any, neurons: Any, unit_of: Any, joined: Any, begin: Any, stamp: Any) -> int:
+    """Fill ``joined`` and ``begin``; return how many items there are."""
+    count, now = 0, 0
+    for n in neurons:
+        unit = unit_of[n]
+        while now <= unit:
+            begin[now] = count
+            now += 1
+        for k in range(indptr[n], indptr[n + 1]):
+            item = items[k]
+            if stamp[item] != unit:
+                stamp[item] = unit
+                joined[count] = item
+                count += 1
+    while now < len(begin):
+        begin[now] = count
+        now += 1
+    return count
+
+
+def compiled_for(function: Callable[..., int], work: int) -> Callable[..., int]:
+    """Compile a loop, if that pays.
+
+    Parameters
+    ----------
+    function : callable
+        Written for Numba's nopython mode; takes arrays and integers.
+    work : int
+        Items that it will look at, about.
+
+    Returns
+    -------
+    callable
+        The function itself, or what was compiled of it.
+    """
+    return _compiled(function) if work > INTERPRETED else function
+
+
+@cache
+def _compiled(function: Callable[..., int]) -> Callable[..., int]:
+    from neuromap.compiling.numba_cache import cached
+
+    return cached(function)  # type: ignore[no-any-return]

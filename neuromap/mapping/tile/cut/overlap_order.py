@@ -1,0 +1,167 @@
+"""Orders for populations without rows and columns: neurons that read the same sources stand next to each other.
+
+Tiles are grown: the next neuron is the one that misses the smallest share of its items among those that the tile reads
+already, and the first of a tile is one that was near the tile before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.tile.cut.axon_demand import AxonDemand
+from neuromap.mapping.tile.cut.cut_order import compiled_for
+
+__all__ = ["overlap_order"]
+
+Ints = NDArray[np.int64]
+BUCKETS = 64
+"""Steps of the share of its items that a neuron is missing."""
+
+
+def overlap_order(demand: AxonDemand, copies: Ints, chip: ChipSpec) -> Ints:
+    """Order the neurons of a population by what they read in common.
+
+    Parameters
+    ----------
+    demand : AxonDemand
+        What they read.
+    copies : ndarray of int64, shape (n,)
+        Neurons of a core that each takes; those with 0 are left out.
+    chip : ChipSpec
+        Neurons of a core.
+
+    Returns
+    -------
+    ndarray of int64
+        Positions of neurons.
+    """
+    alive = np.flatnonzero(copies > 0)
+    n = len(copies)
+    begin, readers = _readers_of_items(demand, alive)
+    degree = np.diff(demand.indptr)
+    order = np.empty(len(alive), np.int64)
+    head = np.full(BUCKETS + 1, -1, np.int64)
+    links = np.full((2, n), -1, np.int64)
+    state = np.zeros((2, n), np.int64)  # items missing; 0 unplaced, 1 in a bucket, 2 passed over, 3 placed
+    state[0] = degree
+    grow = compiled_for(_grow, 8 * len(demand.items))
+    stamp = np.zeros(len(demand.price), np.int64)
+    scratch = np.empty(n, np.int64)
+    grow(
+        BUCKETS, alive, demand.indptr, demand.items, begin, readers, copies, demand.limit, chip.neurons, head, links,
+        state, stamp, scratch, order,
+    )  # fmt: skip
+    return order
+
+
+def _readers_of_items(demand: AxonDemand, neurons: Ints) -> tuple[Ints, Ints]:
+    """Turn the demand round: which of ``neurons`` read each item, as ``begin`` and ``readers``."""
+    alive = np.zeros(len(demand.indptr) - 1, bool)
+    alive[neurons] = True
+    reader = np.repeat(np.arange(len(alive)), np.diff(demand.indptr))
+    kept = alive[reader]
+    order = np.argsort(demand.items[kept], kind="stable")
+    begin = np.searchsorted(demand.items[kept][order], np.arange(len(demand.price) + 1))
+    return begin, reader[kept][order]
+
+
+def _grow(
+    buckets: int,
+    alive: Any,
+    indptr: Any,
+    items: Any,
+    begin: Any,
+    readers: Any,
+    load: Any,
+    axons: int,
+    neurons: int,
+    head: Any,
+    links: Any,
+    state: Any,
+    stamp: Any,
+    touched: Any,
+    order: Any,
+) -> int:
+    """Fill ``order`` tile by tile; return how many tiles there are."""
+    missing, mode = state[0], state[1]
+    after, before = links[0], links[1]
+    placed, seed, clock, near = 0, 0, 0, -1
+    while placed < len(alive):
+        clock += 1
+        first_out = -1
+        read, taken, n_touched, lowest = 0, 0, 0, 0
+        while True:
+            chosen = -1
+            while lowest < len(head):
+                if head[lowest] < 0:
+                    lowest += 1
+                    continue
+                n = head[lowest]
+                head[lowest] = after[n]
+                if after[n] >= 0:
+                    before[after[n]] = -1
+                mode[n] = 2
+                if read + missing[n] <= axons and taken + load[n] <= neurons:
+                    chosen = n
+                    break
+                if first_out < 0:
+                    first_out = n
+            if chosen < 0 and taken == 0 and near >= 0:
+                chosen = near
+            if chosen < 0:  # nothing that is related fits: the next that is unplaced, if it does
+                while seed < len(alive) and mode[alive[seed]] == 3:
+                    seed += 1
+                if seed == len(alive):
+                    break
+                n = alive[seed]
+                if taken > 0 and (mode[n] == 2 or read + missing[n] > axons or taken + load[n] > neurons):
+                    break
+                chosen = n
+            if mode[chosen] == 0:
+                touched[n_touched] = chosen
+                n_touched += 1
+            mode[chosen] = 3
+            order[placed] = chosen
+            placed += 1
+            taken += load[chosen]
+            for k in range(indptr[chosen], indptr[chosen + 1]):
+                item = items[k]
+                if stamp[item] == clock:
+                    continue
+                stamp[item] = clock
+                read += 1
+                for j in range(begin[item], begin[item + 1]):
+                    n = readers[j]
+                    if mode[n] == 0:
+                        touched[n_touched] = n
+                        n_touched += 1
+                    elif mode[n] == 1:
+                        if before[n] >= 0:
+                            after[before[n]] = after[n]
+                        else:
+                            head[missing[n] * buckets // (indptr[n + 1] - indptr[n])] = after[n]
+                        if after[n] >= 0:
+                            before[after[n]] = before[n]
+                    missing[n] -= 1
+                    if mode[n] <= 1:
+                        mode[n] = 1
+                        first = head[missing[n] * buckets // (indptr[n + 1] - indptr[n])]
+                        after[n] = first
+                        before[n] = -1
+                        if first >= 0:
+                            before[first] = n
+                        head[missing[n] * buckets // (indptr[n + 1] - indptr[n])] = n
+                        lowest = min(lowest, missing[n] * buckets // (indptr[n + 1] - indptr[n]))
+        near = first_out
+        for k in range(n_touched):
+            n = touched[k]
+            missing[n] = indptr[n + 1] - indptr[n]
+            if mode[n] != 3:
+                mode[n] = 0
+        for k in range(len(head)):
+            head[k] = -1
+    return clock

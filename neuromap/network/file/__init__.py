@@ -1,0 +1,1 @@
+"""The network file and the weights beside it."""

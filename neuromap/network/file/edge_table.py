@@ -1,0 +1,114 @@
+"""The table of one edge in a network file: its label and its transform."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeAlias
+
+from neuromap.errors import NetworkError
+from neuromap.files.toml_table import TomlTable, show
+from neuromap.network.network import EdgeKey
+from neuromap.network.transforms.layers import Conv, Dense, Identity, Pool, Shape
+from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, MAX_NEURONS
+from neuromap.network.transforms.weights import MAX_SEED, MAX_VALUES, SeededWeights
+
+__all__ = ["NAME_RULE", "Transform", "check_name", "parse_edge", "read_transform"]
+
+Transform: TypeAlias = Conv | Dense | Identity | Pool
+
+NAME_RULE = "names of 1 to 100 letters (a to z), digits, _, - and ."
+"""What nodes and rollout patterns may be called."""
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_KEYS = {
+    "conv": ("transform", "kernel", "stride", "padding", "groups", "weights"),
+    "dense": ("transform", "groups", "weights"),
+    "identity": ("transform",),
+    "pool": ("transform", "kernel", "stride", "padding"),
+}
+_ALL_KEYS = _KEYS["conv"]
+
+
+def check_name(name: str, path: str) -> None:
+    """Refuse a node or pattern name of other characters than the rule allows.
+
+    Raises
+    ------
+    NetworkError
+        Naming ``path``.
+    """
+    if not _NAME.fullmatch(name):
+        raise NetworkError(f"{path}: found the name {show(name)}; allowed are {NAME_RULE}")
+
+
+def parse_edge(text: str, path: str) -> EdgeKey:
+    """Read ``"A -> B"``, with or without spaces around the arrow.
+
+    Raises
+    ------
+    NetworkError
+        If there is not exactly one arrow between two names.
+    """
+    ends = [end.strip(" \t") for end in text.split("->")]
+    if len(ends) != 2 or not all(_NAME.fullmatch(end) for end in ends):
+        raise NetworkError(f'{path}: found {show(text)}; allowed is "A -> B", with {NAME_RULE}')
+    return ends[0], ends[1]
+
+
+def read_transform(table: TomlTable, source: Shape | None, target: Shape | None) -> Transform | None:
+    """Read the transform of an edge.
+
+    Parameters
+    ----------
+    table : TomlTable
+        The edge's table.
+    source, target : tuple of three int, or None
+        Shapes of its nodes; ``None`` where the network has structure only.
+
+    Returns
+    -------
+    Conv, Dense, Identity, Pool or None
+        ``None`` for structure only.
+
+    Raises
+    ------
+    NetworkError
+        On unknown keys, or a transform that does not fit the shapes.
+    """
+    table.allow(_ALL_KEYS)
+    if source is None or target is None:
+        for key in table.values:
+            raise table.wrong(key, "is nothing here, as the nodes have no shapes; give every node its shape")
+        return None
+    kind = table.text("transform", tuple(_KEYS))
+    if kind in ("identity", "pool") and "weights" in table:
+        raise table.wrong("weights", f"are none, as transform {kind} has fixed weights of 1")
+    table.allow(_KEYS[kind], because=f' with transform = "{kind}"')
+    arguments: dict[str, Any] = {"source_shape": source, "target_shape": target}
+    for key in ("kernel", "stride"):
+        if key in table:
+            arguments[key] = table.pair(key, 1, MAX_NEURONS, "[rows, columns]")
+    if "padding" in table:
+        arguments["padding"] = table.text("padding", ("same", "valid"))
+    if "groups" in table:
+        arguments["groups"] = table.integer("groups", 1, MAX_NEURONS)
+    if "weights" in table:
+        arguments["weights"] = _seeded(table.table("weights", ("seed", "values")))
+    if kind in ("conv", "pool") and "kernel" not in table:
+        raise table.wrong("kernel", f"are two integers [rows, columns]; a {kind} needs them")
+    try:
+        return _CLASSES[kind](**arguments)
+    except NetworkError as error:
+        raise NetworkError(f"{table.path}: {error}") from None
+
+
+_CLASSES: dict[str, type[Transform]] = {"conv": Conv, "dense": Dense, "identity": Identity, "pool": Pool}
+
+
+def _seeded(table: TomlTable) -> SeededWeights:
+    seed = table.integer("seed", 0, MAX_SEED)
+    allowed = f"is a list of 1 to {MAX_VALUES} integers, each from {INT_LOW} to {INT_HIGH}"
+    values = table.integers("values", allowed)
+    if not 1 <= len(values) <= MAX_VALUES or not all(INT_LOW <= v <= INT_HIGH for v in values):
+        raise table.wrong("values", allowed)
+    return SeededWeights(seed, tuple(values))

@@ -1,0 +1,226 @@
+"""Read a network from its TOML file. ``docs/network-file.md`` is the reference of the format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import NetworkError
+from neuromap.files.toml_table import TomlTable, did_you_mean, read_toml
+from neuromap.network.complete import check_pooling
+from neuromap.network.file.edge_table import check_name, parse_edge, read_transform
+from neuromap.network.file.weights_file import read_tensors
+from neuromap.network.network import RESERVED_PATTERNS, Edge, EdgeKey, Network, Node
+from neuromap.network.thresholds import spread_threshold, threshold_shapes
+from neuromap.network.transforms.layers import Conv, Dense
+from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, as_integers, as_shape
+from neuromap.network.transforms.weights import StoredWeights
+
+__all__ = ["FORMAT", "MAX_FILE_BYTES", "load_network"]
+
+FORMAT = 1
+"""Version of the network file that is read."""
+
+MAX_FILE_BYTES = 2**24
+"""Largest network file (16 MiB; 100,000 edges of structure take about 3)."""
+
+_TOP_KEYS = ("format", "name", "outputs", "nodes", "edges", "weights", "rollouts")
+
+
+def load_network(path: str | Path) -> Network:
+    """Read a network file, and the weights file that it names.
+
+    Everything is checked here; matrices are built when they are first asked for. A network with shapes but
+    without weights or thresholds loads, as the theory needs neither;
+    :func:`neuromap.network.complete.require_weights` refuses it. A named pattern that is invalid loads too:
+    the theory reports its cycle.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file, ``format = 1``.
+
+    Returns
+    -------
+    Network
+        Nodes and edges in file order; the order of edges is the order of patterns.
+
+    Raises
+    ------
+    NetworkError
+        In one line: file, key path, what was found, what is allowed.
+    """
+    path = Path(path)
+    try:
+        return _read(read_toml(path, "network file", MAX_FILE_BYTES, NetworkError), path)
+    except NetworkError as error:
+        raise NetworkError(f"{path}: {error}") from None
+
+
+def _read(values: dict[str, Any], path: Path) -> Network:
+    top = TomlTable(values, "", NetworkError)
+    top.check_format(FORMAT, "network file")
+    top.allow(_TOP_KEYS)
+    name = top.text("name") if "name" in top else path.stem
+    tables = _edge_tables(top.table("edges"))
+    nodes = _nodes(top.table("nodes"), tables)
+    edges = {
+        (u, v): Edge(u, v, read_transform(table, nodes[u].shape, nodes[v].shape)) for (u, v), table in tables.items()
+    }
+    # Once without numbers: faults of the graph are told before those of the weights file.
+    network = Network(name, nodes, edges, _outputs(top, nodes), _patterns(top.table("rollouts"), edges))
+    if "weights" in top:
+        network = _with_weights(network, top.table("weights", ("file",)), path.parent)
+    check_pooling(network.nodes, network.edges.values())
+    return network
+
+
+def _edge_tables(table: TomlTable) -> dict[EdgeKey, TomlTable]:
+    spelled: dict[EdgeKey, str] = {}
+    found = {}
+    for text, edge in table.tables():
+        key = parse_edge(text, table.key_path(text))
+        if key in spelled:
+            raise NetworkError(
+                f"{table.key_path(text)}: is edge {Edge(*key).label} a second time, after "
+                f"{table.key_path(spelled[key])}; no parallel edges are allowed"
+            )
+        spelled[key] = text
+        found[key] = edge
+    return found
+
+
+def _nodes(table: TomlTable, edges: Mapping[EdgeKey, TomlTable]) -> dict[str, Node]:
+    """Read the nodes; without any table of nodes, the edges name them."""
+    if not table.values:
+        return {n: Node(n) for key in edges for n in key}
+    for name, node in table.tables():
+        check_name(name, node.path)
+        _check_no_dots(name, node)
+    for (u, v), edge in edges.items():
+        for n in (u, v):
+            if n not in table:
+                raise NetworkError(
+                    f"{edge.path}: node {n} does not exist; add [{table.key_path(n)}]" + did_you_mean(n, table.values)
+                )
+    targets = {v for _, v in edges}
+    nodes = {name: _node(name, part, has_incoming=name in targets) for name, part in table.tables()}
+    without = [n for n, node in nodes.items() if node.shape is None]
+    if 0 < len(without) < len(nodes):
+        raise NetworkError(
+            f"{table.key_path(without[0])}.shape: missing, while {len(nodes) - len(without)} of {len(nodes)} "
+            "nodes have a shape; allowed is a shape for every node, or for none (theory only)"
+        )
+    return nodes
+
+
+def _check_no_dots(name: str, table: TomlTable) -> None:
+    for key, value in table.values.items():
+        if isinstance(value, dict):
+            raise NetworkError(
+                f"{table.key_path(key)}: found a table; allowed are shape, threshold; quote a node name that "
+                f'holds a dot: [nodes."{name}.{key}"]'
+            )
+
+
+def _node(name: str, table: TomlTable, *, has_incoming: bool) -> Node:
+    table.allow(("shape", "threshold"))
+    threshold = None
+    if "threshold" in table:
+        if not has_incoming:
+            raise table.wrong("threshold", "is none: an input node's spikes come from outside")
+        threshold = table.integer("threshold", INT_LOW, INT_HIGH)
+    if "shape" not in table:
+        if threshold is not None:
+            raise table.wrong("threshold", "is none without a shape; give every node its shape")
+        return Node(name)
+    table.integers("shape", "are three positive integers [rows, columns, features]")
+    try:
+        shape = as_shape(table.values["shape"])
+    except NetworkError as error:
+        raise NetworkError(f"{table.path}.{error}") from None
+    if threshold is None:
+        return Node(name, shape)
+    return Node(name, shape, spread_threshold(as_integers(threshold, "threshold"), shape))
+
+
+def _outputs(top: TomlTable, nodes: Mapping[str, Node]) -> tuple[str, ...]:
+    if "outputs" not in top:
+        return ()
+    outputs = top.texts("outputs")
+    if not outputs:
+        raise top.wrong("outputs", "is a list of one node or more; leave the key out for the default")
+    for n in outputs:
+        if n not in nodes:
+            raise top.wrong("outputs", f"are names of nodes{did_you_mean(n, nodes)}")
+    return tuple(outputs)
+
+
+def _patterns(table: TomlTable, edges: Mapping[EdgeKey, Edge]) -> dict[str, tuple[EdgeKey, ...]]:
+    patterns = {}
+    for name, rollout in table.tables():
+        check_name(name, rollout.path)
+        if name in RESERVED_PATTERNS:
+            raise NetworkError(
+                f"{rollout.path}: every network has the pattern {name} of its own; allowed is any other name"
+            )
+        rollout.allow(("streaming",))
+        where = rollout.key_path("streaming")
+        keys: dict[EdgeKey, None] = {}
+        for key in (parse_edge(text, where) for text in rollout.texts("streaming")):
+            label = Edge(*key).label
+            if key not in edges:
+                near = did_you_mean(label, [edge.label for edge in edges.values()])
+                raise NetworkError(
+                    f"{where}: edge {label} does not exist" + (near or "; allowed are edges of the file")
+                )
+            if key in keys:
+                raise NetworkError(f"{where}: edge {label} is named twice; allowed is once")
+            keys[key] = None
+        patterns[name] = tuple(keys)
+    return patterns
+
+
+def _with_weights(network: Network, table: TomlTable, folder: Path) -> Network:
+    """Fill in what the network file leaves to the weights file."""
+    given = table.text("file")
+    if any(node.shape is None for node in network.nodes.values()):
+        raise table.wrong("file", "is none, as the nodes have no shapes; give every node its shape")
+    wanted: dict[str, tuple[tuple[int, ...], ...]] = {}
+    unused: dict[str, str] = {}
+    for edge in network.edges.values():
+        if not isinstance(edge.transform, Conv | Dense):
+            unused[edge.label] = "a pool or identity has fixed weights; drop the tensor"
+        elif edge.transform.weights is not None:
+            unused[edge.label] = "the network file gives this edge seeded weights; drop one of the two"
+        else:
+            wanted[edge.label] = (edge.transform.weight_shape,)
+    for node in network.nodes.values():
+        tensor = f"{node.name}.threshold"
+        if node.name in network.inputs:
+            unused[tensor] = "an input node takes no threshold; drop the tensor"
+        elif node.threshold is not None:
+            unused[tensor] = "the network file gives this node a threshold; drop one of the two"
+        elif node.shape is not None:
+            wanted[tensor] = threshold_shapes(node.shape)
+    tensors = read_tensors(folder / given, wanted, unused)
+    nodes = {name: _with_threshold(node, tensors.get(f"{name}.threshold")) for name, node in network.nodes.items()}
+    edges = {key: _with_tensor(edge, tensors.get(edge.label)) for key, edge in network.edges.items()}
+    return replace(network, nodes=nodes, edges=edges)
+
+
+def _with_threshold(node: Node, tensor: NDArray[np.int64] | None) -> Node:
+    if node.shape is None or tensor is None:
+        return node
+    return replace(node, threshold=spread_threshold(tensor, node.shape))
+
+
+def _with_tensor(edge: Edge, tensor: NDArray[np.int64] | None) -> Edge:
+    if tensor is None or not isinstance(edge.transform, Conv | Dense):
+        return edge
+    return replace(edge, transform=replace(edge.transform, weights=StoredWeights(tensor)))

@@ -1,0 +1,103 @@
+"""Read integer tensors from a safetensors file, refusing what a network cannot use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+
+from neuromap.errors import NetworkError
+from neuromap.files.toml_table import show
+from neuromap.network.transforms.limits import as_integers, not_integers, show_shape
+
+__all__ = ["read_tensors"]
+
+_INTEGERS = {"I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64"}
+_LOADABLE_FLOATS = {"F16", "F32", "F64"}
+
+
+def read_tensors(
+    path: str | Path,
+    wanted: Mapping[str, Sequence[tuple[int, ...]]],
+    unused: Mapping[str, str] | None = None,
+) -> dict[str, NDArray[np.int64]]:
+    """Read exactly the tensors that a network wants.
+
+    Names and shapes are checked before anything is loaded.
+
+    Parameters
+    ----------
+    path : str or Path
+        A safetensors file.
+    wanted : mapping of str to sequence of shapes
+        Tensor names and the shapes that each may have.
+    unused : mapping of str to str, optional
+        Names that the network knows but does not want, and why; for the message.
+
+    Returns
+    -------
+    dict of str to ndarray of int64
+        Read-only.
+
+    Raises
+    ------
+    NetworkError
+        If the file is missing, truncated or foreign; if a tensor is missing, is not used, has another shape,
+        or holds anything but integers between -2**31 and 2**31 - 1.
+    """
+    path = Path(path)
+    try:
+        if not path.is_file():
+            found = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"
+            raise NetworkError(f"{found}; expected a safetensors file")
+        with safe_open(path, framework="numpy") as file:
+            _check_names(list(file.keys()), wanted, unused or {})
+            return {name: _read(file, name, shapes) for name, shapes in wanted.items()}
+    except NetworkError as error:
+        raise NetworkError(f"weights file {path}: {error}") from None
+    except SafetensorError as error:
+        raise NetworkError(
+            f"weights file {path}: is no whole safetensors file ({' '.join(str(error).split())[:120]})"
+        ) from None
+    except OSError as error:
+        raise NetworkError(f"weights file {path}: cannot be read ({error.strerror or error})") from None
+
+
+def _check_names(
+    found: Sequence[str], wanted: Mapping[str, Sequence[tuple[int, ...]]], unused: Mapping[str, str]
+) -> None:
+    for name in found:
+        if name in wanted:
+            continue
+        if name in unused:
+            raise NetworkError(f"tensor {show(name)}: {unused[name]}")
+        near = get_close_matches(name, wanted, n=1, cutoff=0.0)
+        hint = f"; the closest that it uses is {near[0]!r}" if near else ""
+        raise NetworkError(f"tensor {show(name)}: the network does not use it{hint}")
+    for name in wanted:
+        if name not in found:
+            raise NetworkError(
+                f"tensor {name!r}: missing; add it with shape {_alternatives(wanted[name])}, or give the "
+                "numbers in the network file"
+            )
+
+
+def _read(file: Any, name: str, shapes: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
+    header = file.get_slice(name)
+    shape, dtype = tuple(header.get_shape()), header.get_dtype()
+    if shape not in shapes:
+        raise NetworkError(f"tensor {name!r}: found shape {show_shape(shape)}; allowed is {_alternatives(shapes)}")
+    if dtype in _LOADABLE_FLOATS or dtype == "BOOL":
+        raise NetworkError(f"tensor {name!r}: {not_integers(file.get_tensor(name))}")
+    if dtype not in _INTEGERS:
+        raise NetworkError(f"tensor {name!r}: found dtype {dtype}; only integers of at most 64 bits are allowed")
+    return as_integers(file.get_tensor(name), f"tensor {name!r}")
+
+
+def _alternatives(shapes: Sequence[tuple[int, ...]]) -> str:
+    return " or ".join(show_shape(s) for s in dict.fromkeys(shapes))

@@ -1,0 +1,85 @@
+"""Integer sparse matrices in their one form, and the transform that holds an explicit one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, issparse
+
+from neuromap.errors import NetworkError
+from neuromap.network.transforms.limits import as_integers
+
+__all__ = ["MatrixTransform", "from_entries"]
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixTransform:
+    """An explicit matrix, for networks that are built in Python.
+
+    Attributes
+    ----------
+    weights : csr_array of int64, shape (n_target, n_source)
+        Made from a dense or sparse array of integers.
+
+    Raises
+    ------
+    NetworkError
+        If it is not a matrix of integers between -2**31 and 2**31 - 1.
+    """
+
+    kind: ClassVar[str] = "matrix"
+
+    weights: csr_array
+
+    def __post_init__(self) -> None:
+        given: Any = self.weights
+        matrix: csr_array
+        if issparse(given):
+            given = cast("coo_array", given)
+            if given.ndim != 2:
+                raise NetworkError(f"weights: found {given.ndim} dimensions; allowed are 2 (n_target, n_source)")
+            # Copied before duplicates are summed: the caller keeps what was given.
+            entries = coo_array(given, copy=True)
+            entries.data = np.array(as_integers(entries.data, "weights"))
+            matrix = csr_array(entries)
+            as_integers(matrix.data, "weights")
+        else:
+            dense = as_integers(given, "weights")
+            if dense.ndim != 2:
+                raise NetworkError(f"weights: found {dense.ndim} dimensions; allowed are 2 (n_target, n_source)")
+            matrix = csr_array(dense)
+        object.__setattr__(self, "weights", _canonical(matrix))
+
+    def matrix(self) -> csr_array:
+        """Give the matrix."""
+        return self.weights
+
+
+def from_entries(rows: NDArray[Any], columns: NDArray[Any], values: NDArray[Any], shape: tuple[int, int]) -> csr_array:
+    """Make the matrix of an edge from its entries.
+
+    Parameters
+    ----------
+    rows, columns, values : ndarray of int, shape (n_entries,)
+        Target neuron, source neuron, weight; no pair twice.
+    shape : tuple of int
+        ``(n_target, n_source)``.
+
+    Returns
+    -------
+    csr_array of int64
+        Without explicit zeros, indices sorted, its arrays read-only.
+    """
+    return _canonical(csr_array(coo_array((values.astype(np.int64), (rows, columns)), shape=shape)))
+
+
+def _canonical(matrix: csr_array) -> csr_array:
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    for array in (matrix.data, matrix.indices, matrix.indptr):
+        array.flags.writeable = False
+    return matrix

@@ -1,0 +1,1 @@
+"""Drawings of networks, windows, timelines, chips and links."""

@@ -1,0 +1,229 @@
+"""The timeline of ticks as a drawing: which frame is where when, and when the responses come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from neuromap.forms.numbers import seconds
+from neuromap.forms.svg import arrow, drawing, element, label, number, shorten
+from neuromap.report.drawings.layers import layout
+from neuromap.report.drawings.onset import Reach, longest_reach, shortest_reach
+from neuromap.report.figures.row import ReportRow
+
+__all__ = ["MOST_TICKS", "draw_timeline"]
+
+MOST_TICKS = 240
+"""Ticks that a timeline shows at most; longer ones are not drawn."""
+
+_LEFT, _TOP = 96.0, 58.0
+_ROW, _CELL = 32.0, 22.0
+
+_X: TypeAlias = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class _Span:
+    """From an onset to a response, in ticks of the drawing."""
+
+    start: int
+    end: int
+    words: str
+    class_: str
+
+
+def draw_timeline(row: ReportRow, tick_seconds: float) -> str | None:
+    """Draw when each node has which frame, around a stimulus onset.
+
+    Tick 0 is the onset: the earliest tick at which an input samples the first frame of the stimulus.
+
+    Parameters
+    ----------
+    row : ReportRow
+        A mapped row.
+    tick_seconds : float
+        Length of a tick.
+
+    Returns
+    -------
+    str or None
+        One ``<svg>`` element; ``None`` where the row was not mapped, or needs more than ``MOST_TICKS`` ticks.
+    """
+    if row.rollout is None or not row.ports or row.frame_period_ticks is None:
+        return None
+    clock = _Clock(row)
+    spans, path = clock.first_response(tick_seconds)
+    spans += clock.full_response(tick_seconds)
+    spans.append(clock.frame_period(tick_seconds))
+    end = max([span.end for span in spans], default=0) + max(2, min(clock.period, 4))
+    start = -min(clock.period, 4) - 1
+    if end - start > MOST_TICKS:
+        return None
+    width = max(15.0, min(34.0, 900.0 / (end - start)))
+
+    def x(tick: float) -> float:
+        return _LEFT + (tick - start) * width
+
+    order = layout(row.rollout.network).order
+    height = _TOP + _ROW * len(order)
+    parts = _grid(start, end, x, width, height)
+    parts += _marks(clock, order, path, x)  # under the boxes, so that all can be read
+    for k, name in enumerate(order):
+        y = _TOP + _ROW * k + (_ROW - _CELL) / 2
+        parts.append(label(_LEFT - 12, y + _CELL / 2 + 4.5, shorten(name, 10), "name", anchor="end", title=name))
+        parts += _cells(clock, name, y, start, end, x, width)
+    for k, span in enumerate(spans):
+        y = height + 24 + 30 * k
+        parts.append(_bracket(x(span.start + 0.5), x(span.end + 0.5), y, span))
+    return drawing(
+        max(x(end) + 12, *(x(span.end + 0.5) + 16 + 6.9 * len(span.words) for span in spans)),
+        height + 24 + 30 * len(spans),
+        parts,
+        f"Timeline of pattern {row.pattern}, {row.execution} execution, in ticks",
+    )
+
+
+class _Clock:
+    """Ticks of frames relative to the onset, and how frames depend on it."""
+
+    def __init__(self, row: ReportRow) -> None:
+        assert row.rollout is not None
+        assert row.frame_period_ticks is not None
+        self.row = row
+        self.network = row.rollout.network
+        self.period = row.frame_period_ticks
+        self.samples = {port.name: port.sample_tick for port in row.ports}
+        pattern = row.rollout.pattern
+        self.soonest = {u: shortest_reach(pattern, u) for u in self.network.inputs}
+        self.latest = {u: longest_reach(pattern, u) for u in self.network.inputs}
+        first_input = min(self.samples[u] for u in self.network.inputs)
+        ahead = max(self.samples[name] for name in self.network.nodes) - first_input
+        self.onset_frame = math.ceil(ahead / self.period) + 6  # every frame that is shown is then one of >= 1
+        self.zero = first_input + self.onset_frame * self.period
+
+    def tick(self, node: str, frame: int) -> int:
+        """Tick, counted from the onset, at which a node has a frame."""
+        return self.samples[node] + frame * self.period - self.zero
+
+    def state(self, node: str, frame: int) -> str:
+        """``before``, ``partly`` or ``fully``: what the node's frame knows of the stimulus."""
+        ahead = frame - self.onset_frame
+        if ahead < min((r.frames[node] for r in self.soonest.values() if node in r.frames), default=ahead + 1):
+            return "before"
+        reaches = list(self.latest.values())
+        if None in reaches:
+            return "partly"
+        longest = [r.frames[node] for r in reaches if r is not None and node in r.frames]
+        return "fully" if ahead >= max(longest) else "partly"
+
+    def first_response(self, tick_seconds: float) -> tuple[list[_Span], list[tuple[str, int]]]:
+        """Make the bracket of the first response, and its path as (node, frame)."""
+        found: list[tuple[int, str, str, int]] = []
+        for u, reach in self.soonest.items():
+            for o in self.network.outputs:
+                if o in reach.frames:
+                    frame = self.onset_frame + reach.frames[o]
+                    found.append((self.tick(o, frame) - self.tick(u, self.onset_frame), u, o, frame))
+        if not found:
+            return [], []
+        ticks, u, o, frame = min(found)
+        words = f"first response of {shorten(o, 10)}: {_ticks(ticks, tick_seconds)}"
+        reach = self.soonest[u]
+        path = [(n, self.onset_frame + reach.frames[n]) for n in reach.path(o)]
+        return [_Span(self.tick(u, self.onset_frame), self.tick(o, frame), words, "first")], path
+
+    def full_response(self, tick_seconds: float) -> list[_Span]:
+        """Make the bracket of the full response, as predicted."""
+        ticks = self.row.predicted.full_response_ticks
+        if ticks is None:
+            return []
+        responses = self.row.outputs
+        outputs = [o for o in self.network.outputs if responses[o].predicted.full_response_ticks == ticks]
+        bound = "" if self.row.full_response_exact else "at most "
+        for u, reach in self.latest.items():
+            for o in outputs:
+                start = self.tick(u, self.onset_frame)
+                if self._is_end(reach, o, start + ticks):
+                    words = f"full response of {shorten(o, 10)}: {bound}{_ticks(ticks, tick_seconds)}"
+                    return [_Span(start, start + ticks, words, "full")]
+        return []
+
+    def frame_period(self, tick_seconds: float) -> _Span:
+        """Make the bracket between two frames of the input that is sampled first."""
+        u = min(self.network.inputs, key=lambda name: self.samples[name])
+        start = self.tick(u, self.onset_frame)
+        return _Span(start, start + self.period, f"frame period: {_ticks(self.period, tick_seconds)}", "period")
+
+    def _is_end(self, reach: Reach | None, output: str, tick: int) -> bool:
+        if reach is not None:
+            return output in reach.frames and self.tick(output, self.onset_frame + reach.frames[output]) == tick
+        return (tick - self.tick(output, 0)) % self.period == 0
+
+
+def _ticks(ticks: int, tick_seconds: float) -> str:
+    return f"{ticks} tick{'s' * (ticks != 1)} ({seconds(ticks * tick_seconds)})"
+
+
+def _signed(tick: int) -> str:
+    """Write a number with a true minus sign."""
+    return str(tick).replace("-", "−")
+
+
+def _grid(start: int, end: int, x: _X, width: float, height: float) -> list[str]:
+    every = next(step for step in (1, 2, 5, 10, 20, 50) if step * width >= 26 or step == 50)
+    parts = [label(_LEFT - 12, 46, "tick", "small", anchor="end")]
+    for tick in range(start, end):
+        if tick % every == 0:
+            parts.append(label(x(tick + 0.5), 46, _signed(tick), "small"))
+    for tick in range(start, end + 1):
+        parts.append(element("path", d=f"M{number(x(tick))} 52V{number(height + 4)}", class_="grid"))
+    parts.append(element("path", d=f"M{number(x(0))} 24V{number(height + 10)}", class_="onset"))
+    parts.append(label(x(0) + 5, 22, "stimulus onset", "small onset-text", anchor="start"))
+    return parts
+
+
+def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, width: float) -> list[str]:
+    """One cell per frame of a node, in the tick in which it is sampled or computed."""
+    parts = []
+    frame = math.ceil((start - clock.tick(name, 0)) / clock.period)
+    role = "input" if name in clock.network.inputs else "output" if name in clock.network.outputs else "hidden"
+    does = "samples" if role == "input" else "computes"
+    while (tick := clock.tick(name, frame)) < end:
+        state = clock.state(name, frame)
+        knows = {"before": "nothing", "partly": "a part", "fully": "all"}[state]
+        shift = frame - clock.onset_frame
+        relative = "n" + (f"+{shift}" if shift > 0 else f"−{-shift}" if shift < 0 else "")
+        box = element("rect", x=x(tick) + 1.5, y=y, width=width - 3, height=_CELL, rx=4.0, class_="box")
+        text = label(x(tick + 0.5), y + 15, relative, "cell") if width >= 30 or len(relative) < 3 else ""
+        title = f"{name} {does} frame {relative} in tick {_signed(tick)}; it depends on {knows} of the stimulus"
+        parts.append(element("g", box, text, title=title, class_=f"frame {state} {role}"))
+        frame += 1
+    return parts
+
+
+def _marks(clock: _Clock, order: tuple[str, ...], path: list[tuple[str, int]], x: _X) -> list[str]:
+    """Draw the first response's way through the nodes."""
+    parts = []
+    points = []
+    for name, frame in path:
+        points.append((x(clock.tick(name, frame) + 0.5), _TOP + _ROW * order.index(name) + _ROW / 2))
+    for (ax, ay), (bx, by) in pairwise(points):
+        down = 1 if by > ay else -1
+        first, tip = (ax, ay + down * _CELL / 2), (bx, by - down * (_CELL / 2 + 1))
+        line = f"M{number(first[0])} {number(first[1])}L{number(tip[0])} {number(tip[1])}"
+        parts.append(arrow(line, first, tip, "way"))
+    return parts
+
+
+def _bracket(start: float, end: float, y: float, span: _Span) -> str:
+    line = f"M{number(start)} {number(y - 6)}V{number(y + 6)}M{number(start)} {number(y)}H{number(end)}"
+    ends = f"M{number(end)} {number(y - 6)}V{number(y + 6)}"
+    return element(
+        "g",
+        element("path", d=line + ends, class_="line"),
+        label(end + 8, y + 4, span.words, "small", anchor="start"),
+        class_=f"span {span.class_}",
+    )

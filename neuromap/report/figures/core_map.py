@@ -1,0 +1,117 @@
+"""What lies where on the board: for every core in use its place, its nodes, and its relays and splitters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.hardware.program.program import Program
+
+__all__ = ["CoreMap", "core_map"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class CoreMap:
+    """Places and contents of the C cores that a program uses; small, whatever the program is.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the nodes.
+    cores, chips : tuple of int
+        Columns and rows of cores on a chip, and of chips on the board.
+    dead : tuple of (int, int)
+        x and y of cores that cannot be used.
+    coordinates : ndarray of int32, shape (C, 2)
+        x and y on the board.
+    neurons : ndarray of int64, shape (C,)
+        Neurons of nodes; relays, splitters and copies included.
+    main, second : ndarray of int64, shape (C,)
+        Positions in ``names`` of the node with most neurons and of the one that follows; -1 for none.
+    main_neurons, second_neurons : ndarray of int64, shape (C,)
+        Their neurons.
+    n_nodes : ndarray of int64, shape (C,)
+        Nodes with neurons in the core.
+    relays, splitters : ndarray of int64, shape (C,)
+        Relays that only lengthen a delay, and splitters.
+    cores_of_node : ndarray of int64, shape (nodes,)
+        Cores that hold neurons of each node; shared cores count for each of their nodes.
+    """
+
+    names: tuple[str, ...]
+    cores: tuple[int, int]
+    chips: tuple[int, int]
+    dead: tuple[tuple[int, int], ...]
+    coordinates: NDArray[np.int32]
+    neurons: Ints
+    main: Ints
+    second: Ints
+    main_neurons: Ints
+    second_neurons: Ints
+    n_nodes: Ints
+    relays: Ints
+    splitters: Ints
+    cores_of_node: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def board(self) -> tuple[int, int]:
+        """Columns and rows of cores on the whole board."""
+        return self.cores[0] * self.chips[0], self.cores[1] * self.chips[1]
+
+    @property
+    def region(self) -> tuple[int, int, int, int]:
+        """Least x and y, and columns and rows, of the smallest rectangle that holds all cores in use."""
+        if not len(self.coordinates):
+            return 0, 0, 1, 1
+        low, high = self.coordinates.min(axis=0), self.coordinates.max(axis=0)
+        return int(low[0]), int(low[1]), int(high[0] - low[0]) + 1, int(high[1] - low[1]) + 1
+
+
+def core_map(program: Program) -> CoreMap:
+    """Tell what lies in every core.
+
+    Parameters
+    ----------
+    program : Program
+        Mapped, or written by hand; nodes, relays and splitters are told from its labels.
+
+    Returns
+    -------
+    CoreMap
+        One entry per core in use.
+    """
+    n_cores, n_nodes = program.n_cores, max(1, len(program.nodes))
+    core, neuron = np.nonzero(program.neuron_node >= 0)
+    held = np.bincount(core * n_nodes + program.neuron_node[core, neuron], minlength=n_cores * n_nodes)
+    held = held.reshape(n_cores, n_nodes)
+    order = np.argsort(-held, axis=1, kind="stable")
+    every = np.arange(n_cores)
+    main, main_neurons = order[:, 0], held[every, order[:, 0]]
+    second = order[:, 1] if n_nodes > 1 else np.zeros(n_cores, np.int64)
+    second_neurons = held[every, second] if n_nodes > 1 else np.zeros(n_cores, np.int64)
+    splitters = np.zeros(n_cores, np.int64) if program.is_splitter is None else program.is_splitter.sum(axis=1)
+    chip = program.chip
+    return CoreMap(
+        names=tuple(port.name for port in program.nodes),
+        cores=chip.cores,
+        chips=chip.chips,
+        dead=tuple(sorted({*chip.defects.cores, *chip.defects.routers})),
+        coordinates=program.coordinates,
+        neurons=held.sum(axis=1),
+        main=np.where(main_neurons > 0, main, -1),
+        second=np.where(second_neurons > 0, second, -1),
+        main_neurons=main_neurons,
+        second_neurons=second_neurons,
+        n_nodes=(held > 0).sum(axis=1),
+        relays=program.is_relay.sum(axis=1) - splitters,
+        splitters=splitters,
+        cores_of_node=(held > 0).sum(axis=0)[: len(program.nodes)],
+    )

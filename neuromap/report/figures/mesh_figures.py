@@ -1,0 +1,200 @@
+"""Spikes of a row's run on the network-on-chip, as the report shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.simulation.noc.mesh import LinkLoad
+from neuromap.simulation.noc.traffic import Traffic
+
+__all__ = ["LateFigures", "LinkFigure", "NetworkFigures", "network_figures", "per_frame", "per_tick"]
+
+
+@dataclass(frozen=True)
+class LinkFigure:
+    """A link and the most spikes that it carries in a tick.
+
+    Attributes
+    ----------
+    x, y : int
+        The router that it leaves, on the board.
+    direction : str
+        east, west, north or south; in: from the core to its router, out: from the router to its core.
+    spikes_per_tick : int
+        Most in one tick.
+    tick : int
+        The first tick of the run in which they were so many.
+    """
+
+    x: int
+    y: int
+    direction: str
+    spikes_per_tick: int
+    tick: int
+
+    def __str__(self) -> str:
+        return f"({self.x}, {self.y}) {self.direction}"
+
+
+@dataclass(frozen=True)
+class LateFigures:
+    """Spikes that have not arrived when the tick in which they are fired ends, at the chip's length of a tick.
+
+    Attributes
+    ----------
+    late_spikes : int
+        All of them in the run.
+    overdue_spikes : int
+        Those that arrive after the start of the tick in which they are due.
+    first_late_spike : str or None
+        The first one by name.
+    """
+
+    late_spikes: int
+    overdue_spikes: int
+    first_late_spike: str | None
+
+
+@dataclass(frozen=True)
+class NetworkFigures:
+    """Spikes on the network-on-chip; docs/network-on-chip.md has the definitions.
+
+    Attributes
+    ----------
+    n_ticks, spikes, hops : int
+        Ticks of the run, spikes of neurons with a target, links between routers that they cross.
+    spikes_per_tick, hops_per_spike : float or None
+        Means over ticks, and over the spikes that were really sent; ``None`` without a tick, and without a spike.
+    busiest_link, busiest_core_link : LinkFigure or None
+        Between two routers, and between a router and its core; ``None`` where no spike takes such a link.
+    hop_cycles : int
+        Router cycles of a hop.
+    cycle_seconds : float or None
+        Length of a router cycle; ``None`` where the chip file has none, as are then all figures in seconds.
+    shortest_tick_cycles : int
+        Worst arrival in the event simulation, in router cycles: with a tick of this length no spike is late.
+    shortest_tick_at : int or None
+        The tick of the run with this arrival.
+    shortest_tick_seconds : float or None
+        The same in seconds.
+    safe_tick_cycles, safe_tick_seconds : int, float or None
+        Bound on it, in whatever order links serve their spikes.
+    safe_tick_any_stimulus_cycles, safe_tick_any_stimulus_seconds : int, float or None
+        Bound if every neuron with a target fires in one tick.
+    longest_cycle_seconds : float or None
+        Longest router cycle with which the chip's tick is a safe one for any stimulus on the mesh.
+    late : LateFigures or None
+        Late spikes on the mesh at the chip's tick; ``None`` where the length of a router cycle is not known.
+    crossings_per_frame : float or None
+        Chip boundaries that spikes cross.
+    host_spikes_per_frame : float or None
+        Spikes from the host to axons, input and bias.
+    host_spikes_per_second : float or None
+        The same over time.
+    readout_spikes_per_frame : float or None
+        Spikes that are read out.
+    port_spikes_per_tick : int
+        Most spikes through the ports of one chip in one tick: host, readout and other chips.
+    port_spikes_per_second_limit : float or None
+        What the ports of one chip carry together.
+    port_seconds : float or None
+        Time that the ports need for their busiest tick.
+    port_share_of_tick : float or None
+        The same as a share of the tick.
+    ports_exceed_tick : bool or None
+        Whether that is more than the tick, so that spikes come too late there whatever the mesh does; ``None`` where
+        the rate of the ports is not known.
+    """
+
+    n_ticks: int
+    spikes: int
+    hops: int
+    spikes_per_tick: float | None
+    hops_per_spike: float | None
+    busiest_link: LinkFigure | None
+    busiest_core_link: LinkFigure | None
+    hop_cycles: int
+    cycle_seconds: float | None
+    shortest_tick_cycles: int
+    shortest_tick_at: int | None
+    shortest_tick_seconds: float | None
+    safe_tick_cycles: int
+    safe_tick_seconds: float | None
+    safe_tick_any_stimulus_cycles: int
+    safe_tick_any_stimulus_seconds: float | None
+    longest_cycle_seconds: float | None
+    late: LateFigures | None
+    crossings_per_frame: float | None
+    host_spikes_per_frame: float | None
+    host_spikes_per_second: float | None
+    readout_spikes_per_frame: float | None
+    port_spikes_per_tick: int
+    port_spikes_per_second_limit: float | None
+    port_seconds: float | None
+    port_share_of_tick: float | None
+    ports_exceed_tick: bool | None
+
+
+def _link(load: LinkLoad | None) -> LinkFigure | None:
+    return None if load is None else LinkFigure(load.link.x, load.link.y, load.link.direction, load.spikes, load.tick)
+
+
+def network_figures(traffic: Traffic, chip: ChipSpec, period: int, late: LateFigures | None = None) -> NetworkFigures:
+    """Make the figures of a run's traffic.
+
+    Parameters
+    ----------
+    traffic : Traffic
+        What was counted.
+    chip : ChipSpec
+        The chip.
+    period : int
+        Frame period in ticks.
+    late : LateFigures, optional
+        As counted at the chip's tick.
+
+    Returns
+    -------
+    NetworkFigures
+    """
+    n, port = traffic.n_ticks, traffic.port_seconds
+    return NetworkFigures(
+        n_ticks=n,
+        spikes=traffic.spikes,
+        hops=traffic.hops,
+        spikes_per_tick=per_tick(traffic.spikes, n),
+        hops_per_spike=traffic.mean_hops,
+        busiest_link=_link(traffic.busiest_link),
+        busiest_core_link=_link(traffic.busiest_core_link),
+        hop_cycles=traffic.clock.hop_cycles,
+        cycle_seconds=traffic.clock.cycle_seconds,
+        shortest_tick_cycles=traffic.shortest_tick_cycles,
+        shortest_tick_at=traffic.shortest_tick_at,
+        shortest_tick_seconds=traffic.shortest_tick_seconds,
+        safe_tick_cycles=traffic.safe_tick_cycles,
+        safe_tick_seconds=traffic.safe_tick_seconds,
+        safe_tick_any_stimulus_cycles=traffic.safe_tick_any_cycles,
+        safe_tick_any_stimulus_seconds=traffic.safe_tick_any_seconds,
+        longest_cycle_seconds=traffic.longest_cycle_seconds,
+        late=late,
+        crossings_per_frame=per_frame(traffic.crossings, n, period),
+        host_spikes_per_frame=per_frame(traffic.host_spikes, n, period),
+        host_spikes_per_second=per_tick(traffic.host_spikes / chip.tick_seconds, n),
+        readout_spikes_per_frame=per_frame(traffic.readout_spikes, n, period),
+        port_spikes_per_tick=traffic.peak_port_spikes,
+        port_spikes_per_second_limit=traffic.boundary_spikes_per_second,
+        port_seconds=port,
+        port_share_of_tick=None if port is None else port / chip.tick_seconds,
+        ports_exceed_tick=None if port is None else port > chip.tick_seconds,
+    )
+
+
+def per_tick(count: float, n_ticks: int) -> float | None:
+    """Give the mean per tick; ``None`` without a tick."""
+    return count / n_ticks if n_ticks else None
+
+
+def per_frame(count: float, n_ticks: int, period: int) -> float | None:
+    """Give the mean per tick times the frame period in ticks; ``None`` without a tick."""
+    return count / n_ticks * period if n_ticks else None

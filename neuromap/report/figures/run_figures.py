@@ -1,0 +1,246 @@
+"""What a row's run took: the network-on-chip, work, energy and node times, as the report shows them.
+
+All of them are of the verification frames, from start to the last frame's response. Figures per tick are means over
+the ticks of the run unless they say "most in one tick"; figures per frame are those per tick times the frame period.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.report.figures.mesh_figures import LateFigures, NetworkFigures, network_figures, per_frame, per_tick
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.node_times import frame_time
+from neuromap.simulation.activity.energy import Energy
+from neuromap.simulation.activity.measure_activity import Activity
+from neuromap.simulation.activity.node_work import NodeTime, node_times
+from neuromap.simulation.activity.work import Work
+
+__all__ = [
+    "EnergyFigures",
+    "EnergyTermFigures",
+    "NodeTimeFigures",
+    "RunFigures",
+    "WorkFigures",
+    "run_figures",
+]
+
+
+@dataclass(frozen=True)
+class WorkFigures:
+    """What the cores do.
+
+    Attributes
+    ----------
+    synaptic_events_per_tick, synaptic_events_per_frame : float or None
+        Synapses on axons that are due, over all cores.
+    largest_core_events_per_tick : int
+        Most synaptic events of one core in one tick.
+    firing_neurons_per_tick : float or None
+        Neurons that fire, copies, relays, splitters and those that are read out included.
+    """
+
+    synaptic_events_per_tick: float | None
+    synaptic_events_per_frame: float | None
+    largest_core_events_per_tick: int
+    firing_neurons_per_tick: float | None
+
+
+@dataclass(frozen=True)
+class EnergyTermFigures:
+    """One term of the energy.
+
+    Attributes
+    ----------
+    counted : str
+        What is counted.
+    count_per_frame : float or None
+        How many per frame.
+    joules_each, joules_per_frame, watts : float or None
+        Energy of one, of all per frame, and power; ``None`` where the chip file has no figure.
+    included_in : str or None
+        "fit" where other terms hold this one already: it is shown and not added.
+    """
+
+    counted: str
+    count_per_frame: float | None
+    joules_each: float | None
+    joules_per_frame: float | None
+    watts: float | None
+    included_in: str | None
+
+
+@dataclass(frozen=True)
+class EnergyFigures:
+    """Energy and power of the whole board, idle chips included; docs/energy.md has the formulas.
+
+    Attributes
+    ----------
+    joules_per_tick, joules_per_frame, watts : float or None
+        Sum of the terms that are known and in no other; ``None`` where the chip file has no figure at all.
+    terms : mapping of str to EnergyTermFigures
+        By the keys of the chip file.
+    absent : tuple of str
+        Figures that the chip file lacks: missing in the sums.
+    average_joules_per_synaptic_event : float or None
+        Published average, everything included: a reference at its own operating point, part of no sum.
+    """
+
+    joules_per_tick: float | None
+    joules_per_frame: float | None
+    watts: float | None
+    terms: Mapping[str, EnergyTermFigures]
+    absent: tuple[str, ...]
+    average_joules_per_synaptic_event: float | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", MappingProxyType(dict(self.terms)))
+
+    @property
+    def active_joules_per_frame(self) -> float | None:
+        """The sum without static power; ``None`` where no other term is known."""
+        parts = [
+            term.joules_per_frame
+            for key, term in self.terms.items()
+            if key != "static_watts" and term.included_in is None and term.joules_per_frame is not None
+        ]
+        return math.fsum(parts) if parts else None
+
+    def average_joules_per_frame(self, work: WorkFigures) -> float | None:
+        """Give what the published average per synaptic event would make; for comparison only."""
+        each, events = self.average_joules_per_synaptic_event, work.synaptic_events_per_frame
+        return None if each is None or events is None else each * events
+
+
+@dataclass(frozen=True)
+class NodeTimeFigures:
+    """Times of nodes: cores work through their synaptic events one after the other, then spikes are on their way.
+
+    Attributes
+    ----------
+    nodes : mapping of str to NodeTime
+        Most synaptic events that one core does for the node in one tick, router cycles within which its spikes arrive
+        in any tick, and both in seconds where the chip file has the figures.
+    slowest_node_events, slowest_node_seconds : int, float or None
+        The maximum over the nodes: what a frame takes if all edges stream.
+    frame_events, frame_seconds : float, float or None
+        The sum along the longest chain of sequential edges: what a frame takes under this pattern.
+    """
+
+    nodes: Mapping[str, NodeTime]
+    slowest_node_events: int
+    slowest_node_seconds: float | None
+    frame_events: int
+    frame_seconds: float | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", MappingProxyType(dict(self.nodes)))
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """All figures of a run.
+
+    Attributes
+    ----------
+    network_on_chip : NetworkFigures
+        Spikes under way.
+    work : WorkFigures
+        What the cores do.
+    energy : EnergyFigures
+        What that costs.
+    node_times : NodeTimeFigures
+        How long the nodes take.
+    """
+
+    network_on_chip: NetworkFigures
+    work: WorkFigures
+    energy: EnergyFigures
+    node_times: NodeTimeFigures
+
+
+def run_figures(
+    activity: Activity,
+    energy: Energy,
+    chip: ChipSpec,
+    pattern: RolloutPattern,
+    period: int,
+    late: LateFigures | None = None,
+) -> RunFigures:
+    """Make the figures of a run.
+
+    Parameters
+    ----------
+    activity : Activity
+        What was counted.
+    energy : Energy
+        Of the same run.
+    chip : ChipSpec
+        The chip.
+    pattern : RolloutPattern
+        Valid; its sequential edges make the chains of a frame.
+    period : int
+        Frame period in ticks.
+    late : LateFigures, optional
+        As counted at the chip's tick.
+
+    Returns
+    -------
+    RunFigures
+    """
+    return RunFigures(
+        network_figures(activity.traffic, chip, period, late),
+        _work(activity.work, period),
+        _energy(energy, period),
+        _node_times(activity, chip, pattern),
+    )
+
+
+def _work(work: Work, period: int) -> WorkFigures:
+    return WorkFigures(
+        synaptic_events_per_tick=per_tick(work.synaptic_events, work.n_ticks),
+        synaptic_events_per_frame=per_frame(work.synaptic_events, work.n_ticks, period),
+        largest_core_events_per_tick=int(work.peak_core_events.max(initial=0)),
+        firing_neurons_per_tick=per_tick(work.spikes, work.n_ticks),
+    )
+
+
+def _energy(energy: Energy, period: int) -> EnergyFigures:
+    n, seconds = energy.counts.ticks, energy.seconds
+    terms = {}
+    for term in energy.terms:
+        known = None if term.joules is None or not n else term.joules
+        terms[term.key] = EnergyTermFigures(
+            counted=term.title,
+            count_per_frame=per_frame(term.count, n, period),
+            joules_each=term.joules_each,
+            joules_per_frame=None if known is None else per_frame(known, n, period),
+            watts=None if known is None else known / seconds,
+            included_in=term.included_in,
+        )
+    return EnergyFigures(
+        joules_per_tick=energy.joules_per_tick,
+        joules_per_frame=energy.joules_per_frame(period),
+        watts=energy.watts(),
+        terms=terms,
+        absent=energy.absent,
+        average_joules_per_synaptic_event=energy.average_joules_each,
+    )
+
+
+def _node_times(activity: Activity, chip: ChipSpec, pattern: RolloutPattern) -> NodeTimeFigures:
+    nodes = node_times(activity.work, chip, activity.traffic)
+    events = {name: time.events for name, time in nodes.items()}
+    seconds = {name: time.seconds for name, time in nodes.items() if time.seconds is not None}
+    known = len(seconds) == len(nodes)
+    return NodeTimeFigures(
+        nodes=nodes,
+        slowest_node_events=max(events.values(), default=0),
+        slowest_node_seconds=max(seconds.values(), default=0.0) if known else None,
+        frame_events=int(frame_time(pattern, events)),
+        frame_seconds=frame_time(pattern, seconds) if known else None,
+    )

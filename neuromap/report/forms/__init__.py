@@ -1,0 +1,1 @@
+"""Forms of the latency report: text, JSON, CSV, HTML, pictures."""

@@ -1,0 +1,71 @@
+"""The latency report as CSV: one line per pattern and execution."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from neuromap.report.forms.json_report import RUN_KEYS, to_dict
+from neuromap.report.latency import LatencyReport
+
+__all__ = ["to_csv"]
+
+_LEFT_OUT = frozenset({"infeasibility", "verification", "outputs", "core_bound"})
+_OBJECTS = frozenset({*RUN_KEYS, "busiest_link", "busiest_core_link", "late"})
+"""Members that are objects or null: without one, its columns are empty, and there is none of its own name."""
+
+
+def to_csv(report: LatencyReport) -> str:
+    """Write a report as CSV text (RFC 4180, UTF-8).
+
+    Columns are named as in the JSON form, levels joined with dots (``predicted.first_response_ticks``), and come
+    in the same order; the figures of single outputs follow as ``outputs.NAME.…``. Lists are joined with
+    semicolons, edges written ``H1 -> O``; what is not defined is empty.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+
+    Returns
+    -------
+    str
+        Header and rows.
+    """
+    document = to_dict(report)
+    head = {
+        "network": document["network"]["name"],
+        "chip": document["chip"]["name"],
+        "tick_seconds": document["chip"]["tick_seconds"],
+        "neuromap_version": document["neuromap_version"],
+    }
+    lines = []
+    for row in document["rows"]:
+        line = dict(head)
+        for key, value in row.items():
+            if key not in _LEFT_OUT:
+                line.update(_flat(key, value))
+            elif key == "core_bound" and value is not None:  # population by population it is in the JSON form
+                line.update(_flat(key, {name: part for name, part in value.items() if name != "populations"}))
+        for name, responses in row["outputs"].items():
+            line.update(_flat(f"outputs.{name}", responses))
+        lines.append(line)
+    columns = list(dict.fromkeys(column for line in lines for column in line))
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, columns, restval="", lineterminator="\r\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return stream.getvalue()
+
+
+def _flat(key: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return {k: v for name, part in value.items() for k, v in _flat(f"{key}.{name}", part).items()}
+    if value is None and key.rpartition(".")[2] in _OBJECTS:
+        return {}
+    if isinstance(value, list):
+        return {key: "; ".join(" -> ".join(v) if isinstance(v, list) else str(v) for v in value)}
+    if isinstance(value, bool):
+        return {key: "true" if value else "false"}
+    return {key: "" if value is None else value}

@@ -1,0 +1,174 @@
+"""The latency report as JSON, with its published schema (``report.schema.json``)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from importlib.resources import files
+from typing import Any
+
+from neuromap.forms.numbers import json_count
+from neuromap.mapping.bounds.lower_bounds import CoreBound
+from neuromap.report.figures.row import ReportRow
+from neuromap.report.figures.run_figures import EnergyFigures, NodeTimeFigures, RunFigures
+from neuromap.report.figures.usage import Usage
+from neuromap.report.latency import TIME_AXIS, LatencyReport
+
+__all__ = ["RUN_KEYS", "SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
+
+SCHEMA_ID = "neuromap-latency-report-3"
+"""What the member ``format`` of a report says."""
+
+RUN_KEYS = tuple(f.name for f in fields(RunFigures))
+"""Members of a row that hold the figures of its run."""
+
+# what the chip is like stands in the head of the report
+_USAGE = tuple(f.name for f in fields(Usage) if f.name not in ("cores_of_chip", "usable_cores"))
+
+
+def report_schema() -> dict[str, Any]:
+    """Load the JSON Schema (draft 2020-12) that every report follows.
+
+    Returns
+    -------
+    dict
+        The schema.
+    """
+    text = files("neuromap.report.forms").joinpath("report.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def to_dict(report: LatencyReport) -> dict[str, Any]:
+    """Make the JSON-ready form of a report.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+
+    Returns
+    -------
+    dict
+        Plain values only; every key is explained in ``docs/report.md`` and in the schema.
+    """
+    network, chip = report.network, report.chip
+    return {
+        "format": SCHEMA_ID,
+        "neuromap_version": report.version,
+        "network": {
+            "name": network.name,
+            "nodes": len(network.nodes),
+            "edges": len(network.edges),
+            "inputs": list(network.inputs),
+            "outputs": list(network.outputs),
+        },
+        "chip": {
+            "name": chip.name,
+            "cores": chip.n_cores,
+            "usable_cores": chip.n_usable_cores,
+            "tick_seconds": chip.tick_seconds,
+        },
+        "stimulus": dict(report.stimulus),
+        "time_axis": dict(TIME_AXIS),
+        "most_sequential_patterns": json_count(report.most_sequential),
+        "most_sequential_proven": report.most_sequential_proven,
+        "verified": report.verified,
+        "rows": [_row(row) for row in report.rows],
+    }
+
+
+def _row(row: ReportRow) -> dict[str, Any]:
+    used = row.usage
+    verification = row.verification
+    return {
+        "pattern": row.pattern,
+        "execution": row.execution,
+        "status": row.status,
+        "message": row.message or None,
+        "cycle": list(row.cycle) or None,
+        "infeasibility": row.infeasibility.to_dict() if hasattr(row.infeasibility, "to_dict") else None,
+        "streaming_edges": [list(key) for key in row.streaming_edges],
+        "inference_factor": row.inference_factor,
+        "schedule": row.schedule,
+        "frame_period_steps": row.frame_period_steps,
+        "frame_period_ticks": row.frame_period_ticks,
+        "ticks_per_step": row.ticks_per_step,
+        "sampling_frequency_hz": row.sampling_frequency_hz,
+        "predicted": asdict(row.predicted),
+        "measured": asdict(row.measured),
+        "observed_first_difference_ticks": row.observed_first_difference_ticks,
+        "worst_case_reaction_ticks": row.worst_case_reaction_ticks,
+        "worst_case_reaction_seconds": row.worst_case_reaction_seconds,
+        "full_response_exact": row.full_response_exact,
+        "outputs": {name: asdict(responses) for name, responses in row.outputs.items()},
+        "core_bound": bound_object(row.core_bound),
+        **{name: getattr(used, name, None) for name in _USAGE},
+        **_run(row.figures),
+        "verified": row.verified,
+        "verification": {
+            **asdict(verification),
+            "outputs": list(verification.outputs),
+            "message": verification.message,
+        }
+        if verification
+        else None,
+    }
+
+
+def _run(figures: RunFigures | None) -> dict[str, Any]:
+    if figures is None:
+        return dict.fromkeys(RUN_KEYS)
+    return {
+        "network_on_chip": asdict(figures.network_on_chip),
+        "work": asdict(figures.work),
+        "energy": _energy(figures.energy),
+        "node_times": _node_times(figures.node_times),
+    }
+
+
+def _energy(energy: EnergyFigures) -> dict[str, Any]:
+    plain = {f.name: getattr(energy, f.name) for f in fields(energy)}
+    terms = {key: asdict(term) for key, term in energy.terms.items()}
+    return {**plain, "terms": terms, "absent": list(energy.absent)}
+
+
+def _node_times(times: NodeTimeFigures) -> dict[str, Any]:
+    plain = {f.name: getattr(times, f.name) for f in fields(times)}
+    nodes = {
+        name: {"synaptic_events": time.events, "arrival_cycles": time.arrival_cycles, "seconds": time.seconds}
+        for name, time in times.nodes.items()
+    }
+    return {**plain, "nodes": nodes}
+
+
+def bound_object(bound: CoreBound | None) -> dict[str, Any] | None:
+    """Make the JSON-ready form of a lower bound on cores.
+
+    Parameters
+    ----------
+    bound : CoreBound or None
+        ``None`` where nothing was mapped.
+
+    Returns
+    -------
+    dict or None
+        Members ``total``, ``by``, ``neurons``, ``axons``, and ``populations`` with ``name``, ``cores`` and ``by``.
+    """
+    return None if bound is None else {**asdict(bound), "populations": [asdict(p) for p in bound.populations]}
+
+
+def to_json(report: LatencyReport) -> str:
+    """Write a report as JSON text.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+
+    Returns
+    -------
+    str
+        Indented, with a line feed at the end.
+    """
+    return json.dumps(to_dict(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,291 @@
+"""The latency report as a table in the terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from neuromap.forms.numbers import plain, seconds, short_count
+from neuromap.report.figures.row import ReportRow
+from neuromap.report.forms.run_text import RunColumn, run_columns, run_lines
+from neuromap.report.latency import LatencyReport, time_axis
+from neuromap.simulation.stimulus.choose_frames import describe_frames
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = [
+    "at_least",
+    "columns_in_blocks",
+    "latency_tables",
+    "print_report",
+    "render_text",
+    "run_tables",
+    "sequential_line",
+    "summary_lines",
+]
+
+_HEADERS = (
+    "pattern",
+    "execution",
+    "F\n[steps]",
+    "frame\nperiod\n[ticks]",
+    "sampling\nfrequency\n[Hz]",
+    "first\nresponse\n[ticks]",
+    "full\nresponse\n[ticks]",
+    "worst-case\nreaction\n[ticks]",
+    "cores",
+    "neurons",
+    "copies",
+    "splitters",
+    "relays",
+    "axons",
+    "verified",
+)
+_LONGEST_CELL = 24
+"""Columns of text beyond which a cell is wrapped."""
+
+
+def columns_in_blocks(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], width: int, gap: int, repeated: Collection[int]
+) -> list[list[int]]:
+    """Share the columns of a table out over blocks that fit a terminal, so that nothing is squeezed out.
+
+    Parameters
+    ----------
+    headers : sequence of str
+        One per column, with line feeds where they may be broken.
+    rows : sequence of sequence of str
+        The cells.
+    width : int
+        Columns of text that a block may take.
+    gap : int
+        Columns of text between two columns of the table.
+    repeated : collection of int
+        Columns that name the rows and stand in every block.
+
+    Returns
+    -------
+    list of list of int
+        The columns of every block; each block has at least one that is not repeated, however narrow it is.
+    """
+    widths = [
+        max([*map(len, header.split("\n")), *(min(len(row[k]), _LONGEST_CELL) for row in rows)]) + gap
+        for k, header in enumerate(headers)
+    ]
+    names = sum(widths[k] for k in repeated)
+    blocks: list[list[int]] = []
+    taken = width + 1
+    for k in range(len(headers)):
+        if k in repeated:
+            continue
+        if taken + widths[k] > width:
+            blocks.append([])
+            taken = names
+        blocks[-1].append(k)
+        taken += widths[k]
+    return [sorted([*repeated, *block]) for block in blocks]
+
+
+def latency_tables(report: LatencyReport, width: int = 160) -> list[Table]:
+    """Make the table, one row per pattern and execution; units are in the headers.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+    width : int
+        Columns of text; below about 135 the table's columns are shared out over several tables.
+
+    Returns
+    -------
+    list of rich.table.Table
+        Rows that were not mapped show dashes.
+    """
+    rows = [[row.pattern, row.execution, *_figures(row), _verdict(row)] for row in report.rows]
+    headers = list(_HEADERS)
+    if not any(row.usage is not None and row.usage.splitters for row in report.rows):
+        unused = headers.index("splitters")
+        headers, rows = _without(headers, unused), [_without(cells, unused) for cells in rows]
+    return _tables(headers, rows, [_style(row) for row in report.rows], width)
+
+
+def run_tables(report: LatencyReport, width: int = 160) -> list[Table]:
+    """Make the table of network-on-chip and energy, one row per pattern and execution; units are in the headers.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+    width : int
+        Columns of text; where they are too few the table's columns are shared out over several tables.
+
+    Returns
+    -------
+    list of rich.table.Table
+        Rows that were not mapped show dashes; none where no row was.
+    """
+    columns = run_columns(report)
+    if not columns:
+        return []
+    headers = ["pattern", "execution", *(_header(column) for column in columns)]
+    rows = [
+        [row.pattern, row.execution]
+        + [plain(None) if row.figures is None else column.cell(row.figures) for column in columns]
+        for row in report.rows
+    ]
+    return _tables(headers, rows, [""] * len(rows), width)
+
+
+def _header(column: RunColumn) -> str:
+    return column.title + (f"\n[{column.unit}]" if column.unit else "")
+
+
+def _tables(headers: list[str], rows: list[list[str]], styles: list[str], width: int) -> list[Table]:
+    """Share a table out over as many as the width needs; the style of a row is that of its last cell."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    tables = []
+    for columns in columns_in_blocks(headers, rows, width, gap=2, repeated=(0, 1)):
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
+        for k in columns:
+            table.add_column(Text(headers[k]), justify="left" if k < 2 else "right", no_wrap=k >= 1, overflow="fold")
+        for cells, style in zip(rows, styles, strict=True):
+            table.add_row(*(Text(cells[k], style=style if k == len(headers) - 1 else "") for k in columns))
+        tables.append(table)
+    return tables
+
+
+def _figures(row: ReportRow) -> list[str]:
+    predicted, measured, used = row.predicted, row.measured, row.usage
+    bound = "" if row.full_response_exact in (True, None) else "≤"
+    names = ("neurons", "copies", "splitters", "relays", "axons")
+    cores = plain(None) if used is None else f"{used.cores}{at_least(row)}"
+    return [
+        plain(row.inference_factor),
+        plain(row.frame_period_ticks),
+        plain(row.sampling_frequency_hz),
+        f"{plain(predicted.first_response_ticks)} / {plain(measured.first_response_ticks)}",
+        f"{bound}{plain(predicted.full_response_ticks)} / {plain(measured.full_response_ticks)}",
+        plain(row.worst_case_reaction_ticks),
+        cores,
+        *(plain(getattr(used, name, None)) for name in names),
+    ]
+
+
+def at_least(row: ReportRow) -> str:
+    """Write the lower bound on cores as it stands behind their number; empty where there is none."""
+    return "" if row.core_bound is None else f" (≥ {row.core_bound.total})"
+
+
+def _without(cells: list[str], k: int) -> list[str]:
+    return cells[:k] + cells[k + 1 :]
+
+
+def _verdict(row: ReportRow) -> str:
+    if row.verified is None:
+        return row.status
+    return "✓ yes" if row.verified else "✗ no"
+
+
+def _style(row: ReportRow) -> str:
+    return {None: "yellow", True: "green", False: "bold red"}[row.verified]
+
+
+def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
+    """Lines above and below the table, without any markup.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+
+    Returns
+    -------
+    above, below : list of str
+        What the figures hold for; what else is to be known.
+    """
+    above = [
+        f"{report.network.name} on {report.chip.name}, 1 tick = {seconds(report.chip.tick_seconds)}, "
+        f"verified with {describe_frames(report.stimulus)}"
+    ]
+    below = [f"{name}: {time_axis(name)}." for name in dict.fromkeys(row.execution for row in report.rows)]
+    below.append(
+        "first and full response from stimulus onset: predicted from the schedule / measured on the program "
+        "(-: not defined)."
+    )
+    if any(row.core_bound is not None for row in report.rows):
+        below.append("cores: in use (≥: a lower bound on those of any mapping).")
+    if any(row.full_response_exact is False for row in report.rows):
+        below.append("≤: the search for the longest path was cut off; an upper bound.")
+    if (line := sequential_line(report)) is not None:
+        below.append(line)
+    for row in report.rows:
+        if row.status == "invalid":  # as invalid in the other execution, and the message names the pattern
+            below += [row.message] * (row.message not in below)
+        elif row.message:
+            below.append(f"{row.pattern}, {row.execution}: {row.message}")
+        if row.verification is not None and not row.verification.verified:
+            below.append(f"{row.pattern}, {row.execution}: not verified, {row.verification.message}")
+    return above, below
+
+
+def sequential_line(report: LatencyReport) -> str | None:
+    """How many most sequential patterns there are; ``None`` where none is reported."""
+    if report.most_sequential_proven is None:
+        return None
+    unproven = "" if report.most_sequential_proven else "; found by a heuristic, not proven to be most sequential"
+    if report.most_sequential is None:
+        return f"sequential: the most sequential patterns were not counted{unproven}."
+    if report.most_sequential == 1:
+        return f"sequential: the only most sequential pattern{unproven}."
+    return f"sequential: the first of {short_count(report.most_sequential)} most sequential patterns{unproven}."
+
+
+def print_report(report: LatencyReport, console: Console) -> None:
+    """Print the tables with what they hold for.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+    console : rich.console.Console
+        Where to.
+    """
+    above, below = summary_lines(report)
+    for line in above:
+        console.print(line, markup=False, highlight=False)
+    for table in latency_tables(report, console.width):
+        console.print(table)
+    for line in below:
+        console.print(line, markup=False, highlight=False)
+    for table in run_tables(report, console.width):
+        console.print(table)
+    for line in run_lines(report):
+        console.print(line, markup=False, highlight=False)
+
+
+def render_text(report: LatencyReport, width: int = 160) -> str:
+    """Print the report into a string.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+    width : int
+        Columns.
+
+    Returns
+    -------
+    str
+        Lines without colours.
+    """
+    from rich.console import Console
+
+    stream = io.StringIO()
+    print_report(report, Console(file=stream, width=width, force_terminal=False, no_color=True, highlight=False))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"

@@ -1,0 +1,1 @@
+"""Cycles of a network: blocks, sums over acyclic choices, feedback edges, packings."""

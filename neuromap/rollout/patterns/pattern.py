@@ -1,0 +1,299 @@
+"""Rollout patterns: which edges work inside a frame and which hand their value to the next.
+
+A *rollout pattern* R maps every edge to 0 (sequential) or 1 (streaming). It is *valid* iff its sequential
+edges form no cycle (Fischer, Köhler, Pfeil 2018, section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+from neuromap.errors import PatternError
+from neuromap.network.network import RESERVED_PATTERNS, EdgeKey, Network
+from neuromap.rollout.patterns.tableau import check_window, order_or_cycle, tableau_frames
+from neuromap.rollout.schedule.walks import IndexedPattern
+
+__all__ = ["RolloutPattern"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RolloutPattern:
+    """A rollout pattern R: E -> {0, 1} of a network.
+
+    Two patterns are equal iff they have the same values on the same edges, in the same order; names do not
+    matter.
+
+    Attributes
+    ----------
+    network : Network
+        The network whose edges are rolled out.
+    values : tuple of int
+        R of every edge, 0 or 1, in the order of ``network.edges``.
+    name : str
+        What reports call the pattern; may be empty.
+    """
+
+    network: Network
+    values: tuple[int, ...]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        values = tuple(int(r) if r == 0 or r == 1 else r for r in self.values)
+        if len(values) != len(self.network.edges):
+            raise PatternError(
+                f"pattern {self._title}: has {len(values)} values, network {self.network.name} has "
+                f"{len(self.network.edges)} edges; give one value per edge"
+            )
+        for key, r in zip(self.network.edges, values, strict=True):
+            if r not in (0, 1):
+                raise PatternError(
+                    f"pattern {self._title}: edge {key[0]} -> {key[1]} has R = {r!r}; "
+                    "allowed are 0 (sequential) and 1 (streaming)"
+                )
+        object.__setattr__(self, "values", values)
+
+    @classmethod
+    def streaming(cls, network: Network) -> RolloutPattern:
+        """R = 1 on every edge: always valid, the unique pattern with most streaming edges."""
+        return cls(network, (1,) * len(network.edges), "streaming")
+
+    @classmethod
+    def sequential(cls, network: Network) -> RolloutPattern:
+        """Make the most sequential pattern: valid, with most edges R = 0.
+
+        Among several it is the first in lexicographic order of R over the file's edges. Whether the search
+        proved it is told by :func:`~neuromap.rollout.patterns.sequential.first_most_sequential`.
+        """
+        from neuromap.rollout.patterns.sequential import first_most_sequential
+
+        return cls(network, first_most_sequential(network)[0].values, "sequential")
+
+    @classmethod
+    def from_streaming_edges(cls, network: Network, edges: Iterable[EdgeKey], name: str = "") -> RolloutPattern:
+        """R = 1 on the given edges, R = 0 on all others.
+
+        Raises
+        ------
+        PatternError
+            If the network has no such edge.
+        """
+        chosen = {(u, v) for u, v in edges}
+        for u, v in chosen - network.edges.keys():
+            raise PatternError(
+                f"pattern {name or 'given by streaming edges'}: edge {u} -> {v} does not exist in "
+                f"network {network.name}; streaming edges are edges of the network"
+            )
+        return cls(network, tuple(int(key in chosen) for key in network.edges), name)
+
+    @classmethod
+    def from_values(
+        cls, network: Network, values: Sequence[int] | Mapping[EdgeKey, int], name: str = ""
+    ) -> RolloutPattern:
+        """R given edge by edge: in the order of ``network.edges``, or as a mapping from edges to 0 or 1.
+
+        Raises
+        ------
+        PatternError
+            If an edge is missing or unknown, or a value is neither 0 nor 1.
+        """
+        if isinstance(values, Mapping):
+            for label, keys in (
+                ("has no value", [k for k in network.edges if k not in values]),
+                ("does not exist in the network", [k for k in values if k not in network.edges]),
+            ):
+                if keys:
+                    u, v = keys[0]
+                    raise PatternError(
+                        f"pattern {name or 'given by values'}: edge {u} -> {v} {label} {network.name}; "
+                        "give one value per edge"
+                    )
+            return cls(network, tuple(values[key] for key in network.edges), name)
+        return cls(network, tuple(values), name)
+
+    @classmethod
+    def named(cls, network: Network, name: str) -> RolloutPattern:
+        """Make the pattern of that name: ``streaming``, ``sequential`` or one of the network's file.
+
+        The pattern is returned whether it is valid or not.
+
+        Raises
+        ------
+        PatternError
+            If no pattern has the name; the message lists those that exist.
+        """
+        if name == "streaming":
+            return cls.streaming(network)
+        if name == "sequential":
+            return cls.sequential(network)
+        if name in network.patterns:
+            return cls.from_streaming_edges(network, network.patterns[name], name)
+        known = ", ".join([*RESERVED_PATTERNS, *network.patterns])
+        raise PatternError(f"pattern {name}: not known in network {network.name}; patterns are {known}")
+
+    @cached_property
+    def _by_edge(self) -> dict[EdgeKey, int]:
+        return dict(zip(self.network.edges, self.values, strict=True))
+
+    @property
+    def _title(self) -> str:
+        return self.name or "(unnamed)"
+
+    def __getitem__(self, edge: EdgeKey) -> int:
+        try:
+            return self._by_edge[edge]
+        except (KeyError, TypeError):
+            raise PatternError(
+                f"pattern {self._title}: {edge!r} is no edge of network {self.network.name}; "
+                "give a pair (source, target)"
+            ) from None
+
+    def __iter__(self) -> Iterator[EdgeKey]:
+        return iter(self._by_edge)
+
+    def items(self) -> Iterable[tuple[EdgeKey, int]]:
+        """Pairs of edge and R, in the order of the file."""
+        return self._by_edge.items()
+
+    @cached_property
+    def streaming_edges(self) -> tuple[EdgeKey, ...]:
+        """The edges with R = 1, in the order of the file."""
+        return tuple(key for key, r in self.items() if r)
+
+    @cached_property
+    def sequential_edges(self) -> tuple[EdgeKey, ...]:
+        """The edges with R = 0, in the order of the file."""
+        return tuple(key for key, r in self.items() if not r)
+
+    def __repr__(self) -> str:
+        # Networks may have 100,000 edges: the first few tell patterns apart.
+        shown = "".join(map(str, self.values[:64])) + ("..." if len(self.values) > 64 else "")
+        return f"RolloutPattern({self.network.name!r}, R={shown}, name={self.name!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RolloutPattern):
+            return NotImplemented
+        if self.values != other.values:
+            return False
+        return self.network is other.network or tuple(self.network.edges) == tuple(other.network.edges)
+
+    def __hash__(self) -> int:
+        return hash(self.values)
+
+    @cached_property
+    def indexed(self) -> IndexedPattern:
+        """The pattern with nodes as integers, for algorithms."""
+        return IndexedPattern.of(self.network, self.values)
+
+    @cached_property
+    def _sorted(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return order_or_cycle(self.network.nodes, self.sequential_edges)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the sequential edges form no cycle."""
+        return not self.cycle
+
+    @property
+    def cycle(self) -> tuple[str, ...]:
+        """The nodes of a cycle of sequential edges, the first not repeated; empty iff the pattern is valid.
+
+        A sequential self-edge is a cycle of one node. The cycle starts at its first node in file order.
+        """
+        return self._sorted[1]
+
+    def require_valid(self) -> None:
+        """Do nothing if the pattern is valid.
+
+        Raises
+        ------
+        PatternError
+            If it is not; ``.cycle`` holds the offending cycle.
+        """
+        if self.cycle:
+            shown = self.cycle if len(self.cycle) <= 12 else (*self.cycle[:11], "...")
+            way = " -> ".join((*shown, self.cycle[0]))
+            raise PatternError(
+                f"pattern {self._title}: invalid, its sequential edges form the cycle {way}; "
+                "make at least one of these edges streaming",
+                self.cycle,
+            )
+
+    @property
+    def node_order(self) -> tuple[str, ...]:
+        """All nodes, every sequential edge from earlier to later.
+
+        Raises
+        ------
+        PatternError
+            If the pattern is invalid.
+        """
+        self.require_valid()
+        return self._sorted[0]
+
+    def equally_model_parallel(self, other: RolloutPattern) -> bool:
+        """Whether the two patterns are equal on all edges that do not start in an input node.
+
+        Raises
+        ------
+        PatternError
+            If the patterns belong to networks with different edges.
+        """
+        if self.network is not other.network and set(self.network.edges) != set(other.network.edges):
+            raise PatternError(
+                f"patterns {self._title} and {other._title}: belong to networks with different edges "
+                f"({self.network.name}, {other.network.name}); compare patterns of one network"
+            )
+        inputs = set(self.network.inputs)
+        return all(r == other[key] for key, r in self.items() if key[0] not in inputs)
+
+    def tableau(self, window: int = 1) -> dict[tuple[int, str], int]:
+        """Update step at which each node of the window is known: T of PAPER.md.
+
+        T is 0 on frame 0 and on inputs, elsewhere 1 + the maximum over the sources: the longest path that
+        ends there and uses no edge inside frame 0.
+
+        Parameters
+        ----------
+        window : int
+            Size W of the rollout window, at least 1; it has W + 1 frames.
+
+        Returns
+        -------
+        dict of (frame, node) to int
+            Update steps, for frames 0 to W.
+
+        Raises
+        ------
+        PatternError
+            If the pattern is invalid or the window smaller than 1.
+        """
+        check_window(window)
+        frames = tableau_frames(self.network.nodes, self.node_order, self.items(), window)
+        return {(i, n): t for i, frame in enumerate(frames) for n, t in frame.items()}
+
+    @cached_property
+    def phases(self) -> Mapping[str, int]:
+        """Phase phi(v) = T((1, v)) of every node that is not an input, in update steps.
+
+        Raises
+        ------
+        PatternError
+            If the pattern is invalid.
+        """
+        inputs = set(self.network.inputs)
+        first = tableau_frames(self.network.nodes, self.node_order, self.items(), 1)[1]
+        return MappingProxyType({n: t for n, t in first.items() if n not in inputs})
+
+    @property
+    def inference_factor(self) -> int:
+        """Inference factor F: the maximum of T over the window of size 1, in update steps.
+
+        Raises
+        ------
+        PatternError
+            If the pattern is invalid.
+        """
+        return max(self.phases.values())

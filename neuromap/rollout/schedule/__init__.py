@@ -1,0 +1,1 @@
+"""Schedules: phases, frame periods, longest walks, cycle ratio, responses, node times."""

@@ -1,0 +1,262 @@
+"""``Rollout``: a network, a pattern and an execution, and the times that follow from them.
+
+All times are update steps, or ticks where edges have latencies (``docs/time.md``). Frame i of node v is known at
+time (i - 1) P + phi(v), with P the frame period and phi the phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+from typing import TypeVar
+
+from neuromap.errors import InputError, PatternError
+from neuromap.network.network import EdgeKey, Network
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period
+from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
+from neuromap.rollout.schedule.latencies import edge_latencies
+from neuromap.rollout.schedule.phases import pipelined_phases, sample_late, windowed_phases
+from neuromap.rollout.schedule.responses import FullResponse, first_responses, full_responses
+from neuromap.rollout.schedule.walks import IndexedPattern
+
+__all__ = ["EXECUTIONS", "Rollout"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Rollout:
+    """A network rolled out over time.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    pattern : RolloutPattern or str
+        A valid pattern of this network; or ``"streaming"``, ``"sequential"`` or a pattern of the network's
+        file by name.
+    execution : {"windowed", "pipelined", "pipelined:P"}
+        *Windowed*: windows of size 1 one after the other, as in Fischer, Köhler, Pfeil 2018. *Pipelined*:
+        frames follow each other as closely as the cycles of the network allow; with a number P, every P update
+        steps, or as closely as latencies allow where these ask for more.
+    latencies : mapping of (str, str) to int, optional
+        Makes the schedule *tick-level*: its unit of time is a tick, and every edge carries its value for at
+        least its latency c(e) >= 1 in ticks, 1 where an edge is not named. Without latencies the unit is an
+        update step and every edge asks for one.
+
+    Attributes
+    ----------
+    network, pattern, execution
+        As given; the pattern as a value.
+    is_tick_level : bool
+        Whether latencies were given, so that all times are ticks instead of update steps.
+
+    Raises
+    ------
+    PatternError
+        If the pattern is invalid (the message names the cycle), is unknown or belongs to another network.
+    InputError
+        If the execution is unknown or its period too short for the cycles of the network, an edge with a latency is
+        unknown, or a latency is no integer or out of range.
+
+    Examples
+    --------
+    >>> net = Network.from_edges([("I", "A"), ("A", "O"), ("I", "O")])
+    >>> r = Rollout(net, "sequential")
+    >>> r.frame_period, r.first_response("O"), r.full_response("O")
+    (2, 2, 2)
+    >>> ticks = r.with_latencies({("A", "O"): 3})
+    >>> ticks.is_tick_level, ticks.frame_period, dict(ticks.delays)
+    (True, 4, {('I', 'A'): 1, ('A', 'O'): 3, ('I', 'O'): 4})
+    """
+
+    network: Network = field(repr=False)
+    pattern: RolloutPattern
+    execution: str
+    is_tick_level: bool
+    _latencies: tuple[int, ...] = field(repr=False)
+
+    def __init__(
+        self,
+        network: Network,
+        pattern: RolloutPattern | str,
+        execution: str = "windowed",
+        latencies: Mapping[EdgeKey, int] | None = None,
+    ) -> None:
+        period = chosen_period(execution)
+        if isinstance(pattern, str):
+            pattern = RolloutPattern.named(network, pattern)
+        if pattern.network is not network and tuple(pattern.network.edges) != tuple(network.edges):
+            raise PatternError(
+                f"pattern {pattern.name or '(unnamed)'}: its network {pattern.network.name} has other edges than "
+                f"network {network.name}; make the pattern from the same network"
+            )
+        if list(pattern.network.nodes) != list(network.nodes):
+            pattern = RolloutPattern(network, pattern.values, pattern.name)  # so that both number the nodes alike
+        pattern.require_valid()
+        object.__setattr__(self, "network", network)
+        object.__setattr__(self, "pattern", pattern)
+        object.__setattr__(self, "execution", execution)
+        object.__setattr__(self, "is_tick_level", latencies is not None)
+        object.__setattr__(self, "_latencies", edge_latencies(network, latencies))
+        if period is not None and not self.is_tick_level and period < (least := pipelined_period(self.cycle_ratio)):
+            raise InputError(
+                f"execution {execution}: network {network.name} under pattern {pattern.name or '(unnamed)'} needs a "
+                f"frame period of {least} update steps for its cycles, {least - period} more; ask for pipelined:{least}"
+            )
+
+    def with_latencies(self, latencies: Mapping[EdgeKey, int]) -> Rollout:
+        """Schedule the same network, pattern and execution in ticks.
+
+        Parameters
+        ----------
+        latencies : mapping of (str, str) to int
+            Latency c(e) >= 1 in ticks, 1 for edges that are not named; latencies that this rollout had are
+            not kept.
+
+        Returns
+        -------
+        Rollout
+            A tick-level one.
+
+        Raises
+        ------
+        InputError
+            If an edge is unknown, or a latency is no integer or out of range.
+        """
+        return Rollout(self.network, self.pattern, self.execution, latencies)
+
+    @cached_property
+    def latencies(self) -> Mapping[EdgeKey, int]:
+        """Least delay that every edge asks for: c(e) in ticks, or 1 in update steps."""
+        return MappingProxyType(dict(zip(self.network.edges, self._latencies, strict=True)))
+
+    @property
+    def _graph(self) -> IndexedPattern:
+        return self.pattern.indexed
+
+    @cached_property
+    def cycle_ratio(self) -> Fraction | None:
+        """Maximum cycle ratio, exact: latencies over streaming edges; ``None`` without cycles."""
+        return indexed_cycle_ratio(self._graph, self._latencies)
+
+    @cached_property
+    def frame_period(self) -> int:
+        """P: update steps, or ticks, between two frames of the same node."""
+        if self.execution == "windowed":
+            return max(self._known)
+        return max(pipelined_period(self.cycle_ratio), chosen_period(self.execution) or 1)
+
+    @cached_property
+    def _known(self) -> list[int]:
+        """Windowed: when each node is known inside a frame."""
+        return windowed_phases(self._graph, self._latencies)
+
+    @cached_property
+    def _phases(self) -> list[int]:
+        graph, period = self._graph, self.frame_period
+        if self.execution == "windowed":
+            phases = self._known.copy()
+        else:
+            phases = pipelined_phases(graph, self._latencies, period)
+        sample_late(graph, self._latencies, period, phases)
+        return phases
+
+    @cached_property
+    def phases(self) -> Mapping[str, int]:
+        """Update step or tick at which frame 1 of each node is known (sampled, for inputs); may be negative."""
+        return MappingProxyType(dict(zip(self.network.nodes, self._phases, strict=True)))
+
+    @cached_property
+    def delays(self) -> Mapping[EdgeKey, int]:
+        """Time for which every edge carries its value: d = phi(v) - phi(u) + R P, at least its latency."""
+        graph, phases, period = self._graph, self._phases, self.frame_period
+        steps = (
+            phases[v] - phases[u] + r * period
+            for u, v, r in zip(graph.sources, graph.targets, graph.values, strict=True)
+        )
+        return MappingProxyType(dict(zip(self.network.edges, steps, strict=True)))
+
+    @cached_property
+    def first_responses(self) -> Mapping[str, int]:
+        """First response of every output, in update steps or ticks."""
+        return self._by_output(first_responses(self._graph, self._phases, self.frame_period))
+
+    @cached_property
+    def full_responses(self) -> Mapping[str, FullResponse]:
+        """Full response of every output, in update steps or ticks, and whether it is exact."""
+        return self._by_output(full_responses(self._graph, self._phases, self.frame_period))
+
+    def first_response(self, output: str) -> int:
+        """Time from stimulus onset to the first output frame that depends on it.
+
+        The least sum of delays over all inputs and all walks from them to the output; each input has its own
+        onset, its sampling step.
+
+        Raises
+        ------
+        InputError
+            If ``output`` is not an output of the network.
+        """
+        self._require_output(output)
+        return self.first_responses[output]
+
+    def full_response(self, output: str) -> int:
+        """Time from stimulus onset to the first output that the longest path has reached.
+
+        The greatest sum of delays over all inputs and all paths that visit no node twice; an upper bound
+        where :meth:`full_response_is_exact` is false.
+
+        Raises
+        ------
+        InputError
+            If ``output`` is not an output of the network.
+        """
+        self._require_output(output)
+        return self.full_responses[output].steps
+
+    def full_response_is_exact(self, output: str) -> bool:
+        """Whether the search for the longest path was completed, so that the full response is no mere bound.
+
+        Raises
+        ------
+        InputError
+            If ``output`` is not an output of the network.
+        """
+        self._require_output(output)
+        return self.full_responses[output].is_exact
+
+    def worst_case_reaction(self, output: str) -> int:
+        """Time from an event that just missed a sample to the first output that depends on it.
+
+        First response plus frame period minus one update step or tick.
+
+        Raises
+        ------
+        InputError
+            If ``output`` is not an output of the network.
+        """
+        return self.first_response(output) + self.frame_period - 1
+
+    def sampling_frequency(self, step_seconds: float) -> float:
+        """Input frames that the network takes in per second, at ``step_seconds`` per update step or tick."""
+        return 1.0 / (self.frame_period * step_seconds)
+
+    def _by_output(self, by_node: Sequence[_T]) -> Mapping[str, _T]:
+        known = dict(zip(self.network.nodes, by_node, strict=True))
+        return MappingProxyType({name: known[name] for name in self.network.outputs})
+
+    @cached_property
+    def _outputs(self) -> frozenset[str]:
+        return frozenset(self.network.outputs)
+
+    def _require_output(self, output: str) -> None:
+        if output not in self._outputs:
+            raise InputError(
+                f"output {output}: is not an output of network {self.network.name}; "
+                f"outputs are {', '.join(self.network.outputs)}"
+            )

@@ -1,0 +1,1 @@
+"""What a run costs: synaptic events, energy, time of nodes."""

@@ -1,0 +1,1 @@
+"""Engines: the readable one, the fast one, and what both offer."""

@@ -1,0 +1,191 @@
+"""What every engine offers: the same program, the same events, the same spikes.
+
+An engine is the only place with mutable state. Whatever runs the ticks, NumPy or compiled kernels, one thread
+or many, answers this protocol with equal values, bit by bit; ``tests/simulation`` holds all engines to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.errors import InputError, StimulusError
+from neuromap.hardware.program.program import Program
+
+__all__ = ["Engine", "HostEvents", "Spikes", "Totals", "check_run"]
+
+
+@dataclass(frozen=True, eq=False)
+class HostEvents:
+    """Axons that the host feeds in a run of ticks, ordered by tick.
+
+    Attributes
+    ----------
+    start : ndarray of int64, shape (n_ticks + 1,)
+        Events ``start[t]`` to ``start[t + 1] - 1`` are fed in the run's tick t.
+    cores, axons : ndarray of int32, shape (n,)
+        The axons. Two spikes on one axon in one tick are one.
+    """
+
+    start: NDArray[np.int64]
+    cores: NDArray[np.int32]
+    axons: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @classmethod
+    def none(cls, n_ticks: int) -> Self:
+        """No events in ``n_ticks`` ticks."""
+        return cls(np.zeros(n_ticks + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
+
+    @classmethod
+    def of_tick(cls, cores: ArrayLike, axons: ArrayLike) -> Self:
+        """Events of a single tick; one core may stand for several axons, or one axon for several cores.
+
+        Raises
+        ------
+        StimulusError
+            If the numbers of cores and axons differ.
+        """
+        columns = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (cores, axons)]
+        try:
+            core, axon = np.broadcast_arrays(*columns)
+        except ValueError:
+            raise StimulusError(
+                f"events: {len(columns[0])} cores and {len(columns[1])} axons; give as many of each"
+            ) from None
+        least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max  # what is beyond is refused as beyond the program
+        return cls(np.array([0, len(core)]), *(c.clip(least, most).astype(np.int32) for c in (core, axon)))
+
+    @property
+    def n_ticks(self) -> int:
+        """Ticks of the run."""
+        return len(self.start) - 1
+
+
+class Spikes(NamedTuple):
+    """Neurons that fired, ordered by tick, then core, then neuron; all of shape (n,), int64."""
+
+    ticks: NDArray[np.int64]
+    cores: NDArray[np.int64]
+    neurons: NDArray[np.int64]
+
+
+def check_run(program: Program, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> None:
+    """Refuse events or a mask that do not fit a program.
+
+    Parameters
+    ----------
+    program : Program
+        What runs.
+    events : HostEvents
+        What the host feeds.
+    watched : ndarray of bool, optional
+        Must be of shape (C, N).
+
+    Raises
+    ------
+    StimulusError
+        If ``start`` does not divide the events, or an event points outside the program.
+    InputError
+        If the mask has another shape or type.
+    """
+    n = len(events.cores)
+    start = events.start
+    if len(events.axons) != n or len(start) == 0 or start[0] < 0 or start[-1] > n or (np.diff(start) < 0).any():
+        raise StimulusError(
+            f"events: start must rise from 0 or more to at most {n}, with a core and an axon for each event"
+        )
+    for name, column, bound in zip(
+        ("core", "axon"), (events.cores, events.axons), program.axon_types.shape, strict=True
+    ):
+        if n and not 0 <= int(column.min()) <= int(column.max()) < bound:
+            wrong = int(np.flatnonzero((column < 0) | (column >= bound))[0])
+            raise StimulusError(f"events: event {wrong} is at {name} {column[wrong]}; allowed is 0 to {bound - 1}")
+    if watched is not None and (watched.shape != program.target_core.shape or watched.dtype != np.bool_):
+        shape = program.target_core.shape
+        raise InputError(f"watched: found {watched.dtype} of shape {watched.shape}; needs bool of shape {shape}")
+
+
+class Totals(NamedTuple):
+    """What an engine has done since tick 0.
+
+    Attributes
+    ----------
+    spikes : int
+        Neurons that fired, counted once per tick.
+    axon_events : int
+        Axons that were due, counted once per tick.
+    synaptic_events : int
+        Synapses on those axons.
+    """
+
+    spikes: int
+    axon_events: int
+    synaptic_events: int
+
+
+class Engine(Protocol):
+    """A chip that runs a program."""
+
+    @property
+    def program(self) -> Program:
+        """What is loaded."""
+
+    @property
+    def tick(self) -> int:
+        """The tick that runs next; the first is 0."""
+
+    @property
+    def potentials(self) -> NDArray[np.int64]:
+        """Potentials V of all neurons after the last tick, a copy, shape (C, N)."""
+
+    def potentials_of(self, cores: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Potentials V of some cores, in this order, a copy, shape (n, N)."""
+
+    @property
+    def pending(self) -> NDArray[np.int64]:
+        """Spikes under way as sorted rows (tick at which it is due, core, axon), shape (n, 3)."""
+
+    @property
+    def totals(self) -> Totals:
+        """Activity since tick 0."""
+
+    def step(
+        self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
+
+    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
+        """Run ``events.n_ticks`` ticks from the present one.
+
+        Parameters
+        ----------
+        events : HostEvents
+            What the host feeds; its tick 0 is the engine's present tick.
+        watched : ndarray of bool, shape (C, N), optional
+            Neurons whose spikes are returned; all by default.
+
+        Returns
+        -------
+        Spikes
+            Of the watched neurons, with absolute ticks.
+
+        Raises
+        ------
+        StimulusError
+            If an event points outside the program.
+        InputError
+            If the mask has another shape or type.
+        """
+
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+
+    def fork(self) -> Self:
+        """Make another engine at tick 0 that shares what is only read (parameters, crossbars) with this one."""

@@ -1,0 +1,329 @@
+"""Lay a program out for the kernels: the image that is read, the state that changes.
+
+What decides between the narrow and the wide path is computed here. Potentials of a narrow core are int16. That is
+exact as long as no potential leaves ``-limit..limit`` at any moment: these values fit 16 bits, and none lies beyond a
+rail, so nothing saturates or wraps and the order of events does not matter.
+
+A core keeps a bound B on the magnitude of its potentials, ``floor <= B <= limit``. A tick with n due axons is narrow if
+``B + n * peak_weight + growth <= limit``; that sum is the next B. Step by step, for one neuron:
+
+- integrate: every partial sum of at most n events lies within ``B + n * peak_weight``;
+- leak: adds at most the magnitude of the largest leak, a part of ``growth``;
+- thresholds beyond the limit are never met, so what they would do does not matter (``can_spike``, ``can_fall``);
+- a reset that sets a value (R, -R, -beta) sets one of magnitude ``floor`` or less;
+- a reset that adds one moves the potential towards 0 and not past it: V >= alpha >= 0 gives 0 <= V - alpha <= V, and
+  V <= -beta <= 0 gives V <= V + beta <= 0. Only with a negative threshold can it move away from 0, by at most the
+  threshold's magnitude: the other part of ``growth``. A neuron takes one of the two resets in a tick, never both.
+
+If a value that a reset sets is beyond the limit, or some resets on one side set and others add, the core is wide for
+good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.program.program import NeuronTable, Program
+from neuromap.simulation.engine.kernel import layout as at
+from neuromap.simulation.engine.kernel.layout import Flag, Image, Shape, State, aligned_empty, as_extent, extent
+
+__all__ = ["make_image", "make_state", "read_only", "vector_groups"]
+
+_BLOCK = 1024
+"""Cores that are laid out at once: bounds the memory beside the arrays themselves."""
+_INT16 = 2**15 - 1
+
+
+def vector_groups(n_neurons: int) -> int:
+    """Say how many groups of 32 lanes the narrow path takes at once: 1, 2, 4 or 8."""
+    return next(groups for groups in (1, 2, 4, 8) if groups == 8 or 32 * groups >= n_neurons)
+
+
+def make_image(program: Program) -> Image:
+    """Lay out everything that is only read; arrays of the program are used in place where they fit."""
+    shape = _shape(program)
+    neurons, chip, lanes = program.neurons, program.chip, 32 * extent(shape.groups)
+    never = 2**31 - 1  # of the wide path: padding lanes stay at 0, and neither spike nor fall there
+    header = np.zeros((shape.n_cores, at.HEADER), np.int32)
+    packed = _Packed(shape)
+    for cores in _blocks(shape.n_cores):
+        packed.add(program, cores, header[cores])
+    modes = (neurons.leak_reversal, neurons.reset_mode == 0, neurons.reset_mode == 1, neurons.saturate_negative)
+    by_neuron = neurons.stochastic_weight
+    columns = program.coordinates.astype(np.uint64)
+    image = Image(
+        shape=shape,
+        crossbar=_crossbar(program, shape),
+        axon_types=_axon_types(program, shape),
+        header=_aligned(header),
+        uniform_weights=np.concatenate(packed.uniform).reshape(-1),
+        weights8=_join(packed.bytes_, np.int8),
+        weights16=_join(packed.words, np.int16),
+        planes8=_join(packed.planes[0], np.int8),
+        planes16=_join(packed.planes[1], np.int16),
+        target=_targets(program, shape),
+        leak=_lanes(neurons.leak, lanes, 0),
+        threshold=_lanes(neurons.threshold, lanes, never),
+        negative_threshold=_lanes(neurons.negative_threshold, lanes, never),
+        reset=_lanes(neurons.reset, lanes, 0),
+        masks=_bits(np.stack(modes, axis=1), lanes),
+        noisy_weight=_optional_bits(None if by_neuron is None else by_neuron.transpose(0, 2, 1), lanes),
+        noisy_leak=_optional_bits(neurons.stochastic_leak, lanes),
+        noise_mask=_noise_mask(neurons, lanes),
+        place=columns[:, 1] * np.uint64(chip.columns) + columns[:, 0],
+    )
+    return Image(shape, *(read_only(array) for array in image[1:]))
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """View an array as read-only: to Numba that is another type, and one variant of the kernels is enough."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def make_state(program: Program, image: Image) -> State:
+    """State before tick 0."""
+    shape = image.shape
+    lanes = 32 * extent(shape.groups)
+    words = extent(shape.words)
+    blocks = -(-shape.n_cores // 64)
+    potential = _lanes(program.neurons.potential, lanes, 0).reshape(shape.n_cores, lanes)
+    peak = np.maximum(potential.max(axis=1, initial=0), -potential.min(axis=1, initial=0).astype(np.int64))
+    flags, floor = (image.header.reshape(-1, at.HEADER)[:, k] for k in (at.FLAGS, at.FLOOR))
+    is_wide = (peak > shape.limit) | (flags & Flag.WIDE_ONLY != 0)
+    narrow = aligned_empty(shape.n_cores * lanes, np.int16)
+    narrow[:] = np.clip(potential, -_INT16, _INT16).reshape(-1)
+    wide = np.zeros(shape.n_cores * lanes, _wide_type(program))
+    wide.reshape(shape.n_cores, lanes)[is_wide] = potential[is_wide]
+    ring = aligned_empty((shape.n_cores * words) << shape.slot_bits, np.uint64)
+    ring[:] = 0
+    busy, awake = aligned_empty((blocks * 64) << shape.slot_bits, np.uint8), aligned_empty(blocks * 64, np.uint8)
+    busy[:] = 0
+    awake[:] = np.arange(blocks * 64) < shape.n_cores
+    return State(
+        narrow=narrow,
+        wide=wide,
+        is_wide=is_wide.astype(np.uint8),
+        bound=np.minimum(np.maximum(peak, floor), 2**30).astype(np.int32),
+        ring=ring,
+        busy=busy,
+        awake=awake,
+    )
+
+
+def _shape(program: Program) -> Shape:
+    chip = program.chip
+    low, high = chip.potential_range
+    groups = vector_groups(chip.neurons)
+    return Shape(
+        n_cores=program.n_cores,
+        n_axons=chip.axons,
+        axon_bits=max(6, (chip.axons - 1).bit_length()),
+        n_types=chip.axon_types,
+        type_bits=next(bits for bits in (2, 4, 8) if chip.axon_types <= 2**bits),
+        groups=as_extent(groups * -(-chip.neurons // (32 * groups))),
+        words=as_extent(1 << max(0, (chip.axons - 1).bit_length() - 6)),
+        slot_bits=int(program.delay.max(initial=0)).bit_length(),
+        low=low,
+        high=high,
+        limit=min(_INT16 - 1, high, -low),
+        wrap=int(chip.rules.overflow == "wrap"),
+        at_most=int(chip.rules.negative_comparison == "<="),
+    )
+
+
+class _Packed:
+    """Arrays that grow from block to block of cores."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.uniform: list[NDArray[np.int16]] = [np.zeros((0, shape.n_types), np.int16)]
+        self.bytes_: list[NDArray[Any]] = []
+        self.words: list[NDArray[Any]] = []
+        self.planes: tuple[list[NDArray[Any]], list[NDArray[Any]]] = ([], [])
+        self._rows8 = self._rows16 = 0
+        self._n_planes = [0, 0]
+
+    def add(self, program: Program, cores: slice, header: NDArray[np.int32]) -> None:
+        """Fill the headers of some cores and append what they need."""
+        neurons = program.neurons
+        flags = self._add_weights(program, cores, header)
+        flags |= self._add_resets(program, cores, header)
+        stochastic = [neurons.stochastic_leak, None if neurons.noise_bits is None else neurons.noise_bits > 0]
+        for part in stochastic:
+            if part is not None:
+                flags[part[cores].any(axis=1)] |= Flag.NOISE | Flag.RESTLESS
+        if neurons.stochastic_weight is not None:
+            flags[neurons.stochastic_weight[cores].any(axis=(1, 2))] |= Flag.NOISE | Flag.NOISY_WEIGHTS
+        flags[(flags & Flag.NOISE != 0) | neurons.leak_reversal[cores].any(axis=1)] |= Flag.WIDE_ONLY
+        header[:, at.FLAGS] = flags
+
+    def _add_weights(self, program: Program, cores: slice, header: NDArray[np.int32]) -> NDArray[np.int32]:
+        weights = program.neurons.weights[cores]
+        bits = np.unpackbits(np.bitwise_or.reduce(program.crossbar[cores], axis=1), axis=1, bitorder="little")
+        # What a neuron without any synapse would weigh does not matter: it may follow the first one that has some.
+        connected = bits[:, : weights.shape[1]].astype(np.bool_)
+        first = weights[np.arange(len(weights)), connected.argmax(axis=1)]
+        uniform = ((weights == first[:, None, :]).all(axis=2) | ~connected).all(axis=1)
+        peak = (np.abs(weights.astype(np.int32)).max(axis=2) * connected).max(axis=1, initial=0)
+        small = ((weights >= -128) & (weights <= 127)).all(axis=(1, 2))
+        self.uniform.append(first)
+        header[:, at.PEAK_WEIGHT] = peak
+        for chosen, rows, dtype in (
+            (~uniform & small, self.bytes_, np.int8),
+            (~uniform & ~small, self.words, np.int16),
+        ):
+            count = int(chosen.sum())
+            if count:
+                planes = np.zeros((count, weights.shape[2], 32 * extent(self.shape.groups)), dtype)
+                planes[:, :, : weights.shape[1]] = weights[chosen].transpose(0, 2, 1)
+                rows.append(planes)
+            start = self._rows8 if dtype is np.int8 else self._rows16
+            header[chosen, at.WEIGHTS] = start + np.arange(count)
+            if dtype is np.int8:
+                self._rows8 += count
+            else:
+                self._rows16 += count
+        return np.where(uniform, Flag.UNIFORM, np.where(small, Flag.BYTES, 0)).astype(np.int32)
+
+    def _add_resets(self, program: Program, cores: slice, header: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Leak, thresholds and resets of narrow cores, and what bounds their potentials."""
+        limit = self.shape.limit
+        n = program.neurons
+        leak, alpha, beta, reset = (
+            array[cores].astype(np.int64) for array in (n.leak, n.threshold, n.negative_threshold, n.reset)
+        )
+        gamma, kappa = n.reset_mode[cores], n.saturate_negative[cores]
+        can_spike, can_fall = alpha <= limit, beta <= limit
+        up_step, down_step = can_spike & (gamma != 0), can_fall & ~kappa & (gamma != 0)
+        on_spike = np.where(gamma == 0, reset, np.where(gamma == 1, -alpha, 0)) * can_spike
+        on_below = np.where(kappa, -beta, np.where(gamma == 0, -reset, np.where(gamma == 1, beta, 0))) * can_fall
+        # What resets can set, and by how much those that add can move a potential away from 0 (module docstring).
+        floor = np.maximum(np.abs(on_spike) * ~up_step, np.abs(on_below) * ~down_step).max(axis=1, initial=0)
+        steps = np.maximum(np.maximum(on_spike, 0) * up_step, np.maximum(-on_below, 0) * down_step)
+        growth = np.abs(leak).max(axis=1, initial=0) + steps.max(axis=1, initial=0)
+        header[:, at.FLOOR] = np.minimum(floor, 2**30)
+        header[:, at.GROWTH] = np.minimum(growth, 2**30)
+        # Clipped bounds decide as before: potentials of a narrow core lie within -limit..limit, 32766 at most. For
+        # integers V <= -beta is V < -beta + 1.
+        lows = np.clip(-beta + self.shape.at_most, -_INT16 - 1, _INT16)
+        self._add_plane(header, at.LEAK, leak, 0)
+        self._add_plane(header, at.THRESHOLD, np.clip(alpha, -_INT16 - 1, _INT16), _INT16)
+        self._add_plane(header, at.LOW, lows, -_INT16 - 1)
+        self._add_plane(header, at.ON_SPIKE, np.clip(on_spike, -_INT16, _INT16), 0)
+        self._add_plane(header, at.ON_BELOW, np.clip(on_below, -_INT16, _INT16), 0)
+        steps_up, steps_down = up_step.any(axis=1), down_step.any(axis=1)
+        mixed = (up_step != can_spike).any(axis=1) & steps_up | (down_step != can_fall).any(axis=1) & steps_down
+        flags = np.where(steps_up, Flag.STEP_UP, 0) | np.where(steps_down, Flag.STEP_DOWN, 0)
+        flags |= np.where((lows > -_INT16 - 1).any(axis=1), Flag.CAN_FALL, 0)
+        return (flags | np.where(mixed | (floor > limit), Flag.WIDE_ONLY, 0)).astype(np.int32)
+
+    def _add_plane(self, header: NDArray[np.int32], position: int, values: NDArray[np.int64], padding: int) -> None:
+        """One parameter of some cores: a value where all neurons share it, else a plane."""
+        lanes = 32 * extent(self.shape.groups)
+        padded = np.full((len(values), lanes), padding, np.int64)
+        padded[:, : values.shape[1]] = values
+        shared = (padded == padded[:, :1]).all(axis=1)
+        small = (padded >= -128).all(axis=1) & (padded <= 127).all(axis=1)
+        header[:, position] = values[:, 0]
+        header[:, position + 1] = -1
+        for kind, (chosen, dtype) in enumerate(((~shared & small, np.int8), (~shared & ~small, np.int16))):
+            own = np.flatnonzero(chosen)
+            header[own, position + 1] = 2 * (self._n_planes[kind] + np.arange(len(own))) + kind
+            self._n_planes[kind] += len(own)
+            self.planes[kind].append(padded[own].astype(dtype))
+
+
+def _wide_type(program: Program) -> type[np.signedinteger[Any]]:
+    """int32 where no sum of a tick can leave it, else int64."""
+    neurons, chip = program.neurons, program.chip
+    arrays = (neurons.threshold, neurons.negative_threshold, neurons.reset, neurons.potential)
+    peak = max(max(int(a.max(initial=0)), -int(a.min(initial=0))) for a in arrays)
+    return np.int32 if chip.potential_bits <= 30 and peak <= 2**29 else np.int64
+
+
+def _blocks(n_cores: int) -> Iterator[slice]:
+    return (slice(start, min(start + _BLOCK, n_cores)) for start in range(0, n_cores, _BLOCK))
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    flat = aligned_empty(array.size, array.dtype)
+    flat[:] = array.reshape(-1)
+    return flat
+
+
+def _join(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    flat = aligned_empty(sum(part.size for part in parts), dtype)
+    position = 0
+    for part in parts:
+        flat[position : position + part.size] = part.reshape(-1)
+        position += part.size
+    return flat
+
+
+def _lanes(array: NDArray[Any], lanes: int, padding: int) -> NDArray[Any]:
+    """(C, N) padded to (C, lanes), flat; the program's own array where nothing is to be padded."""
+    if array.shape[1] == lanes and array.flags.c_contiguous:
+        return array.reshape(-1)
+    padded = np.full((len(array), lanes), padding, array.dtype)
+    padded[:, : array.shape[1]] = array
+    return padded.reshape(-1)
+
+
+def _bits(flags: NDArray[np.bool_], lanes: int) -> NDArray[np.uint32]:
+    """(..., N) as words of 32 bits, padded to ``lanes``, flat."""
+    padded = np.zeros((*flags.shape[:-1], lanes // 8), np.uint8)
+    bytes_ = np.packbits(flags, axis=-1, bitorder="little")
+    padded[..., : bytes_.shape[-1]] = bytes_
+    return padded.reshape(-1).view(np.uint32)
+
+
+def _optional_bits(flags: NDArray[np.bool_] | None, lanes: int) -> NDArray[np.uint32]:
+    return np.zeros(0, np.uint32) if flags is None else _bits(flags, lanes)
+
+
+def _noise_mask(neurons: NeuronTable, lanes: int) -> NDArray[np.uint8]:
+    if neurons.noise_bits is None:
+        return np.zeros(0, np.uint8)
+    return _lanes(((1 << neurons.noise_bits.astype(np.int32)) - 1).astype(np.uint8), lanes, 0)
+
+
+def _crossbar(program: Program, shape: Shape) -> NDArray[np.uint32]:
+    """Rows of whole words, none of them across two cache lines; the program's own memory if it lies so."""
+    bits, row = program.crossbar, 4 * extent(shape.groups)
+    if bits.shape[2] == row and bits.flags.c_contiguous and bits.ctypes.data % min(row & -row, 64) == 0:
+        return bits.reshape(-1).view(np.uint32)
+    rows = aligned_empty(shape.n_cores * shape.n_axons * row, np.uint8)
+    padded = rows.reshape(shape.n_cores, shape.n_axons, row)
+    padded[:, :, bits.shape[2] :] = 0
+    padded[:, :, : bits.shape[2]] = bits
+    return rows.view(np.uint32)
+
+
+def _axon_types(program: Program, shape: Shape) -> NDArray[np.uint8]:
+    per_byte = 8 // shape.type_bits
+    padded = np.zeros((shape.n_cores, -(-shape.n_axons // per_byte), per_byte), np.uint8)
+    padded.reshape(shape.n_cores, padded.shape[1] * per_byte)[:, : shape.n_axons] = program.axon_types
+    shifts = (np.arange(per_byte) * shape.type_bits).astype(np.uint8)
+    return _aligned(np.bitwise_or.reduce(padded << shifts, axis=2))
+
+
+def _targets(program: Program, shape: Shape) -> NDArray[Any]:
+    bits = max(shape.n_cores - 1, 1).bit_length() + shape.axon_bits + shape.slot_bits
+    dtype: Any = np.uint32 if bits <= 32 else np.uint64
+    lanes = 32 * extent(shape.groups)
+    packed = aligned_empty(shape.n_cores * lanes, dtype)
+    packed[:] = 0
+    for cores in _blocks(shape.n_cores):
+        core, axon, delay = (
+            a[cores].astype(np.uint64) for a in (program.target_core, program.target_axon, program.delay)
+        )
+        record = (((core << np.uint64(shape.axon_bits)) + axon) << np.uint64(shape.slot_bits)) + delay
+        record[program.target_core[cores] < 0] = 0
+        packed.reshape(shape.n_cores, lanes)[cores, : record.shape[1]] = record
+    return packed

@@ -1,0 +1,1 @@
+"""Runs: of one stimulus, of many, of raw events, tick by tick."""

@@ -1,0 +1,125 @@
+"""The host: which axons it feeds in which tick, from the host table and the input frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.program.program import BIAS, Program
+from neuromap.simulation.engine.engine import HostEvents
+
+__all__ = ["HostFeed"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Columns ``start`` to ``stop - 1``: rows of the host table that share node, arrival and first frame."""
+
+    start: int
+    stop: int
+    node: str | None
+    """Input node; None on bias rows, which spike in every frame."""
+    index: NDArray[np.int64] | slice
+    lag: int
+    """Frame i arrives in turn i + lag of the clock, a turn being one period."""
+    first_frame: int
+
+
+class HostFeed:
+    """Spikes from the host, laid out for a range of ticks and for many stimuli at once.
+
+    Time is cut into turns of one period. In a turn every row of the host table delivers at most once, always at
+    the same tick of the turn. With rows sorted by that tick, a table (turns x rows) of what is delivered, read
+    row by row, is in the order of ticks: nothing has to be sorted when frames come.
+
+    Parameters
+    ----------
+    program : Program
+        ``host``, ``period`` and ``nodes`` are used; its indices are checked (engines do that).
+    """
+
+    def __init__(self, program: Program) -> None:
+        host, self._period = program.host, program.period
+        turn, tick = np.divmod(host.arrival.astype(np.int64), program.period)
+        order = np.lexsort((host.first_frame, turn, host.node, tick))
+        clock = np.stack([tick, host.node, turn, host.first_frame], axis=1)[order]
+        self._tick = np.ascontiguousarray(clock[:, 0])
+        self._core, self._axon, index = host.core[order], host.axon[order], host.index[order]
+        self._of_tick = [(int(self._tick[a]), a, b) for a, b in _stretches(clock[:, :1])]
+        self._rows = []
+        for start, stop in _stretches(clock):
+            _, node, lag, first_frame = (int(k) for k in clock[start])
+            name = None if node == BIAS else program.nodes[node].name
+            self._rows.append(_Rows(start, stop, name, _as_slice(index[start:stop]), lag, first_frame))
+
+    def __len__(self) -> int:
+        """Rows of the host table."""
+        return len(self._tick)
+
+    def events(
+        self, frames: Mapping[str, NDArray[np.bool_]], n_frames: int, first_tick: int, n_ticks: int
+    ) -> HostEvents:
+        """Lay out what is fed in a range of ticks, for every stimulus.
+
+        Takes memory for one byte per stimulus, turn of the clock and row of the host table.
+
+        Parameters
+        ----------
+        frames : mapping of str to ndarray of bool, shape (S, n_frames, size)
+            Checked input frames of S stimuli.
+        n_frames : int
+            Frames of each stimulus; bias rows end with them.
+        first_tick, n_ticks : int
+            The ticks.
+
+        Returns
+        -------
+        HostEvents
+            Of ``S * n_ticks`` ticks: those of the first stimulus, then those of the second, and so on. An axon may
+            occur twice in a tick.
+        """
+        n_stimuli = len(next(iter(frames.values()))) if frames else 1
+        if n_ticks == 0 or len(self) == 0:
+            return HostEvents.none(n_stimuli * n_ticks)
+        period, last_tick = self._period, first_tick + n_ticks - 1
+        begin, end = first_tick // period, last_tick // period + 1
+        fed = np.zeros((n_stimuli, end - begin, len(self)), dtype=np.bool_)
+        for rows in self._rows:
+            # turns in which the frames of this stimulus arrive, as far as they are asked for
+            a, b = max(begin, rows.first_frame + rows.lag), min(end, n_frames + rows.lag)
+            if a >= b:
+                continue
+            part = fed[:, a - begin : b - begin, rows.start : rows.stop]
+            if rows.node is None:
+                part[:] = True
+            else:
+                part[:] = frames[rows.node][:, a - rows.lag : b - rows.lag, rows.index]
+        fed[:, 0, : np.searchsorted(self._tick, first_tick - begin * period)] = False
+        fed[:, -1, np.searchsorted(self._tick, last_tick - (end - 1) * period, side="right") :] = False
+
+        counts = np.zeros((n_stimuli, n_ticks), dtype=np.int64)
+        turns = np.arange(end - begin)
+        for tick, start, stop in self._of_tick:
+            at = (begin + turns) * period + tick - first_tick
+            mine = (at >= 0) & (at < n_ticks)
+            counts[:, at[mine]] = np.count_nonzero(fed[:, mine, start:stop], axis=2)
+        column = np.flatnonzero(fed) % len(self)  # several times as quick as nonzero of a table
+        return HostEvents(np.concatenate([[0], np.cumsum(counts)]), self._core[column], self._axon[column])
+
+
+def _stretches(rows: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Bounds of the stretches of equal rows in a sorted table."""
+    edges = np.flatnonzero(np.diff(rows, axis=0).any(axis=1)) + 1
+    return list(pairwise([0, *edges.tolist(), len(rows)])) if len(rows) else []
+
+
+def _as_slice(index: NDArray[np.int32]) -> NDArray[np.int64] | slice:
+    """Give neurons in a row as a slice, which is far quicker to take."""
+    first = int(index[0])
+    if (index == np.arange(first, first + len(index))).all():
+        return slice(first, first + len(index))
+    return index.astype(np.int64)

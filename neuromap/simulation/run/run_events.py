@@ -1,0 +1,68 @@
+"""Run a program on raw events: for programs written by hand, and files of other simulators."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuromap.errors import StimulusError
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.engine import HostEvents, Spikes
+from neuromap.simulation.engine.engines import make_engine
+
+__all__ = ["run_events"]
+
+
+def run_events(
+    program: Program,
+    ticks: ArrayLike,
+    cores: ArrayLike,
+    axons: ArrayLike,
+    n_ticks: int,
+    *,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
+) -> Spikes:
+    """Run a program on raw events and return every spike: for programs written by hand.
+
+    Parameters
+    ----------
+    program : Program
+        Its host and output tables are not used.
+    ticks, cores, axons : array_like of int, shape (n,)
+        Events from the host, in any order: the tick in which the axon is integrated, core, axon.
+    n_ticks : int
+        Ticks to run, from tick 0.
+    engine, threads, noise_seed
+        As in :func:`neuromap.simulation.engine.engines.make_engine`.
+
+    Returns
+    -------
+    Spikes
+        All neurons that fired: ticks, cores, neurons.
+
+    Raises
+    ------
+    InputError
+        If there is no such engine, or the number of threads or the seed is out of range.
+    StimulusError
+        If an event lies outside the ticks, cores or axons of the run.
+    """
+    chip = make_engine(program, engine, threads=threads, noise_seed=noise_seed)
+    n_cores, n_axons = program.axon_types.shape
+    event = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (ticks, cores, axons)]
+    if len({len(column) for column in event}) > 1:
+        raise StimulusError(
+            f"events: {len(event[0])} ticks, {len(event[1])} cores, {len(event[2])} axons; give as many of each"
+        )
+    for name, column, bound in zip(("tick", "core", "axon"), event, (n_ticks, n_cores, n_axons), strict=True):
+        wrong = np.flatnonzero((column < 0) | (column >= bound))
+        if len(wrong):
+            raise StimulusError(
+                f"events: event {wrong[0]} is at {name} {column[wrong[0]]}; allowed is 0 to {bound - 1}"
+            )
+    order = np.argsort(event[0], kind="stable")
+    at, core, axon = (column[order] for column in event)
+    start = np.searchsorted(at, np.arange(n_ticks + 1)).astype(np.int64)
+    return chip.run(HostEvents(start, core.astype(np.int32), axon.astype(np.int32)))

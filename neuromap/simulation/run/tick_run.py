@@ -1,0 +1,105 @@
+"""A run tick by tick: every spike that is sent, for whoever counts what a program does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.errors import InputError
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.run.host_feed import HostFeed
+from neuromap.simulation.run.simulate import ticks_to_run
+from neuromap.simulation.stimulus.stimulus import check_frames
+
+__all__ = ["TickSpikes", "run_ticks"]
+
+_CHUNK_VALUES = 2**24
+"""Neurons and host rows times ticks that are run before anything is handed out."""
+
+
+class TickSpikes(NamedTuple):
+    """What is sent in one tick.
+
+    Attributes
+    ----------
+    tick : int
+        The tick, from 0.
+    cores, neurons : ndarray of int64, shape (n,)
+        Neurons that fire, in order; those that are read out too, though they send no spike on the chip.
+    host_cores, host_axons : ndarray of int32, shape (m,)
+        Axons that the host feeds, due in this very tick; an axon may occur twice.
+    """
+
+    tick: int
+    cores: NDArray[np.int64]
+    neurons: NDArray[np.int64]
+    host_cores: NDArray[np.int32]
+    host_axons: NDArray[np.int32]
+
+
+def run_ticks(
+    program: Program,
+    frames: Mapping[str, ArrayLike] | None = None,
+    *,
+    n_ticks: int | None = None,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+) -> Iterator[TickSpikes]:
+    """Run a program and hand out its spikes tick by tick; memory does not grow with the number of ticks.
+
+    Parameters
+    ----------
+    program : Program
+        Mapped, or written by hand.
+    frames : mapping of str to array_like, shape (n_frames, size), optional
+        Input frames for every input node; without them the host feeds nothing.
+    n_ticks : int, optional
+        Ticks to run; by default until the slowest output has shown the last frame.
+    engine, threads, noise_seed
+        As in :func:`neuromap.simulation.run.simulate.simulate`.
+    progress : callable, optional
+        Called as ``progress(ticks done, ticks in all)``.
+
+    Yields
+    ------
+    TickSpikes
+        One for every tick, silent ones included.
+
+    Raises
+    ------
+    StimulusError
+        If the frames do not match the program's input nodes.
+    InputError
+        If there is no such engine, a number is out of range, or neither frames nor ticks are given.
+    ProgramError
+        If the program has no output node and ``n_ticks`` is not given, or its tables point outside it.
+    """
+    if frames is None and n_ticks is None:
+        raise InputError("run: neither frames nor n_ticks is given; give one of them")
+    if n_ticks is not None and n_ticks < 0:
+        raise InputError(f"run: n_ticks = {n_ticks}; must be 0 or more")
+    checked = {} if frames is None else check_frames(frames, program)
+    chip = make_engine(program, engine, threads=threads, noise_seed=noise_seed)
+    n_frames = len(next(iter(checked.values()))) if checked else 0
+    total = ticks_to_run(program, n_frames) if n_ticks is None else n_ticks
+    feed = HostFeed(program)
+    stimulus = {name: rows[None] for name, rows in checked.items()}
+    length = max(1, min(256, _CHUNK_VALUES // max(1, program.target_core.size, len(feed))))
+    while chip.tick < total:
+        first = chip.tick
+        count = min(length, total - first)
+        events = HostEvents.none(count) if frames is None else feed.events(stimulus, n_frames, first, count)
+        spikes = chip.run(events)
+        start = np.searchsorted(spikes.ticks, np.arange(first, first + count + 1))
+        for k in range(count):
+            mine, fed = slice(start[k], start[k + 1]), slice(events.start[k], events.start[k + 1])
+            yield TickSpikes(first + k, spikes.cores[mine], spikes.neurons[mine], events.cores[fed], events.axons[fed])
+        if progress is not None:
+            progress(chip.tick, total)

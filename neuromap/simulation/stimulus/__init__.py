@@ -1,0 +1,1 @@
+"""Input frames, for one run and for batches."""

@@ -1,0 +1,83 @@
+"""Many stimuli at once: checking them against the input nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.errors import StimulusError
+from neuromap.hardware.program.program import Program
+from neuromap.network.network import Network
+from neuromap.simulation.stimulus.stimulus import input_sizes
+
+__all__ = ["check_stimuli"]
+
+
+def check_stimuli(
+    stimuli: Mapping[str, ArrayLike], source: Program | Network | Mapping[str, int], n_frames: int | None = None
+) -> tuple[dict[str, NDArray[Any]], int, int]:
+    """Check many stimuli, all with as many frames, against the input nodes.
+
+    Parameters
+    ----------
+    stimuli : mapping of str to array_like, shape (S, n_frames, size)
+        Boolean, or integers that are all 0 or 1.
+    source : Program, Network or mapping of str to int
+        What they are for; see :func:`input_sizes`.
+    n_frames : int, optional
+        Frames that each must have; by default any number from 2 on.
+
+    Returns
+    -------
+    stimuli : dict of str to ndarray, shape (S, n_frames, size)
+        In the order of the source's input nodes; Boolean, or integers that are all 0 or 1. Not copied.
+    n_stimuli, n_frames : int
+        S, and the frames of each.
+
+    Raises
+    ------
+    StimulusError
+        On a missing or unknown node, a wrong shape, other values than 0 and 1, fewer than two frames, or numbers of
+        stimuli or frames that differ.
+    """
+    sizes = input_sizes(source)
+    if not isinstance(stimuli, Mapping):
+        raise StimulusError(f"stimuli: found {type(stimuli).__name__}; give a mapping of input node to array")
+    for name in stimuli:
+        if name not in sizes:
+            raise StimulusError(f"stimuli: node {name} is not an input node; input nodes are {', '.join(sizes)}")
+    if not sizes:
+        raise StimulusError("stimuli: the program has no input node, so one run says all; simulate it")
+    checked: dict[str, NDArray[Any]] = {}
+    for name, size in sizes.items():
+        if name not in stimuli:
+            raise StimulusError(f"stimuli: input node {name} is missing; give an array of shape (S, n_frames, {size})")
+        try:
+            array = np.asarray(stimuli[name])
+        except ValueError:
+            array = np.zeros(0)  # rows that differ in length have no shape
+        if array.ndim != 3 or array.shape[2] != size:
+            raise StimulusError(f"stimuli of {name}: shape {array.shape}; must be (S, n_frames, {size})")
+        if array.shape[1] < 2:
+            raise StimulusError(
+                f"stimuli of {name}: {array.shape[1]} frames; at least 2 are needed (frame 0 and frame 1)"
+            )
+        first, wanted = next(iter(checked.values()), array), array.shape[1] if n_frames is None else n_frames
+        if array.shape[:2] != (len(first), wanted) or array.shape[1] != first.shape[1]:
+            raise StimulusError(
+                f"stimuli of {name}: {array.shape[0]} of {array.shape[1]} frames, where {len(first)} of "
+                f"{first.shape[1] if n_frames is None else wanted} are expected; give as many of each"
+            )
+        if array.dtype.kind not in "bui":
+            raise StimulusError(f"stimuli of {name}: dtype {array.dtype}; must be bool, or integer with values 0 and 1")
+        if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 1):
+            number, frame, index = np.argwhere((array < 0) | (array > 1))[0]
+            raise StimulusError(
+                f"stimuli of {name}: value {array[number, frame, index]} at stimulus {number}, frame {frame}, neuron "
+                f"{index}; must be 0 or 1"
+            )
+        checked[name] = array
+    return checked, len(next(iter(checked.values()))), next(iter(checked.values())).shape[1]

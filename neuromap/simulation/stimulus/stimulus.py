@@ -1,0 +1,271 @@
+"""Input frames: checking, making and storing them.
+
+Frames are a mapping from the name of every input node to a Boolean array of shape ``(n_frames, size)``; row
+0 is frame 0. At least two frames are needed: frame 0 is history, frame 1 the first that the network computes.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import stat
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import ArrayLike, NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from neuromap.errors import StimulusError
+from neuromap.files.whole_file import write_whole
+from neuromap.hardware.program.program import Program
+from neuromap.network.network import Network
+
+__all__ = ["check_frames", "input_sizes", "load_frames", "random_frames", "save_frames"]
+
+_MAX_VALUES = 2**31
+"""Values that :func:`random_frames` makes, or a file may hold, at most (2 GiB)."""
+_PORTION = 2**20
+"""Random numbers that are drawn at once."""
+
+
+def input_sizes(source: Program | Network | Mapping[str, int]) -> dict[str, int]:
+    """Sizes of the input nodes, by name.
+
+    Parameters
+    ----------
+    source : Program, Network or mapping of str to int
+        A mapping is taken as the sizes themselves.
+
+    Returns
+    -------
+    dict of str to int
+        In the order of the source.
+    """
+    if isinstance(source, Program):
+        return {port.name: port.size for port in source.nodes if port.kind == "input"}
+    if isinstance(source, Network):
+        return {name: source.nodes[name].size for name in source.inputs}
+    return dict(source)
+
+
+def check_frames(
+    frames: Mapping[str, ArrayLike], source: Program | Network | Mapping[str, int]
+) -> dict[str, NDArray[np.bool_]]:
+    """Check input frames against the input nodes and return them as Boolean arrays.
+
+    Parameters
+    ----------
+    frames : mapping of str to array_like, shape (n_frames, size)
+        Boolean, or integers that are all 0 or 1.
+    source : Program, Network or mapping of str to int
+        What they are for; see :func:`input_sizes`.
+
+    Returns
+    -------
+    dict of str to ndarray of bool, shape (n_frames, size)
+        In the order of the source's input nodes; read-only.
+
+    Raises
+    ------
+    StimulusError
+        On a missing or unknown node, a wrong size, other values than 0 and 1, fewer than two frames, or
+        numbers of frames that differ between nodes.
+    """
+    sizes = input_sizes(source)
+    if not isinstance(frames, Mapping):
+        raise StimulusError(f"frames: found {type(frames).__name__}; give a mapping of input node to array")
+    for name in frames:
+        if name not in sizes:
+            raise StimulusError(f"frames: node {name} is not an input node; input nodes are {', '.join(sizes)}")
+    checked: dict[str, NDArray[np.bool_]] = {}
+    for name, size in sizes.items():
+        if name not in frames:
+            raise StimulusError(f"frames: input node {name} is missing; give an array of shape (n_frames, {size})")
+        checked[name] = _checked_array(name, frames[name], size)
+        first, n_frames = next(iter(checked)), len(checked[name])
+        if n_frames != len(checked[first]):
+            raise StimulusError(
+                f"frames of {name}: {n_frames} frames, but {first} has {len(checked[first])}; give as many of each"
+            )
+    return checked
+
+
+def _checked_array(name: str, values: ArrayLike, size: int) -> NDArray[np.bool_]:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise StimulusError(f"frames of {name}: rows differ in length; the shape must be (n_frames, {size})") from None
+    if array.ndim != 2 or array.shape[1] != size:
+        raise StimulusError(f"frames of {name}: shape {array.shape}; must be (n_frames, {size})")
+    if len(array) < 2:
+        raise StimulusError(f"frames of {name}: {len(array)} frames; at least 2 are needed (frame 0 and frame 1)")
+    if array.dtype.kind not in "bui":
+        raise StimulusError(f"frames of {name}: dtype {array.dtype}; must be bool, or integer with values 0 and 1")
+    if array.dtype.kind != "b":
+        wrong = np.argwhere((array != 0) & (array != 1))
+        if len(wrong):
+            frame, index = wrong[0]
+            raise StimulusError(
+                f"frames of {name}: value {array[frame, index]} at frame {frame}, neuron {index}; must be 0 or 1"
+            )
+    checked = array.astype(np.bool_)
+    checked.flags.writeable = False
+    return checked
+
+
+def random_frames(
+    source: Program | Network | Mapping[str, int], n_frames: int, density: float | None = None, seed: int = 0
+) -> dict[str, NDArray[np.bool_]]:
+    """Make random input frames; the same on every machine and NumPy version.
+
+    Node ``name`` draws from a PCG64 of its own, seeded with ``SeedSequence([seed, *name.encode()])``, so that
+    its frames do not depend on other nodes. In the order of frames, then neurons, each 64-bit number gives
+    one value: 1 iff its upper 53 bits, divided by 2**53, are below the density. Without ``density`` the first
+    number of every frame, taken likewise, is the density of that frame: neurons of low and of high threshold
+    both get to switch.
+
+    Parameters
+    ----------
+    source : Program, Network or mapping of str to int
+        Input nodes and their sizes; see :func:`input_sizes`.
+    n_frames : int
+        Frames, including frame 0.
+    density : float, optional
+        Probability of a 1, from 0 to 1; by default every frame draws its own.
+    seed : int
+        Zero or more.
+
+    Returns
+    -------
+    dict of str to ndarray of bool, shape (n_frames, size)
+        Read-only.
+
+    Raises
+    ------
+    StimulusError
+        If a parameter is out of range, or more than 2**31 values are asked for.
+    """
+    sizes = input_sizes(source)
+    if n_frames < 2:
+        raise StimulusError(f"frames: {n_frames} frames asked for; at least 2 are needed (frame 0 and frame 1)")
+    if density is not None and not 0 <= density <= 1:
+        raise StimulusError(f"frames: density {density}; must be between 0 and 1")
+    if seed < 0:
+        raise StimulusError(f"frames: seed {seed}; must be 0 or more")
+    n_values = n_frames * sum(sizes.values())
+    if n_values > _MAX_VALUES:
+        raise StimulusError(f"frames: {n_values} values asked for; at most {_MAX_VALUES} are made, give fewer frames")
+    frames = {}
+    for name, size in sizes.items():
+        bits = np.random.PCG64(np.random.SeedSequence([seed, *name.encode()]))
+        rows = np.empty((n_frames, size), dtype=np.bool_)
+        each = size + (density is None)
+        portion = max(1, _PORTION // each)
+        for start in range(0, n_frames, portion):
+            part = rows[start : start + portion]
+            raw = np.asarray(bits.random_raw(len(part) * each), dtype=np.uint64).reshape(len(part), each)
+            unit = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
+            part[:] = unit[:, 1:] < unit[:, :1] if density is None else unit < density
+        rows.flags.writeable = False
+        frames[name] = rows
+    return frames
+
+
+def save_frames(path: str | Path, frames: Mapping[str, ArrayLike]) -> None:
+    """Write input frames as safetensors, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    frames : mapping of str to array_like, shape (n_frames, size)
+        One uint8 tensor of 0 and 1 is written for each node, under its name.
+
+    Raises
+    ------
+    StimulusError
+        If the frames are malformed in themselves.
+    InputError
+        If the file cannot be written.
+    """
+    sizes = {name: int(np.shape(values)[-1]) if np.ndim(values) else 0 for name, values in frames.items()}
+    checked = check_frames(frames, sizes)
+    tensors = {name: np.ascontiguousarray(rows, dtype=np.uint8) for name, rows in checked.items()}
+    write_whole(path, save_tensors(tensors, metadata={"format": "neuromap frames", "version": "1"}))
+
+
+def load_frames(
+    path: str | Path, source: Program | Network | Mapping[str, int] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Read input frames from a safetensors file, or from a ``.npz`` archive of NumPy.
+
+    Parameters
+    ----------
+    path : str or Path
+        One tensor of bool or integers 0 and 1 for each input node, under its name, shape (n_frames, size).
+    source : Program, Network or mapping of str to int, optional
+        What they are for: if given, the frames are checked with :func:`check_frames`, else returned as read.
+
+    Returns
+    -------
+    dict of str to ndarray
+        The frames.
+
+    Raises
+    ------
+    StimulusError
+        If the file cannot be read, is no such file, or (with ``source``) its frames do not fit.
+    """
+    path = Path(path)
+    read = _read_npz if path.suffix == ".npz" else _read_safetensors
+    try:
+        status = path.stat()
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # reading a folder says so itself
+            raise StimulusError("is no regular file")
+        if status.st_size > _MAX_VALUES:
+            raise StimulusError(f"holds {status.st_size} bytes; at most {_MAX_VALUES} are read")
+        frames = read(path)
+        return frames if source is None else dict(check_frames(frames, source))
+    except OSError as error:
+        raise StimulusError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except StimulusError as error:
+        raise StimulusError(f"{path}: {error}") from None
+
+
+def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        return load_tensors(path.read_bytes())
+    except (SafetensorError, KeyError, ValueError, TypeError):
+        # KeyError and TypeError: a dtype that NumPy does not have, such as bfloat16
+        raise StimulusError("not a readable safetensors file; save frames with save_frames or NumPy's savez") from None
+
+
+def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+            if unpacked > _MAX_VALUES:
+                raise StimulusError(f"holds {unpacked} bytes; at most {_MAX_VALUES} are read")
+            return {name.removesuffix(".npy"): _read_npy(archive.read(name)) for name in archive.namelist()}
+    except (StimulusError, OSError):
+        raise
+    except Exception:  # zipfile and its decompressors raise what they like on a damaged archive
+        raise StimulusError("not a readable .npz archive of plain arrays") from None
+
+
+def _read_npy(data: bytes) -> NDArray[Any]:
+    """Read one array; its header may not promise more than is there."""
+    stream = io.BytesIO(data)
+    versions: dict[Any, Any] = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    shape, _, dtype = versions[npy.read_magic(stream)](stream)  # type: ignore[no-untyped-call]
+    if math.prod(shape) * max(1, dtype.itemsize) > len(data):
+        raise StimulusError(f"promises an array of shape {shape} in {len(data)} bytes")
+    stream.seek(0)
+    array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)  # type: ignore[no-untyped-call]
+    return array

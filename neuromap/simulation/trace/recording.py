@@ -1,0 +1,222 @@
+"""What a simulation keeps: which neurons' spikes and potentials, and whether spikes are counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.errors import InputError
+from neuromap.hardware.program.program import NodePort, Program
+
+__all__ = ["Chunk", "Potentials", "Readout", "Recording", "readout"]
+
+_HINT = "give outputs, all, node:NAME, core:NUMBER or core:FIRST-LAST"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What to keep of a run.
+
+    Neurons are chosen by words:
+
+    - ``"outputs"``: the neurons that are read out, of every output node;
+    - ``"node:H1"``: the neurons of node H1, all copies, without relays; of an output node those read out;
+    - ``"core:3"``, ``"core:3-7"``: every neuron of these cores, by their row in the program;
+    - ``"all"``: every neuron of the program.
+
+    Attributes
+    ----------
+    spikes : sequence of str
+        Neurons whose spikes are kept. A text is split at its commas.
+    potentials : sequence of str
+        Neurons whose potential is kept after every tick; none by default.
+    counts : bool
+        Whether the spikes of every neuron of the program are counted.
+
+    Raises
+    ------
+    InputError
+        If a word is none of these.
+    """
+
+    spikes: Sequence[str] = ("outputs",)
+    potentials: Sequence[str] = ()
+    counts: bool = False
+
+    def __post_init__(self) -> None:
+        for field in ("spikes", "potentials"):
+            given = getattr(self, field)
+            words = given.split(",") if isinstance(given, str) else [str(word) for word in given]
+            words = [word.strip() for word in words]
+            for word in words:
+                _check_word(word)
+            object.__setattr__(self, field, tuple(words))
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    """Chosen neurons of a program, K of them, with what they stand for.
+
+    Attributes
+    ----------
+    nodes : tuple of NodePort
+        Nodes that were chosen, the outputs first.
+    core, neuron : ndarray of int32, shape (K,)
+        Places on the chip. The rows are ordered by node, index, core, neuron.
+    node : ndarray of int32, shape (K,)
+        Position in ``nodes``; -1 for neurons that were chosen by their core and belong to no chosen node.
+    index : ndarray of int32, shape (K,)
+        Neuron within the node; -1 where ``node`` is.
+    """
+
+    nodes: tuple[NodePort, ...]
+    core: NDArray[np.int32]
+    neuron: NDArray[np.int32]
+    node: NDArray[np.int32]
+    index: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def __len__(self) -> int:
+        return len(self.core)
+
+    def rows(self, program: Program) -> NDArray[np.int32]:
+        """Make the table of shape (C, N) that gives the row of every neuron here; -1 for the others."""
+        table = np.full(program.target_core.shape, -1, dtype=np.int32)
+        table[self.core, self.neuron] = np.arange(len(self))
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class Potentials:
+    """Potentials of chosen neurons after every tick.
+
+    Attributes
+    ----------
+    neurons : Readout
+        The K neurons.
+    values : ndarray of int32, shape (n_ticks, K)
+        V after each tick.
+    """
+
+    neurons: Readout
+    values: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+class Chunk(NamedTuple):
+    """What was recorded in some ticks in a row.
+
+    Attributes
+    ----------
+    tick : ndarray of int64, shape (m,)
+        Spikes, sorted by tick, then row.
+    row : ndarray of int64, shape (m,)
+        Row of the :class:`Readout` of spikes.
+    potentials : ndarray of int32, shape (ticks of the chunk, K)
+        Of the Readout of potentials; K may be 0.
+    """
+
+    tick: NDArray[np.int64]
+    row: NDArray[np.int64]
+    potentials: NDArray[np.int32]
+
+
+def readout(program: Program, words: Sequence[str]) -> Readout:
+    """Find the neurons that words of a :class:`Recording` choose.
+
+    Parameters
+    ----------
+    program : Program
+        Whose neurons they are.
+    words : sequence of str
+        As in :class:`Recording`.
+
+    Returns
+    -------
+    Readout
+        Every neuron once.
+
+    Raises
+    ------
+    InputError
+        If the program has no such node or core.
+    """
+    named = {port.name: position for position, port in enumerate(program.nodes)}
+    wanted = np.zeros(len(program.nodes) + 1, dtype=np.bool_)  # the last one for neurons without a label
+    chosen = np.zeros(program.target_core.shape, dtype=np.bool_)
+    kinds = np.array([*(port.kind for port in program.nodes), ""])
+    for word in words:
+        kind, _, name = word.partition(":")
+        if word == "outputs":
+            wanted |= kinds == "output"
+        elif word == "all":
+            wanted |= (kinds == "output") | (kinds == "hidden")
+            chosen[:] = True
+        elif kind == "node":
+            wanted[_node(program, named, name)] = True
+        else:
+            first, last = _cores(program, name)
+            chosen[first : last + 1] = True
+
+    # Labels: of hidden nodes all neurons that compute them, of output nodes those that are read out, so that what a
+    # trace says of outputs does not depend on what else is recorded.
+    label = np.where(program.is_relay, -1, program.neuron_node)
+    label[np.isin(label, np.flatnonzero(kinds == "output"))] = -1
+    index = program.neuron_index.copy()
+    outputs = program.outputs
+    label[outputs.core, outputs.neuron] = outputs.node
+    index[outputs.core, outputs.neuron] = outputs.index
+    mine = (label >= 0) & wanted[label]
+    core, neuron = np.nonzero(chosen | mine)
+
+    order = sorted(np.flatnonzero(wanted).tolist(), key=lambda k: kinds[k] != "output")
+    position = np.full(len(program.nodes) + 1, -1, dtype=np.int32)
+    position[order] = np.arange(len(order))
+    node = position[label[core, neuron]]
+    index = np.where(node < 0, -1, index[core, neuron])
+    rows = np.lexsort((neuron, core, index, node))
+    return Readout(
+        nodes=tuple(program.nodes[k] for k in order),
+        core=core[rows].astype(np.int32),
+        neuron=neuron[rows].astype(np.int32),
+        node=node[rows],
+        index=index[rows].astype(np.int32),
+    )
+
+
+def _check_word(word: str) -> None:
+    kind, _, name = word.partition(":")
+    if word in ("outputs", "all") or (kind == "node" and name):
+        return
+    if kind == "core" and re.fullmatch(r"[0-9]{1,9}(-[0-9]{1,9})?", name):
+        return
+    raise InputError(f"recording {word!r}: is no choice of neurons; {_HINT}")
+
+
+def _node(program: Program, named: dict[str, int], name: str) -> int:
+    inside = ", ".join(port.name for port in program.nodes if port.kind != "input")
+    if name not in named:
+        raise InputError(f"recording node:{name}: program {program.name} has no such node; nodes are {inside}")
+    if program.nodes[named[name]].kind == "input":
+        raise InputError(f"recording node:{name}: is an input, its spikes are the stimulus; nodes inside are {inside}")
+    return named[name]
+
+
+def _cores(program: Program, name: str) -> tuple[int, int]:
+    first, _, last = name.partition("-")
+    bounds = int(first), int(last or first)
+    if not bounds[0] <= bounds[1] < program.n_cores:
+        raise InputError(
+            f"recording core:{name}: program {program.name} has cores 0 to {program.n_cores - 1}, counted from 0"
+        )
+    return bounds

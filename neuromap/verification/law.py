@@ -1,0 +1,295 @@
+"""Verify that a simulated chip computes what the rollout defines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuromap.errors import ProgramError, VerificationError
+from neuromap.hardware.check.check_program import check_program, require_legal
+from neuromap.hardware.program.program import Program
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.reference_frames import reference
+from neuromap.simulation.run.simulate import simulate
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, choose_frames
+
+__all__ = ["Mismatch", "Stray", "Verification", "require_belongs", "require_verified", "verify"]
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """One neuron of one output frame where chip and reference differ.
+
+    Attributes
+    ----------
+    node : str
+        Output node.
+    frame : int
+        Frame.
+    neuron : int
+        Neuron within the node.
+    chip, reference : bool
+        Whether the neuron spikes on the chip, and in the reference.
+    tick : int
+        Tick at which the frame leaves the chip.
+    """
+
+    node: str
+    frame: int
+    neuron: int
+    chip: bool
+    reference: bool
+    tick: int
+
+
+@dataclass(frozen=True)
+class Stray:
+    """A spike of an output neuron at a tick that belongs to no frame.
+
+    Attributes
+    ----------
+    node : str
+        Output node.
+    tick : int
+        When it left the chip.
+    neuron : int
+        Neuron within the node.
+    """
+
+    node: str
+    tick: int
+    neuron: int
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a comparison of chip and reference found.
+
+    Attributes
+    ----------
+    verified : bool
+        Chip and reference agree in every output neuron of every frame, no spike is stray, the program keeps the rules
+        of its chip, and its frame period is that of the rollout.
+    n_frames : int
+        Frames of the stimulus, frame 0 included.
+    outputs : tuple of str
+        Output nodes that were compared.
+    n_compared : int
+        Values that were compared: frames >= 1 times output neurons.
+    n_spikes : int
+        Spikes of the reference among them; 0 means that a silent chip would have passed too.
+    n_mismatches : int
+        Values that differ.
+    first_mismatch : Mismatch or None
+        The one with the earliest tick.
+    n_strays : int
+        Stray spikes.
+    first_stray : Stray or None
+        The earliest.
+    n_ticks : int
+        Ticks that were simulated.
+    n_violations : int
+        Ways in which the program breaks the rules of its chip and of mapped programs, as
+        :func:`neuromap.hardware.check.check_program.check_program` lists them (at most 1000 of one rule and array).
+    first_violation : str or None
+        The first of them in one line.
+    frame_period_ticks : int
+        Frame period of the program.
+    rollout_period_ticks : int or None
+        That of the rollout, in ticks of the program. ``None`` where there is none to compare: the program has
+        splitters that made its schedule one in ticks, and the rollout is the same one in update steps.
+    """
+
+    verified: bool
+    n_frames: int
+    outputs: tuple[str, ...]
+    n_compared: int
+    n_spikes: int
+    n_mismatches: int
+    first_mismatch: Mismatch | None
+    n_strays: int
+    first_stray: Stray | None
+    n_ticks: int
+    n_violations: int
+    first_violation: str | None
+    frame_period_ticks: int
+    rollout_period_ticks: int | None
+
+    @property
+    def period_fits(self) -> bool:
+        """Whether the program's frame period is not another one than the rollout's."""
+        return self.rollout_period_ticks in (None, self.frame_period_ticks)
+
+    @property
+    def message(self) -> str:
+        """The result in one line."""
+        if self.verified:
+            silent = "; no output neuron spikes, try other frames" if self.n_spikes == 0 else ""
+            return (
+                f"chip equals reference in {self.n_compared} values of {', '.join(self.outputs)} "
+                f"(frames 1 to {self.n_frames - 1}, {self.n_spikes} spikes, {self.n_ticks} ticks), "
+                f"no stray spike, no rule of the chip broken{silent}"
+            )
+        parts = []
+        if not self.period_fits:
+            ticks = f"{self.frame_period_ticks} tick{'s' * (self.frame_period_ticks != 1)}"
+            parts.append(f"frame period of the program is {ticks}, that of the rollout {self.rollout_period_ticks}")
+        if self.first_violation is not None:
+            rules = "rule of the chip is" if self.n_violations == 1 else "rules of the chip are"
+            parts.append(f"{self.n_violations} {rules} broken, first {self.first_violation}")
+        if (m := self.first_mismatch) is not None:
+            parts.append(
+                f"{self.n_mismatches} of {self.n_compared} values differ, first node {m.node}, frame {m.frame}, neuron "
+                f"{m.neuron}, tick {m.tick}: chip {int(m.chip)}, reference {int(m.reference)}"
+            )
+        if (s := self.first_stray) is not None:
+            spikes = "spike" if self.n_strays == 1 else "spikes"
+            parts.append(f"{self.n_strays} stray {spikes}, first node {s.node}, neuron {s.neuron}, tick {s.tick}")
+        return "; ".join(parts)
+
+
+def require_belongs(rollout: Rollout, program: Program) -> None:
+    """Refuse a program whose nodes are not those of the rollout's network.
+
+    Raises
+    ------
+    ProgramError
+        If names, sizes or roles of input and output nodes differ.
+    """
+    network = rollout.network
+    ports = {port.name: port for port in program.nodes}
+    for name, node in network.nodes.items():
+        role = "input" if name in network.inputs else "output" if name in network.outputs else "hidden"
+        if name not in ports:
+            raise ProgramError(
+                f"program {program.name}: has no node {name}, network {network.name} has; map this network again"
+            )
+        if ports[name].size != node.size:
+            raise ProgramError(
+                f"program {program.name}: node {name} has {ports[name].size} neurons, in network {network.name} "
+                f"{node.size}; map this network again"
+            )
+        if ports[name].kind != role:
+            raise ProgramError(
+                f"program {program.name}: node {name} is {ports[name].kind}, in network {network.name} {role}; "
+                "map this network again"
+            )
+    foreign = [name for name in ports if name not in network.nodes]
+    if foreign:
+        raise ProgramError(
+            f"program {program.name}: node {foreign[0]} does not exist in network {network.name}; "
+            "map this network again"
+        )
+
+
+def _rollout_period(rollout: Rollout, program: Program) -> int | None:
+    """Frame period of a rollout in ticks of a program; ``None`` where splitters may have made it a longer one."""
+    period = rollout.frame_period * (1 if rollout.is_tick_level else program.ticks_per_step)
+    has_splitters = program.is_splitter is not None and bool(program.is_splitter.any())
+    as_labelled = program.execution == rollout.execution and program.ticks_per_step == 1
+    if program.period > period and not rollout.is_tick_level and has_splitters and as_labelled:
+        return None
+    return period
+
+
+def verify(
+    rollout: Rollout,
+    program: Program,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    *,
+    n_frames: int = DEFAULT_FRAMES,
+    seed: int = 0,
+    density: float | None = None,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
+) -> Verification:
+    """Check the program and its frame period, and compare the chip's output frames with the reference, value by value.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        What should be computed.
+    program : Program
+        What is loaded onto the simulated chip.
+    frames : mapping of str to array_like of shape (n_frames, size), or path, optional
+        Input frames, row 0 is frame 0, or a file of them; random ones by default.
+    n_frames, seed, density : int, int, float or None
+        Number, seed and density of the random frames; without one every frame draws its own.
+    engine, threads, noise_seed : str, int or None, int
+        As in :func:`neuromap.simulation.run.simulate.simulate`.
+
+    Returns
+    -------
+    Verification
+        The result; it is not raised where they differ, see :func:`require_verified`.
+
+    Raises
+    ------
+    ProgramError
+        If the program is of another network, or cannot be simulated: it is not well formed, or indices point
+        outside it. Other broken rules are part of the result.
+    StimulusError
+        If the frames do not fit the input nodes.
+    InputError
+        If there is no such engine, or a number is out of range.
+    """
+    require_belongs(rollout, program)
+    require_legal(program, indices_only=True)
+    violations = check_program(program)
+    checked, _ = choose_frames(rollout.network, frames, n_frames, seed, density)
+    period = _rollout_period(rollout, program)
+    expected = reference(rollout, checked)
+    trace = simulate(program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
+
+    mismatches: list[Mismatch] = []
+    strays: list[Stray] = []
+    n_mismatches = n_strays = n_spikes = n_compared = 0
+    for port in trace.nodes:
+        chip, wanted = trace.frames(port.name), expected[port.name]
+        n_spikes += int(wanted[1:].sum())
+        n_compared += wanted[1:].size
+        wrong = np.argwhere(chip != wanted)
+        n_mismatches += len(wrong)
+        if len(wrong):
+            frame, neuron = (int(k) for k in wrong[0])
+            tick = port.sample_tick + frame * trace.period
+            mismatches.append(
+                Mismatch(port.name, frame, neuron, bool(chip[frame, neuron]), bool(wanted[frame, neuron]), tick)
+            )
+        stray = trace.strays(port.name)
+        n_strays += len(stray)
+        if len(stray):
+            strays.append(Stray(port.name, int(stray[0, 0]), int(stray[0, 1])))
+    return Verification(
+        verified=period in (None, program.period) and not violations and n_mismatches == 0 and n_strays == 0,
+        n_frames=trace.n_frames,
+        outputs=tuple(port.name for port in trace.nodes),
+        n_compared=n_compared,
+        n_spikes=n_spikes,
+        n_mismatches=n_mismatches,
+        first_mismatch=min(mismatches, key=lambda m: m.tick, default=None),
+        n_strays=n_strays,
+        first_stray=min(strays, key=lambda s: s.tick, default=None),
+        n_ticks=trace.n_ticks,
+        n_violations=len(violations),
+        first_violation=violations[0].message if violations else None,
+        frame_period_ticks=program.period,
+        rollout_period_ticks=period,
+    )
+
+
+def require_verified(verification: Verification) -> None:
+    """Do nothing if chip and reference agree and the program is legal.
+
+    Raises
+    ------
+    VerificationError
+        If not; the message names the first broken rule and the first difference.
+    """
+    if not verification.verified:
+        raise VerificationError(f"not verified: {verification.message}")

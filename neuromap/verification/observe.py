@@ -1,0 +1,101 @@
+"""When output spikes really differ: a run with a stimulus beside one without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.errors import StimulusError
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.run.simulate import simulate
+from neuromap.simulation.stimulus.stimulus import check_frames
+from neuromap.simulation.trace.trace import Trace
+
+__all__ = ["extend_frames", "first_difference"]
+
+
+def first_difference(
+    program: Program,
+    frames: Mapping[str, ArrayLike],
+    onset_frame: int,
+    *,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
+) -> dict[str, int | None]:
+    """Ticks from stimulus onset to the first output spike that is there with the stimulus only, or without only.
+
+    For every input in turn, the frames from ``onset_frame`` on are delivered in one run and are silent in the
+    other. Each input has its own onset, the tick at which it is sampled; the least over the inputs is returned.
+    It is never less than the first response, and more where thresholds keep the difference from the output.
+
+    Parameters
+    ----------
+    program : Program
+        What is run.
+    frames : mapping of str to array_like, shape (n_frames, size)
+        Input frames with the stimulus; row 0 is frame 0.
+    onset_frame : int
+        First frame of the stimulus, at least 1.
+    engine, threads, noise_seed : str, int or None, int
+        As in :func:`neuromap.simulation.run.simulate.simulate`.
+
+    Returns
+    -------
+    dict of str to int or None
+        Ticks by output node; ``None`` where the two runs do not differ.
+
+    Raises
+    ------
+    StimulusError
+        If the frames do not fit the input nodes, or the onset is none of them.
+    """
+    checked = check_frames(frames, program)
+    n_frames = len(next(iter(checked.values())))
+    if not 1 <= onset_frame < n_frames:
+        raise StimulusError(f"onset frame {onset_frame}: must be at least 1 and less than the {n_frames} frames given")
+    shown = simulate(program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
+    found: dict[str, int | None] = {port.name: None for port in shown.nodes}
+    for port in program.nodes:
+        if port.kind != "input" or not checked[port.name][onset_frame:].any():
+            continue
+        quiet = checked[port.name].copy()
+        quiet[onset_frame:] = False
+        silent = simulate(program, {**checked, port.name: quiet}, engine=engine, threads=threads, noise_seed=noise_seed)
+        onset = port.sample_tick + onset_frame * program.period
+        for name, tick in _first_ticks(shown, silent).items():
+            before = found[name]
+            found[name] = tick - onset if before is None else min(before, tick - onset)
+    return found
+
+
+def _first_ticks(one: Trace, other: Trace) -> dict[str, int]:
+    """Earliest tick at which two traces differ, by output; outputs that do not differ are absent."""
+    events = [np.stack([t.tick, t.node.astype(np.int64), t.index.astype(np.int64)], axis=1) for t in (one, other)]
+    rows, counts = np.unique(np.concatenate(events), axis=0, return_counts=True)
+    lonely = rows[counts == 1]  # a neuron spikes at most once in a tick
+    return {
+        port.name: int(lonely[lonely[:, 1] == k, 0].min())
+        for k, port in enumerate(one.nodes)
+        if (lonely[:, 1] == k).any()
+    }
+
+
+def extend_frames(frames: Mapping[str, NDArray[np.bool_]], n_frames: int) -> dict[str, NDArray[np.bool_]]:
+    """Repeat or cut input frames to a number of frames.
+
+    Parameters
+    ----------
+    frames : mapping of str to ndarray of bool, shape (any, size)
+        Input frames.
+    n_frames : int
+        Number of frames wanted.
+
+    Returns
+    -------
+    dict of str to ndarray of bool, shape (n_frames, size)
+        The frames, from the start again where they are too few.
+    """
+    return {name: rows[np.arange(n_frames) % len(rows)] for name, rows in frames.items()}
