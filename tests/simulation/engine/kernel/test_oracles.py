@@ -13,7 +13,7 @@ from neuromap.formats.ranc.ranc import read_vectors
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.fast_engine import FastEngine
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 RANC = Path(os.environ.get("NEUROMAP_DATA", ROOT / ".." / "shared" / "data")) / "ranc"
 N_TICKS = 50
 

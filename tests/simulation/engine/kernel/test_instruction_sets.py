@@ -85,7 +85,7 @@ def test_avx2_uses_its_vectors_and_gives_the_same_results(tmp_path):
     ]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(str(TESTS / name) for name in chosen)]
     run = subprocess.run(
-        command, env=environment(tmp_path, **for_avx2()), cwd=TESTS.parents[2], capture_output=True, text=True
+        command, env=environment(tmp_path, **for_avx2()), cwd=TESTS.parents[3], capture_output=True, text=True
     )
     assert run.returncode == 0, run.stdout[-3000:]
 

@@ -15,7 +15,7 @@ from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 
-STRUCTURES = Path(__file__).parents[2] / "examples" / "structures"
+STRUCTURES = Path(__file__).parents[3] / "examples" / "structures"
 SR_HYBRID = [("H1", "H1"), ("H1", "O"), ("H2", "O")]
 
 

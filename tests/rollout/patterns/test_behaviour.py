@@ -20,7 +20,7 @@ from neuromap.rollout.patterns.class_count import connected_acyclic_sets
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 
-STRUCTURES = Path(__file__).parents[2] / "examples" / "structures"
+STRUCTURES = Path(__file__).parents[3] / "examples" / "structures"
 
 
 def structure(name):

@@ -352,6 +352,6 @@ def test_no_mapping_of_a_convolution_has_fewer_cores(chip, side, size, stride, g
 
 def test_a_chip_whose_cores_hold_no_neuron_has_a_bound_all_the_same(chip):
     """The mapper refuses the network; the bound must not fail before."""
-    net = nm.load_network(Path(__file__).parents[2] / "examples" / "digits" / "sr.toml")
+    net = nm.load_network(Path(__file__).parents[3] / "examples" / "digits" / "sr.toml")
     tiny = chip(axons=1)
     assert core_bound(legalise(nm.Rollout(net, "streaming"), tiny), tiny).total >= 1

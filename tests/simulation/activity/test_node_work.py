@@ -18,7 +18,7 @@ from neuromap.simulation.stimulus.stimulus import random_frames
 
 @pytest.fixture(scope="module")
 def case():
-    net = nm.load_network(Path(__file__).parents[2] / "examples" / "digits" / "sr.toml")
+    net = nm.load_network(Path(__file__).parents[3] / "examples" / "digits" / "sr.toml")
     program = nm.map_rollout(nm.Rollout(net, "sequential"), packing=False)
     frames = random_frames({"I": net.nodes["I"].size}, 24, seed=3)
     return program, frames, measure_activity(program, frames)
