@@ -59,7 +59,7 @@ def forms_of(cls: type) -> Mapping[str, str]:
         For every form the function that makes it, as ``"module.function"`` from ``neuromap`` on; empty without any.
     """
     room = cls.__module__.rpartition(".")[0]
-    while room:
+    while "." in room:  # the forms on the ground floor are of no value
         if find_spec(f"{room}.forms") is not None:
             declared = importlib.import_module(f"{room}.forms").FORMS.get(cls.__name__, {})
             return MappingProxyType({name: f"{room}.forms.{place}" for name, place in declared.items()})
