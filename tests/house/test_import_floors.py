@@ -74,7 +74,7 @@ def room_of(path, rooms):
 
 
 def inner(modules):
-    """Modules that are neither the package itself nor the command line, which stand above all."""
+    """Modules, without the doors of packages: these only list names."""
     return {path: tree for path, tree in modules.items() if path.name != "__init__.py"}
 
 
@@ -106,8 +106,8 @@ def test_nothing_imports_upwards(rooms, arrows):
 
 
 def test_nothing_is_imported_in_a_circle(arrows):
-    circles = [sorted(map(str, circle)) for circle in nx.strongly_connected_components(nx.DiGraph(arrows)) if len(circle) > 1]
-    assert not circles
+    knots = nx.strongly_connected_components(nx.DiGraph(arrows))
+    assert not [sorted(map(str, knot)) for knot in knots if len(knot) > 1]
 
 
 def test_inside_the_package_names_come_from_where_they_are_defined(arrows):
