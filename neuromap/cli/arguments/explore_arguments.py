@@ -33,7 +33,7 @@ def read_limits(typed: Mapping[str, str | None]) -> Limits:
     InputError
         Naming the option whose value is wrong.
     """
-    from neuromap.explorer.answer.exploration import OBJECTIVES
+    from neuromap.explorer.answer.objectives import OBJECTIVES
     from neuromap.explorer.answer.limits import Limits, parse_bound
 
     objectives = {objective.name: objective for objective in OBJECTIVES}

@@ -166,7 +166,7 @@ def explore(
     import neuromap as nm
     from neuromap.explorer.answer.advice import advise
     from neuromap.explorer.answer.limits import ClosestRow
-    from neuromap.explorer.answer.row_figures import objective_named
+    from neuromap.explorer.answer.objectives import objective_named
     from neuromap.explorer.explore import explore as search
     from neuromap.files.whole_file import write_all
     from neuromap.mapping.asked.options import SPLITTERS

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuromap.errors import DoesNotFitError, PatternError
-from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow, Objective
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits, bound_text
 from neuromap.explorer.answer.listing import streaming_edges, streaming_text
+from neuromap.explorer.answer.objectives import BASE_UNITS, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import with_unit
-from neuromap.explorer.answer.row_figures import BASE_UNITS, row_order, value_of
+from neuromap.explorer.answer.row_figures import row_order, value_of
+from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
 __all__ = ["Advice", "advise", "figure_text", "map_command", "pattern_argument"]

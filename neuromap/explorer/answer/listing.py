@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow, Objective
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.objectives import OBJECTIVES, Objective
 from neuromap.explorer.answer.row_figures import plainness, value_of
+from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.report.latency import TIME_AXIS
 
 __all__ = [

@@ -9,12 +9,14 @@ from importlib.resources import files
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.advice import figure_text
 from neuromap.explorer.answer.axes import Axis, make_axis
-from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow, Objective
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import Listing, constant_objectives, front_words, is_known, list_rows
+from neuromap.explorer.answer.objectives import BASE_UNITS, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import scale_for, with_unit
-from neuromap.explorer.answer.row_figures import BASE_UNITS, value_of
-from neuromap.explorer.forms.front_key import draw_key, shape
+from neuromap.explorer.answer.row_figures import value_of
+from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.forms.front_legend import draw_legend, shape
 from neuromap.forms.numbers import seconds
 from neuromap.forms.standalone_svg import standalone
 from neuromap.forms.svg import drawing, element, label, number, shorten
@@ -72,7 +74,7 @@ def picture(exploration: Exploration, listing: Listing, limits: Limits | None = 
         if objective != _CORES and objective not in same and is_known(shown, objective)
     ] or [next(o for o in OBJECTIVES if o.name == "full_response_seconds")]
     columns, width = min(len(panels), 2), 2 * _WIDTH  # key and notes need the room of two panels
-    parts, top = draw_key(exploration, shown, limits or Limits(), width)
+    parts, top = draw_legend(exploration, shown, limits or Limits(), width)
     for k, objective in enumerate(panels):
         x, y = (k % columns) * _WIDTH, top + (k // columns) * _HEIGHT
         known = [(n, row) for n, row in rows if value_of(row, objective).number is not None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from neuromap.explorer.answer.advice import Advice, figure_text, map_command
-from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import (
     front_words,
@@ -18,6 +18,7 @@ from neuromap.explorer.answer.listing import (
     streaming_text,
     time_axes,
 )
+from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.answer.quantities import figure
 from neuromap.explorer.forms.draw_front import constant_line, picture
 from neuromap.explorer.forms.text import count_line, gap_line

@@ -8,9 +8,11 @@ from importlib.resources import files
 from typing import Any
 
 from neuromap.explorer.answer.advice import Advice
-from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import streaming_edges
+from neuromap.explorer.answer.objectives import OBJECTIVES
+from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.numbers import json_count
 from neuromap.report.latency import TIME_AXIS
 from neuromap.version import __version__

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from neuromap.explorer.answer.advice import figure_text
-from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import Listing, front_words, is_known, list_rows, short_names, time_axes
+from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.answer.quantities import figure
+from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.numbers import plain, seconds, short_count
 from neuromap.report.forms.text import columns_in_blocks
 from neuromap.simulation.stimulus.choose_frames import describe_frames

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from neuromap.errors import DoesNotFitError
-from neuromap.explorer.answer.exploration import Candidate
+from neuromap.explorer.answer.rows import Candidate
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.legalise.legalise import legalise

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neuromap.explorer.answer.exploration import Exploration, ExploredRow
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.svg import element, label, number, shorten
 from neuromap.rollout.schedule.execution import execution_kind
 
-__all__ = ["draw_key", "shape"]
+__all__ = ["draw_legend", "shape"]
 
 _LINE = 22.0
 _LETTER = 6.4
@@ -24,7 +25,7 @@ def shape(execution: str, x: float, y: float, radius: float) -> str:
     return element("circle", cx=x, cy=y, r=radius, class_="shape")
 
 
-def draw_key(
+def draw_legend(
     exploration: Exploration, rows: Sequence[ExploredRow], limits: Limits, width: float
 ) -> tuple[list[str], float]:
     """Draw the key.
