@@ -132,7 +132,7 @@ def _check_scaling(scaling: str | None, program_file: Path | None) -> None:
 
 
 def _read_program(asked: dict[str, Any], program_file: Path) -> _Made:
-    from neuromap.hardware.program_file.program_file import load_program
+    from neuromap.hardware.load.load_program import load_program
 
     for name, value in asked.items():
         if value is not None:
