@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow, Objective
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.row_figures import plainness, value_of
-from neuromap.report.latency import TIME_AXIS
+from neuromap.rollout.schedule.execution import TIME_AXIS
 
 __all__ = [
     "Listing",

@@ -12,7 +12,7 @@ from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, Explor
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import streaming_edges
 from neuromap.forms.numbers import json_count
-from neuromap.report.latency import TIME_AXIS
+from neuromap.rollout.schedule.execution import TIME_AXIS
 from neuromap.version import __version__
 
 __all__ = ["FORMAT", "exploration_schema", "to_dict", "to_json"]

@@ -6,8 +6,8 @@ import csv
 import io
 from typing import Any
 
+from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.forms.json_report import RUN_KEYS, to_dict
-from neuromap.report.latency import LatencyReport
 
 __all__ = ["to_csv"]
 

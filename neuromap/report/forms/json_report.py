@@ -9,10 +9,11 @@ from typing import Any
 
 from neuromap.forms.numbers import json_count
 from neuromap.mapping.bounds.lower_bounds import CoreBound
+from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.figures.run_figures import EnergyFigures, NodeTimeFigures, RunFigures
 from neuromap.report.figures.usage import Usage
-from neuromap.report.latency import TIME_AXIS, LatencyReport
+from neuromap.rollout.schedule.execution import TIME_AXIS
 
 __all__ = ["RUN_KEYS", "SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
 

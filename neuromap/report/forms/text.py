@@ -7,9 +7,10 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from neuromap.forms.numbers import plain, seconds, short_count
+from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.run_text import RunColumn, run_columns, run_lines
-from neuromap.report.latency import LatencyReport, time_axis
+from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.stimulus.choose_frames import describe_frames
 
 if TYPE_CHECKING:
