@@ -81,8 +81,8 @@ def bench(
 ) -> None:
     """Measure ticks of the characterisation network, or of a program, and compare them with the memory's bandwidth."""
     from neuromap.bench.bench import bench as measure
-    from neuromap.bench.json_form import bench_to_json
-    from neuromap.bench.text import print_bench
+    from neuromap.bench.forms.json_form import bench_to_json
+    from neuromap.bench.forms.text import print_bench
     from neuromap.files.whole_file import write_whole
 
     asked = {

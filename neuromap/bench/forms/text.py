@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from neuromap.bench.bench import BenchReport, BenchRun, Spread, Timing
+from neuromap.bench.bench_report import BenchReport, BenchRun, Spread, Timing
 from neuromap.bench.machine import Machine
 from neuromap.forms.numbers import plain, seconds
-from neuromap.forms.tables import columns_in_blocks, new_table
+from neuromap.forms.tables import columns_in_blocks, new_table, printed
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["machine_line", "print_bench", "scaling_columns", "scaling_rows", "with_prefix"]
+__all__ = ["bench_to_text", "machine_line", "print_bench", "scaling_columns", "scaling_rows", "with_prefix"]
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NOT_KNOWN = "n/a"
@@ -198,3 +198,21 @@ def print_bench(report: BenchReport, console: Console) -> None:
             console.print(table)
     for text in _notes(report):
         line(text)
+
+
+def bench_to_text(report: BenchReport, width: int = 160) -> str:
+    """Print a bench into a string.
+
+    Parameters
+    ----------
+    report : BenchReport
+        The report.
+    width : int
+        Columns of text.
+
+    Returns
+    -------
+    str
+        Lines without colours.
+    """
+    return printed(lambda console: print_bench(report, console), width)
