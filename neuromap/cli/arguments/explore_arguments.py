@@ -33,8 +33,8 @@ def read_limits(typed: Mapping[str, str | None]) -> Limits:
     InputError
         Naming the option whose value is wrong.
     """
-    from neuromap.explorer.answer.objectives import OBJECTIVES
     from neuromap.explorer.answer.limits import Limits, parse_bound
+    from neuromap.explorer.answer.objectives import OBJECTIVES
 
     objectives = {objective.name: objective for objective in OBJECTIVES}
     bounds: dict[str, Any] = {}

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neuromap.cli.arguments.options import JsonFlag
-from neuromap.cli.printing.output import new_table, print_json, text_console
+from neuromap.cli.printing.output import print_json, text_console
+from neuromap.forms.tables import new_table
 
 if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_spec import ChipSpec

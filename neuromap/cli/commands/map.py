@@ -18,9 +18,10 @@ from neuromap.cli.arguments.options import (
     file_option,
 )
 from neuromap.cli.arguments.pattern_argument import read_pattern
-from neuromap.cli.printing.output import check_destinations, new_table, one_line, print_error, print_json, text_console
+from neuromap.cli.printing.output import check_destinations, one_line, print_error, print_json, text_console
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.errors import DoesNotFitError, InputError
+from neuromap.forms.tables import new_table
 
 if TYPE_CHECKING:
     from neuromap.mapping.map_rollout import Mapping

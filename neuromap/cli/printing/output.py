@@ -18,13 +18,11 @@ from neuromap.forms.numbers import json_count
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 __all__ = [
     "check_destinations",
     "count_members",
     "error_object",
-    "new_table",
     "one_line",
     "print_error",
     "print_json",
@@ -140,17 +138,6 @@ def text_console() -> Console:
     from rich.console import Console
 
     return Console(file=sys.stdout, width=text_width(), highlight=False)
-
-
-def new_table(*columns: str, title: str = "", left: int = 1) -> Table:
-    """Make an empty table; all but the first ``left`` columns are aligned to the right."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for position, column in enumerate(columns):
-        table.add_column(column, justify="left" if position < left else "right", overflow="fold")
-    return table
 
 
 def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, str | Path | None]) -> None:

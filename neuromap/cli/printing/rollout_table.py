@@ -8,8 +8,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from neuromap.cli.printing.output import new_table, text_console
-from neuromap.report.forms.text import columns_in_blocks
+from neuromap.cli.printing.output import text_console
+from neuromap.forms.tables import columns_in_blocks, new_table
 
 __all__ = ["print_rollouts"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from neuromap.cli.printing.output import new_table, one_line, text_console
+from neuromap.cli.printing.output import one_line, text_console
+from neuromap.forms.tables import new_table
 
 if TYPE_CHECKING:
     from rich.console import Console

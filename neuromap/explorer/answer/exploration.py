@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from neuromap.errors import InputError
 from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.forms.formed import Formed, form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
@@ -49,7 +48,7 @@ class Gap:
 
 
 @dataclass(frozen=True, eq=False)
-class Exploration:
+class Exploration(Formed):
     """Rows of an exploration, with what they hold for.
 
     Attributes
@@ -79,6 +78,8 @@ class Exploration:
         As in a latency report.
     """
 
+    _called = "an exploration"
+
     network: Network
     given: RolloutPattern
     chips: tuple[ChipSpec, ...]
@@ -96,63 +97,27 @@ class Exploration:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; see :func:`neuromap.explorer.forms.json_form.to_dict`."""
-        from neuromap.explorer.forms.json_form import to_dict
-
-        return to_dict(self)
+        return dict(form(self, "dict"))
 
     def to_json(self) -> str:
         """JSON text that follows the published schema; see :func:`neuromap.explorer.forms.json_form.to_json`."""
-        from neuromap.explorer.forms.json_form import to_json
-
-        return to_json(self)
+        return str(form(self, "json"))
 
     def to_csv(self) -> str:
         """CSV text, one line per row; see :func:`neuromap.explorer.forms.csv_form.to_csv`."""
-        from neuromap.explorer.forms.csv_form import to_csv
-
-        return to_csv(self)
+        return str(form(self, "csv"))
 
     def to_html(self) -> str:
         """One self-contained HTML page; see :func:`neuromap.explorer.forms.html.to_html`."""
-        from neuromap.explorer.forms.html import to_html
-
-        return to_html(self)
+        return str(form(self, "html"))
 
     def to_svg(self) -> str:
         """Picture of the fronts, style inside; see :func:`neuromap.explorer.forms.draw_front.standalone_svg`."""
-        from neuromap.explorer.forms.draw_front import standalone_svg
-
-        return standalone_svg(self)
+        return str(form(self, "svg"))
 
     def to_text(self, width: int = 160) -> str:
         """Tables as they are printed in a terminal; see :func:`neuromap.explorer.forms.text.render_text`."""
-        from neuromap.explorer.forms.text import render_text
-
-        return render_text(self, width=width)
-
-    def save(self, path: str | Path) -> None:
-        """Write the exploration whole or not at all, in the form of the suffix: .json, .csv, .html, .svg or .txt.
-
-        Raises
-        ------
-        InputError
-            If the suffix is another, or the file cannot be written.
-        """
-        from neuromap.files.whole_file import write_whole
-
-        forms = {
-            ".json": self.to_json,
-            ".csv": self.to_csv,
-            ".html": self.to_html,
-            ".svg": self.to_svg,
-            ".txt": self.to_text,
-        }
-        suffix = Path(path).suffix.lower()
-        if suffix not in forms:
-            raise InputError(
-                f"{path}: suffix {suffix!r} is no form of an exploration; choose one of {', '.join(forms)}"
-            )
-        write_whole(path, forms[suffix]())
+        return str(form(self, "text", width))
 
     @property
     def front(self) -> tuple[ExploredRow, ...]:

@@ -10,7 +10,7 @@ from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.objectives import OBJECTIVES, Objective
 from neuromap.explorer.answer.row_figures import plainness, value_of
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.report.latency import TIME_AXIS
+from neuromap.rollout.schedule.execution import TIME_AXIS
 
 __all__ = [
     "Listing",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from neuromap.explorer.answer.advice import figure_text
@@ -14,7 +13,7 @@ from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.answer.quantities import figure
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.numbers import plain, seconds, short_count
-from neuromap.report.forms.text import columns_in_blocks
+from neuromap.forms.tables import Column, block_table, columns_in_blocks, printed
 from neuromap.simulation.stimulus.choose_frames import describe_frames
 
 if TYPE_CHECKING:
@@ -49,41 +48,29 @@ def exploration_tables(exploration: Exploration, listing: Listing, width: int = 
     list of (str, list of rich.table.Table)
         Title and tables of each group that has rows.
     """
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     rows = [row for _, row in listing.all]
     columns = _columns(exploration, rows)
     cells = {number: [str(number), *(column.cell(row) for column in columns)] for number, row in listing.all}
-    headers = ["#", *(column.header for column in columns)]
-    widths = [max(len(cell[k]) for cell in cells.values()) for k in range(len(headers))] if cells else []
+    shown = [Column("#", least=_least(cells, 0))]
+    for k, column in enumerate(columns, start=1):
+        shown.append(Column(column.header, left=column.left, wraps=k == 1, least=_least(cells, k)))
+    headers = [column.header for column in shown]
+    blocks = columns_in_blocks(headers, list(cells.values()), width, gap=2, repeated=(0, 1, 2))
     groups = (
         (f"No retraining: behaviour class of {exploration.given.name}", listing.same),
         ("Needs retraining: other behaviour classes", listing.other),
     )
     made = []
     for title, members in groups:
-        if not members:
-            continue
-        tables = []
-        for block in columns_in_blocks(headers, list(cells.values()), width, gap=2, repeated=(0, 1, 2)):
-            table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
-            for k in block:
-                left = k > 0 and columns[k - 1].left
-                table.add_column(
-                    Text(headers[k]),
-                    justify="left" if left else "right",
-                    min_width=min(widths[k], 24),
-                    no_wrap=k != 1,
-                    overflow="fold",
-                )
-            for number, row in members:
-                style = _style(row)
-                table.add_row(*(Text(cells[number][k], style=style if k == len(headers) - 1 else "") for k in block))
-            tables.append(table)
-        made.append((title, tables))
+        if members:
+            lines, styles = [cells[number] for number, _ in members], [_style(row) for _, row in members]
+            made.append((title, [block_table(shown, block, lines, styles) for block in blocks]))
     return made
+
+
+def _least(cells: Mapping[int, Sequence[str]], k: int) -> int:
+    """Width of a column, the same in the tables of both groups."""
+    return min(max((len(cell[k]) for cell in cells.values()), default=0), 24)
 
 
 def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Column]:
@@ -275,9 +262,4 @@ def render_text(
     str
         Lines without colours.
     """
-    from rich.console import Console
-
-    stream = io.StringIO()
-    console = Console(file=stream, width=width, force_terminal=False, no_color=True, highlight=False)
-    print_exploration(exploration, console, limits, every=every)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+    return printed(lambda console: print_exploration(exploration, console, limits, every=every), width)

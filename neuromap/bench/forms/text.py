@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from neuromap.bench.bench import BenchReport, BenchRun, Spread, Timing
+from neuromap.bench.bench_report import BenchReport, BenchRun, Spread, Timing
 from neuromap.bench.machine import Machine
 from neuromap.forms.numbers import plain, seconds
-from neuromap.report.forms.text import columns_in_blocks
+from neuromap.forms.tables import columns_in_blocks, new_table, printed
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["machine_line", "print_bench", "scaling_columns", "scaling_rows", "with_prefix"]
+__all__ = ["bench_to_text", "machine_line", "print_bench", "scaling_columns", "scaling_rows", "with_prefix"]
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NOT_KNOWN = "n/a"
@@ -81,7 +81,7 @@ def _figures(run: BenchRun) -> list[tuple[str, str, Callable[[Timing], str]]]:
 
 
 def _run_table(run: BenchRun) -> Table:
-    table = _empty_table("figure", "unit", *(_threads(timing) for timing in run.timings), left=2)
+    table = new_table("figure", "unit", *(_threads(timing) for timing in run.timings), left=2)
     for name, unit, write in _figures(run):
         table.add_row(name, unit, *(write(timing) for timing in run.timings))
     return table
@@ -89,17 +89,6 @@ def _run_table(run: BenchRun) -> Table:
 
 def _threads(timing: Timing) -> str:
     return "1 thread" if timing.threads == 1 else f"{timing.threads} threads"
-
-
-def _empty_table(*columns: str, left: int) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for position, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if position < left else "right", overflow="fold")
-    return table
 
 
 def scaling_columns() -> tuple[str, ...]:
@@ -203,9 +192,27 @@ def print_bench(report: BenchReport, console: Console) -> None:
         line(f"1 tick = {seconds(run.tick_seconds)} of network time; times are wall clock")
         rows = scaling_rows(report)
         for columns in columns_in_blocks(scaling_columns(), rows, console.width, gap=3, repeated=(0, 1, 3)):
-            table = _empty_table(*(scaling_columns()[k] for k in columns), left=0)
+            table = new_table(*(scaling_columns()[k] for k in columns), left=0)
             for row in rows:
                 table.add_row(*(row[k] for k in columns))
             console.print(table)
     for text in _notes(report):
         line(text)
+
+
+def bench_to_text(report: BenchReport, width: int = 160) -> str:
+    """Print a bench into a string.
+
+    Parameters
+    ----------
+    report : BenchReport
+        The report.
+    width : int
+        Columns of text.
+
+    Returns
+    -------
+    str
+        Lines without colours.
+    """
+    return printed(lambda console: print_bench(report, console), width)

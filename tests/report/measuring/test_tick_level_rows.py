@@ -13,7 +13,7 @@ from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.map_rollout import map_network
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_on_program, to_csv, to_dict
-from neuromap.report.figures.row import report_row
+from neuromap.report.measuring.report_row import report_row
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
 from neuromap.simulation.stimulus.stimulus import random_frames
 

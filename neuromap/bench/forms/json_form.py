@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from importlib.resources import files
 from typing import Any
 
-from neuromap.bench.bench import TIME_AXIS, BenchReport, BenchRun, Timing
+from neuromap.bench.bench_report import TIME_AXIS, BenchReport, BenchRun, Timing
+from neuromap.forms.documents import json_text, load_schema
 
 __all__ = ["BENCH_SCHEMA_ID", "bench_schema", "bench_to_dict", "bench_to_json"]
 
@@ -23,9 +22,7 @@ def bench_schema() -> dict[str, Any]:
     dict
         The schema.
     """
-    text = files("neuromap.bench").joinpath("bench.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return load_schema("neuromap.bench.forms", "bench.schema.json")
 
 
 def bench_to_dict(report: BenchReport) -> dict[str, Any]:
@@ -103,4 +100,4 @@ def bench_to_json(report: BenchReport) -> str:
     str
         Indented, with a line feed at the end.
     """
-    return json.dumps(bench_to_dict(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(bench_to_dict(report))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.defects import Defects
 from neuromap.mapping.map_rollout import map_rollout
-from neuromap.report.figures.usage import usage
+from neuromap.report.measuring.count_usage import count_usage
 from neuromap.rollout.schedule.rollout import Rollout
 
 
@@ -75,7 +75,7 @@ def test_usage_is_what_loops_count(chip, networks, patterns, data):
         coordinates=np.stack([places % 8, places // 8], axis=1).astype(np.int32),
         is_splitter=program.is_relay & (rng.random(program.is_relay.shape) < 0.5),
     )
-    found = usage(program)
+    found = count_usage(program)
     for name, value in counted(program).items():
         assert getattr(found, name) == pytest.approx(value), name
     # every neuron is one of these
@@ -103,7 +103,7 @@ def two_cores(by_hand):
 
 
 def test_ways_and_deliveries_by_hand(two_cores):
-    found = usage(two_cores)
+    found = count_usage(two_cores)
     # I[0] to core 0 (two axons, one delivery), I[1] to 1; A[0] to 0 and 1, over copies, relay and replica alike
     assert (found.deliveries, found.mean_fan_out, found.largest_fan_out) == (4, 4 / 3, 2)
     # two ways of 8 columns and 2 rows cross one boundary each, two stay in their core
@@ -112,16 +112,16 @@ def test_ways_and_deliveries_by_hand(two_cores):
 
 
 def test_a_splitter_is_not_counted_as_a_relay(two_cores):
-    found = usage(replace(two_cores, is_splitter=two_cores.is_relay))
+    found = count_usage(replace(two_cores, is_splitter=two_cores.is_relay))
     assert (found.relays, found.splitters) == (0, 1)
 
 
 def test_dead_cores_are_not_usable(two_cores):
     program = replace(two_cores, chip=two_cores.chip.with_defects(Defects(cores=((0, 0), (5, 5)))))
-    assert (usage(program).cores_of_chip, usage(program).usable_cores) == (128, 126)
+    assert (count_usage(program).cores_of_chip, count_usage(program).usable_cores) == (128, 126)
 
 
 def test_a_program_without_targets_has_no_ways(by_hand):
     program = by_hand([("I", 1, "input", 0), ("O", 1, "output", 0)], {(0, 0): (1, 0, False, None)}, 2, [], [])
-    found = usage(program)
+    found = count_usage(program)
     assert (found.deliveries, found.mean_fan_out, found.mean_hops, found.longest_way) == (0, 0.0, 0.0, 0)

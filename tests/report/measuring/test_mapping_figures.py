@@ -15,7 +15,7 @@ from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_schema
-from neuromap.report.figures.usage import usage
+from neuromap.report.measuring.count_usage import count_usage
 from neuromap.rollout.schedule.rollout import Rollout
 
 
@@ -44,7 +44,7 @@ def test_json_holds_every_figure_and_the_bound(report):
     jsonschema.validate(document, report_schema())
     row = document["rows"][0]
     assert row["core_bound"]["populations"][1] == {"name": "O", "cores": 2, "by": "neurons"}
-    found = usage(map_rollout(Rollout(dense(), "streaming"), report.chip))
+    found = count_usage(map_rollout(Rollout(dense(), "streaming"), report.chip))
     for name in ("cores", "shared_cores", "replicas", "splitters", "deliveries", "weighted_hops", "chip_crossings"):
         assert row[name] == getattr(found, name)
     assert document["chip"]["usable_cores"] == report.chip.n_usable_cores == 64

@@ -16,9 +16,9 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.mapping.map_rollout import map_network, map_rollout
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
-from neuromap.report.figures.row import report_row
 from neuromap.report.forms.run_text import run_columns, run_lines
 from neuromap.report.forms.text import run_tables
+from neuromap.report.measuring.report_row import report_row
 from neuromap.rollout.schedule.node_times import frame_time
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
 from neuromap.simulation.engine.engines import make_engine

@@ -1,6 +1,6 @@
-"""Program files: a program's arrays as safetensors, the rest as one JSON text in the file's metadata.
+"""Program files, read: everything that is in one is checked before anybody uses it.
 
-``docs/program-file.md`` is the reference of the format. Equal programs give equal bytes.
+``docs/program-file.md`` is the reference of the format; ``Program.save`` writes it.
 """
 
 from __future__ import annotations
@@ -16,47 +16,16 @@ from safetensors import SafetensorError, deserialize
 
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
 from neuromap.files.toml_table import read_bytes, show, show_name
-from neuromap.files.whole_file import write_whole
-from neuromap.hardware.chip.chip_file import chip_document, chip_from_document
+from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.chip.chip_file import chip_from_document
+from neuromap.hardware.program.file_format import FORMAT, HEADER_KEYS, KIND, NODE_KEYS, SAFETENSORS_DTYPE
 from neuromap.hardware.program.program import HostTable, NeuronTable, NodePort, OutputTable, Program
-from neuromap.hardware.program.structure import OPTIONAL_TENSORS, TENSORS, program_tensors, require_well_formed
+from neuromap.hardware.program.structure import OPTIONAL_TENSORS, TENSORS, require_well_formed
 
-__all__ = ["load_program", "program_bytes", "program_from_bytes", "save_program"]
+__all__ = ["load_program", "program_from_bytes"]
 
-KIND = "program"
-FORMAT = "1"
 MAX_FILE_BYTES = 2**32
 """Several times the program of a board of 65536 cores."""
-
-_SAFETENSORS_DTYPE = {
-    "bool": "BOOL",
-    "uint8": "U8",
-    "int8": "I8",
-    "int16": "I16",
-    "int32": "I32",
-    "int64": "I64",
-}
-_HEADER_KEYS = ("chip", "execution", "name", "nodes", "pattern", "period", "ticks_per_step")
-_NODE_KEYS = ("kind", "name", "sample_tick", "size")
-
-
-def save_program(program: Program, path: str | Path) -> None:
-    """Write a program to a file, whole or not at all.
-
-    Parameters
-    ----------
-    program : Program
-    path : str or Path
-        Destination; replaced if it exists.
-
-    Raises
-    ------
-    ProgramError
-        If the program is not well formed (wrong dtypes or shapes); nothing is written.
-    InputError
-        If the folder does not exist or cannot be written.
-    """
-    write_whole(path, program_bytes(program))
 
 
 def load_program(path: str | Path, *, check: bool = True) -> Program:
@@ -88,63 +57,6 @@ def load_program(path: str | Path, *, check: bool = True) -> Program:
     return program_from_bytes(data, origin, check=check)
 
 
-def program_bytes(program: Program) -> bytes:
-    """Return the bytes of a program's file; equal programs give equal bytes.
-
-    Parameters
-    ----------
-    program : Program
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    ProgramError
-        If the program is not well formed.
-
-    Notes
-    -----
-    The safetensors container is written here and not by its library, which orders metadata at random.
-    """
-    require_well_formed(program)
-    document = {
-        "name": program.name,
-        "pattern": program.pattern,
-        "execution": program.execution,
-        "period": program.period,
-        "ticks_per_step": program.ticks_per_step,
-        "nodes": [{key: getattr(node, key) for key in _NODE_KEYS} for node in program.nodes],
-        "chip": chip_document(program.chip),
-    }
-    header: dict[str, Any] = {
-        "__metadata__": {"neuromap": KIND, "format": FORMAT, KIND: _json(document)},
-    }
-    pieces = []
-    end = 0
-    # widest dtypes first: then every tensor starts at a multiple of its item size
-    tensors = program_tensors(program)
-    if program.is_splitter is not None and not program.is_splitter.any():
-        del tensors["is_splitter"]  # programs without splitters keep the bytes of their files
-    for name in sorted(tensors, key=lambda name: (-np.dtype(TENSORS[name][0]).itemsize, name)):
-        array = np.ascontiguousarray(tensors[name]).astype(np.dtype(TENSORS[name][0]).newbyteorder("<"))
-        start, end = end, end + array.nbytes
-        header[name] = {
-            "dtype": _SAFETENSORS_DTYPE[TENSORS[name][0]],
-            "shape": list(array.shape),
-            "data_offsets": [start, end],
-        }
-        pieces.append(array.tobytes())
-    text = _json(header).encode()
-    text += b" " * (-len(text) % 8)
-    return b"".join([len(text).to_bytes(8, "little"), text, *pieces])
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
 def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> Program:
     """Read a program from the bytes of its file; see :func:`load_program`.
 
@@ -165,8 +77,6 @@ def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> Progr
     ProgramError
         As :func:`load_program`.
     """
-    from neuromap.hardware.check.check_program import require_legal  # check.py imports nothing of this file
-
     entries, metadata = _read_container(data, origin)
     if metadata.get("neuromap") != KIND:
         raise ProgramError(f"{origin}: is a safetensors file but not a neuromap program; write one with neuromap map")
@@ -204,8 +114,8 @@ def _read_tensors(entries: list[tuple[str, dict[str, Any]]], origin: str) -> dic
         if name not in TENSORS:
             raise ProgramError(f"{origin}: tensor {show_name(name)}: is not part of a program")
         dtype = TENSORS[name][0]
-        if entry["dtype"] != _SAFETENSORS_DTYPE[dtype]:
-            raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {_SAFETENSORS_DTYPE[dtype]}")
+        if entry["dtype"] != SAFETENSORS_DTYPE[dtype]:
+            raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {SAFETENSORS_DTYPE[dtype]}")
         array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<"))
         tensors[name] = array.reshape(entry["shape"]).astype(dtype, copy=True)
         tensors[name].flags.writeable = False
@@ -232,11 +142,11 @@ def _refuse_constant(word: str) -> float:
 
 
 def _build(document: Mapping[str, Any], tensors: Mapping[str, NDArray[np.generic]], origin: str) -> Program:
-    _require_keys(document, _HEADER_KEYS, origin, "")
+    _require_keys(document, HEADER_KEYS, origin, "")
     if not isinstance(document["nodes"], list):
         raise ProgramError(f"{origin}: nodes: found {show(document['nodes'])}; needs a list")
     for i, node in enumerate(document["nodes"]):
-        _require_keys(node, _NODE_KEYS, origin, f"nodes[{i}]")
+        _require_keys(node, NODE_KEYS, origin, f"nodes[{i}]")
     try:
         chip = chip_from_document(document["chip"], f"{origin}: chip")
     except (ChipError, NotSupportedError) as error:
@@ -252,7 +162,7 @@ def _build(document: Mapping[str, Any], tensors: Mapping[str, NDArray[np.generic
         neurons=NeuronTable(**part("neurons")),
         host=HostTable(**part("host")),
         outputs=OutputTable(**part("outputs")),
-        **cast("dict[str, Any]", {key: document[key] for key in _HEADER_KEYS if key not in ("chip", "nodes")}),
+        **cast("dict[str, Any]", {key: document[key] for key in HEADER_KEYS if key not in ("chip", "nodes")}),
         **part(""),
     )
 

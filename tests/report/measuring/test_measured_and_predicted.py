@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from neuromap.errors import StimulusError
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.report.figures.row import report_row
+from neuromap.report.measuring.report_row import report_row
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus.stimulus import random_frames
 from neuromap.verification.law import verify

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError, ProgramError
+from neuromap.hardware.load.load_program import program_from_bytes
+from neuromap.hardware.program.forms.program_bytes import program_bytes
 from neuromap.hardware.program.structure import OPTIONAL_TENSORS, TENSORS, program_tensors
-from neuromap.hardware.program_file.program_file import program_bytes, program_from_bytes, save_program
 
 seeds = st.integers(0, 2**32)
 
@@ -115,7 +116,7 @@ def test_a_malformed_program_leaves_the_old_file(tmp_path, random_program, edite
     program.save(path)
     before = path.read_bytes()
     with pytest.raises(ProgramError, match=r"tensor target_core: found int64; needs int32"):
-        save_program(edited(program, "target_core", lambda a: a.astype(np.int64)), path)
+        edited(program, "target_core", lambda a: a.astype(np.int64)).save(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["p.nmp"]
     with pytest.raises(InputError, match="cannot be written"):
