@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from neuromap.explorer.measuring.evaluate import Measured, Setting
+from neuromap.forms.printable import printable_line
 from neuromap.jobs.fingerprint import Fingerprint
-from neuromap.jobs.printable import printable_line
 from neuromap.jobs.results_file import ResultKind, ResultsFile
 from neuromap.version import __version__
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from neuromap.cli.printing.output import text_console
+from neuromap.cli.printing.text_output import text_console
 from neuromap.forms.tables import columns_in_blocks, new_table
 
 __all__ = ["print_rollouts"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from neuromap.cli.printing.output import count_members
+from neuromap.cli.printing.json_output import count_members
 
 if TYPE_CHECKING:
     from neuromap.network.network import EdgeKey, Network
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from neuromap.rollout.patterns.sequential import MostSequential
     from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["class_numbers", "network_figures", "pattern_figures"]
+__all__ = ["class_numbers", "pattern_counts", "pattern_figures"]
 
 
-def network_figures(network: Network, structure: CycleStructure, sequential: MostSequential) -> dict[str, Any]:
+def pattern_counts(network: Network, structure: CycleStructure, sequential: MostSequential) -> dict[str, Any]:
     """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven.
 
     The structure of its cycles and its most sequential patterns are the caller's, who needs them elsewhere too.

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuromap.cli.arguments.options import DensityOption, FramesOption, SeedOption, StimulusOption
 from neuromap.errors import InputError, StimulusError
 from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.program import Program
 
-__all__ = ["MAX_TICKS", "check_run_length", "frame_arguments", "read_stimuli"]
+__all__ = ["MAX_TICKS", "FrameOptions", "check_run_length", "read_stimuli"]
 
 MAX_TICKS = 10_000_000
 """Ticks that one run of the command line may have; hours of work, and more output than anyone reads."""
+
+
+@dataclass(frozen=True)
+class FrameOptions:
+    """Options of the commands that feed frames; one parameter of such a command (see ``option_blocks``)."""
+
+    stimulus: StimulusOption = None
+    n_frames: FramesOption = None
+    seed: SeedOption = 0
+    density: DensityOption = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Make the arguments ``frames``, ``n_frames``, ``seed`` and ``density`` of the library's functions.
+
+        Raises
+        ------
+        InputError
+            If both a file and a number of random frames are given.
+        """
+        if self.stimulus is not None and self.n_frames is not None:
+            raise InputError("--stimulus and --frames: give one of them, frames from a file or random frames")
+        return {
+            "frames": self.stimulus,
+            "n_frames": DEFAULT_FRAMES if self.n_frames is None else self.n_frames,
+            "seed": self.seed,
+            "density": self.density,
+        }
 
 
 def check_run_length(n_frames: int | None, program: Program | None = None) -> None:
@@ -41,24 +70,6 @@ def check_run_length(n_frames: int | None, program: Program | None = None) -> No
             f"{frames} frames take {period} ticks each or more{late}; a run may have at most {MAX_TICKS} ticks, "
             "give fewer frames"
         )
-
-
-def frame_arguments(stimulus: Path | None, n_frames: int | None, seed: int, density: float | None) -> dict[str, Any]:
-    """Make the arguments ``frames``, ``n_frames``, ``seed`` and ``density`` of the library's functions.
-
-    Raises
-    ------
-    InputError
-        If both a file and a number of random frames are given.
-    """
-    if stimulus is not None and n_frames is not None:
-        raise InputError("--stimulus and --frames: give one of them, frames from a file or random frames")
-    return {
-        "frames": stimulus,
-        "n_frames": DEFAULT_FRAMES if n_frames is None else n_frames,
-        "seed": seed,
-        "density": density,
-    }
 
 
 def read_stimuli(path: Path, program: Program) -> dict[str, Any] | None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["printable_line"]
+__all__ = ["escaped", "printable_line"]
+
+
+def escaped(text: str) -> str:
+    """Write what is no printable character, line feeds too, as Python escapes it."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def printable_line(text: str, longest: int) -> str:
@@ -20,5 +25,4 @@ def printable_line(text: str, longest: int) -> str:
     str
         Blanks joined, cut, what is no printable character escaped.
     """
-    joined = " ".join(text[: 2 * longest].split())[:longest]
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
+    return escaped(" ".join(text[: 2 * longest].split())[:longest])

@@ -1,4 +1,4 @@
-"""Patterns and lists as they are typed at the command line."""
+"""Patterns as they are typed at the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from neuromap.rollout.patterns.pattern import RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["read_pattern", "read_rollout", "split_executions", "split_names", "split_patterns"]
+__all__ = ["read_pattern", "read_rollout", "split_patterns"]
 
 
 def read_pattern(network: Network, text: str) -> RolloutPattern:
@@ -83,41 +83,3 @@ def split_patterns(values: Sequence[str]) -> list[str]:
     return [
         part.strip() for value in values for part in ([value] if "->" in value else value.split(",")) if part.strip()
     ]
-
-
-def split_executions(values: Sequence[str], option: str = "--executions") -> list[str]:
-    """Take the executions of a repeatable option apart at commas and check them.
-
-    Raises
-    ------
-    InputError
-        If one is unknown, or none is left.
-    """
-    from neuromap.rollout.schedule.execution import chosen_period
-
-    names = list(dict.fromkeys(part.strip() for value in values for part in value.split(",") if part.strip()))
-    for name in names:
-        try:
-            chosen_period(name)
-        except InputError as error:
-            raise InputError(f"{option}: {error}") from None
-    if not names:
-        raise InputError(f"{option}: is empty; choose windowed, pipelined or pipelined:PERIOD")
-    return names
-
-
-def split_names(values: Sequence[str], option: str, allowed: Sequence[str]) -> list[str]:
-    """Take the values of a repeatable option apart at commas and check them.
-
-    Raises
-    ------
-    InputError
-        If a name is not allowed, or none is left.
-    """
-    names = list(dict.fromkeys(part.strip() for value in values for part in value.split(",") if part.strip()))
-    for name in names:
-        if name not in allowed:
-            raise InputError(f"{option} {name}: unknown; choose {' or '.join(allowed)}")
-    if not names:
-        raise InputError(f"{option}: is empty; choose {' or '.join(allowed)}")
-    return names
