@@ -8,10 +8,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.explorer.candidates.asked import asked_for, one_of
+from neuromap.explorer.candidates.asked import asked_for
 from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.mapping_choices import mapping_choices
 from neuromap.explorer.candidates.named_patterns import named_patterns
@@ -25,6 +24,7 @@ from neuromap.explorer.search.listed_rows import listed_rows
 from neuromap.explorer.search.open_rows import open_rows
 from neuromap.explorer.search.search_rows import search_rows
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.jobs.workers import check_processes
 from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.behaviour import count_behaviour_classes
@@ -129,33 +129,39 @@ def explore(
     (True, ['streaming'])
     """
     require_weights(network)
-    asked = asked_for(chips, executions, splitters, ticks_per_step)
-    _check(within, seconds, most_mapped, processes)
+    asked = asked_for(chips, executions, splitters, ticks_per_step, within)
+    effort = Effort(seconds, most_mapped)
+    check_processes(processes)
     names = named_patterns(network, given)
     checked, stimulus = choose_frames(network, frames, n_frames, seed, density)
     run = {"engine": engine, "threads": threads, "noise_seed": noise_seed}
     setting = Setting(network, {chip.name: chip for chip in asked.chips}, checked, verify, run)
     measurements = Measurements(setting, results, processes)
 
+    # candidates: patterns, and the choices with which they are mapped; equal schedules are one row
     space = pattern_space(graph_of(network), list(names.patterns), seed=seed)
-    if within == "class":
+    if asked.within == "class":
         space = space.of_class(names.given)
     choices = mapping_choices(space, names.given, asked)
-    rows = open_rows(search_rows(choices, names, fingerprint_of_setting(setting)), _allowed_by(limits))
-    with measurements:
-        complete = map_best_first(rows, measurements, Effort(seconds, most_mapped), progress)
+    rows = search_rows(choices, names, fingerprint_of_setting(setting))
 
+    # search: map rows until no other can be on a front
+    still_open = open_rows(rows, _allowed_by(limits))
+    with measurements:
+        complete = map_best_first(still_open, measurements, effort, progress)
+
+    # answer: the rows, their fronts, and what these are worth
     return Exploration(
         network=network,
         given=names.given,
         chips=asked.chips,
-        rows=listed_rows(rows),
+        rows=listed_rows(still_open),
         n_valid_patterns=space.n_valid,
         n_classes=count_behaviour_classes(network),
         n_candidates=space.n_patterns * asked.candidates_per_pattern,
         n_rows=sum(len(choice.table) for choice in choices),
-        n_mapped=len(rows.found),
-        gap=gap_of(rows, space, complete, limits is not None),
+        n_mapped=len(still_open.found),
+        gap=gap_of(still_open, space, complete, limits is not None),
         stimulus=stimulus,
     )
 
@@ -164,13 +170,3 @@ def _allowed_by(limits: Any) -> Callable[[ExploredRow], bool]:
     """Give what says whether a row may be within limits: their method, or the callable that they are."""
     allows: Callable[[ExploredRow], bool] | None = getattr(limits, "allows", limits)
     return allows or (lambda _: True)
-
-
-def _check(within: str, seconds: float | None, most_mapped: int | None, processes: int) -> None:
-    one_of("within", within, ("all", "class"))
-    if seconds is not None and not 0 <= seconds < float("inf"):
-        raise InputError(f"seconds = {seconds}: must be 0 or more, and finite")
-    if most_mapped is not None and most_mapped < 0:
-        raise InputError(f"most_mapped = {most_mapped}: must be 0 or more")
-    if not 1 <= processes <= 1024:
-        raise InputError(f"processes = {processes}: must be 1 to 1024")

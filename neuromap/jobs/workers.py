@@ -9,12 +9,14 @@ from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
-from neuromap.errors import NeuromapError
+from neuromap.errors import InputError, NeuromapError
 
-__all__ = ["Workers"]
+__all__ = ["Workers", "check_processes"]
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+
+_MOST_PROCESSES = 1024
 
 
 class Workers(Generic[Job, Result]):
@@ -29,7 +31,7 @@ class Workers(Generic[Job, Result]):
         ``work(job)`` gives the result of a job. For several processes it must travel between them, with its jobs and
         results: a function of a module, or one of :func:`functools.partial` with values that can be pickled.
     processes : int
-        1 for none but this one.
+        1 for none but this one; see :func:`check_processes`.
     what : str
         What messages call the whole work, such as ``"explore"``.
     """
@@ -87,6 +89,18 @@ class Workers(Generic[Job, Result]):
             raise NeuromapError(
                 f"{self._what}: one of {self._processes} processes was ended, perhaps for want of memory; use fewer"
             ) from None
+
+
+def check_processes(processes: int) -> None:
+    """Refuse a number of processes that is out of range.
+
+    Raises
+    ------
+    InputError
+        If it is below 1, or beyond what any machine can use.
+    """
+    if not 1 <= processes <= _MOST_PROCESSES:
+        raise InputError(f"processes = {processes}: must be 1 to {_MOST_PROCESSES}")
 
 
 def _end_silently() -> None:

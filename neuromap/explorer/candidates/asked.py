@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 
-__all__ = ["Asked", "asked_for", "one_of"]
+__all__ = ["Asked", "asked_for"]
 
 MAX_PERIOD = 1000
 """Longest frame period that may be asked for, in update steps; far beyond what brings any response forward."""
@@ -31,11 +30,14 @@ class Asked:
         Executions.
     options : tuple of (str, int or None)
         Where splitters may stand, and ticks of an update step.
+    within : {"all", "class"}
+        Whether all patterns are searched, or those of the given one's behaviour class.
     """
 
     chips: tuple[ChipSpec, ...]
     executions: tuple[str, ...]
     options: tuple[tuple[str, int | None], ...]
+    within: str
 
     @property
     def candidates_per_pattern(self) -> int:
@@ -43,12 +45,12 @@ class Asked:
         return len(self.chips) * len(self.executions) * len(self.options)
 
 
-def asked_for(chips: Any, executions: Any, splitters: Any, ticks_per_step: Any) -> Asked:
+def asked_for(chips: Any, executions: Any, splitters: Any, ticks_per_step: Any, within: Any) -> Asked:
     """Check what the user asks to be searched; single values stand for lists of one.
 
     Parameters
     ----------
-    chips, executions, splitters, ticks_per_step
+    chips, executions, splitters, ticks_per_step, within
         As in :func:`neuromap.explorer.explore.explore`.
 
     Returns
@@ -66,20 +68,9 @@ def asked_for(chips: Any, executions: Any, splitters: Any, ticks_per_step: Any) 
     options = [(s, t) for s in dict.fromkeys(_listed(splitters)) for t in dict.fromkeys(_listed(ticks_per_step))]
     for s, t in options:
         MappingOptions(splitters=s, ticks_per_step=t)
-    return Asked(tuple(specs), tuple(wanted), tuple(options))
-
-
-def one_of(what: str, value: Any, known: Sequence[str]) -> str:
-    """Give a value that must be one of those known.
-
-    Raises
-    ------
-    InputError
-        If it is none of them.
-    """
-    if value not in known:
-        raise InputError(f"{what} {value!r}: unknown; choose {' or '.join(map(repr, known))}")
-    return str(value)
+    if within not in ("all", "class"):
+        raise InputError(f"within {within!r}: unknown; choose 'all' or 'class'")
+    return Asked(tuple(specs), tuple(wanted), tuple(options), within)
 
 
 def _listed(values: Any) -> list[Any]:

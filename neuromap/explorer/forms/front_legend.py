@@ -1,4 +1,4 @@
-"""The key of the front's picture: what colours, shapes and lines mean, as far as they occur."""
+"""The legend of the front's picture: what colours, shapes and lines mean, as far as they occur."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shape(execution: str, x: float, y: float, radius: float) -> str:
 def draw_legend(
     exploration: Exploration, rows: Sequence[ExploredRow], limits: Limits, width: float
 ) -> tuple[list[str], float]:
-    """Draw the key.
+    """Draw the legend.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def draw_legend(
     limits : Limits
         Those that are drawn.
     width : float
-        Room to the right; the key goes on in a further line where it is full.
+        Room to the right; the legend goes on in a further line where it is full.
 
     Returns
     -------

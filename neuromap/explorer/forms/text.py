@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from neuromap.explorer.answer.advice import figure_text
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
-from neuromap.explorer.answer.listing import Listing, front_words, is_known, list_rows, short_names, time_axes
-from neuromap.explorer.answer.objectives import OBJECTIVES
+from neuromap.explorer.answer.listing import (
+    Listing,
+    front_words,
+    is_known,
+    list_rows,
+    rows_text,
+    short_names,
+    time_axes,
+)
+from neuromap.explorer.answer.objectives import ENERGY
 from neuromap.explorer.answer.quantities import figure
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.numbers import plain, seconds, short_count
@@ -21,8 +29,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = ["count_line", "exploration_tables", "gap_line", "note_lines", "print_exploration", "render_text"]
-
-_ENERGY = next(objective for objective in OBJECTIVES if objective.name == "energy_joules")
 
 
 class _Column(NamedTuple):
@@ -56,15 +62,10 @@ def exploration_tables(exploration: Exploration, listing: Listing, width: int = 
         shown.append(Column(column.header, left=column.left, wraps=k == 1, least=_least(cells, k)))
     headers = [column.header for column in shown]
     blocks = columns_in_blocks(headers, list(cells.values()), width, gap=2, repeated=(0, 1, 2))
-    groups = (
-        (f"No retraining: behaviour class of {exploration.given.name}", listing.same),
-        ("Needs retraining: other behaviour classes", listing.other),
-    )
     made = []
-    for title, members in groups:
-        if members:
-            lines, styles = [cells[number] for number, _ in members], [_style(row) for _, row in members]
-            made.append((title, [block_table(shown, block, lines, styles) for block in blocks]))
+    for title, members in listing.groups(exploration.given.name):
+        lines, styles = [cells[number] for number, _ in members], [_style(row) for _, row in members]
+        made.append((title, [block_table(shown, block, lines, styles) for block in blocks]))
     return made
 
 
@@ -80,7 +81,7 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Col
         "splitters": len({row.candidate.splitters for row in rows}) > 1,
         "ticks": len({row.candidate.ticks_per_step for row in rows}) > 1,
         "class": any(row.needs_retraining for row in rows),
-        "energy": is_known(rows, _ENERGY),
+        "energy": is_known(rows, ENERGY),
     }
     columns = [
         _Column("pattern", lambda row: short.get(row.pattern, row.pattern), left=True),
@@ -103,7 +104,7 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Col
         _Column("cores", _cores),
     ]
     if several["energy"]:
-        columns.append(_Column("energy\nper frame", lambda row: figure_text(row, _ENERGY)))
+        columns.append(_Column("energy\nper frame", lambda row: figure_text(row, ENERGY)))
     return [*columns, _Column("front", front_words, left=True), _Column("verified", _verdict)]
 
 
@@ -186,7 +187,7 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
             "cores: in use (≥: a proven lower bound on those of any mapping; alone where the row was not mapped). "
             "front: no row of all classes, or of its own, is at least as good in everything and better in one figure."
         )
-    if is_known(rows, _ENERGY):
+    if is_known(rows, ENERGY):
         notes.append("energy: per frame, all terms whose figures the chip file has (≥: a proven lower bound).")
     elif rows:
         notes.append("energy: the chip has no such figures; it is no part of the front.")
@@ -195,22 +196,18 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
     for name, short in short_names(exploration, rows).items():
         notes.append(f"{short.split(' ')[0]} streams on {name}")
     if listing.n_outside and limits:
-        notes.append(f"{_rows(listing.n_outside)} outside the limits ({limits}) left out.")
+        notes.append(f"{rows_text(listing.n_outside)} outside the limits ({limits}) left out.")
     if listing.n_alike:
-        notes.append(f"{_rows(listing.n_alike)} with the figures of one above left out (--all shows them).")
+        notes.append(f"{rows_text(listing.n_alike)} with the figures of one above left out (--all shows them).")
     if listing.n_open:
-        notes.append(f"{_rows(listing.n_open)} that were not mapped left out (--all shows them).")
+        notes.append(f"{rows_text(listing.n_open)} that were not mapped left out (--all shows them).")
     if listing.n_off_front:
-        notes.append(f"{_rows(listing.n_off_front)} on no front left out (--all shows them).")
+        notes.append(f"{rows_text(listing.n_off_front)} on no front left out (--all shows them).")
     for number, row in listing.all:
         if row.message:
             notes.append(f"#{number}: {row.message}")
     notes += [count_line(exploration), gap_line(exploration)]
     return notes
-
-
-def _rows(n: int) -> str:
-    return f"{n} row{'s' if n != 1 else ''}"
 
 
 def print_exploration(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from neuromap.errors import InputError
 from neuromap.explorer.measuring.measurements import Measurements
 from neuromap.explorer.search.groups import Place
 from neuromap.explorer.search.open_rows import OpenRows
@@ -26,10 +27,21 @@ class Effort:
         No mapping begins later than that many seconds after the search began.
     most_mapped : int or None
         Rows that are mapped (or taken from the file of results) at most.
+
+    Raises
+    ------
+    InputError
+        If one of them is below 0, or not finite.
     """
 
     seconds: float | None = None
     most_mapped: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None and not 0 <= self.seconds < float("inf"):
+            raise InputError(f"seconds = {self.seconds}: must be 0 or more, and finite")
+        if self.most_mapped is not None and self.most_mapped < 0:
+            raise InputError(f"most_mapped = {self.most_mapped}: must be 0 or more")
 
     def is_spent(self, began: float, n_mapped: int) -> bool:
         """Whether no further row may be mapped in a search that began then, by the monotonic clock."""
