@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
@@ -21,6 +21,7 @@ NUMBERS = ResultKind("numbers-1", "numbers", lambda value: {"value": value}, num
 HEAD = '{"format": "numbers-1"}\n'
 
 
+@settings(deadline=None, max_examples=20)  # every record is written through to the disk
 @given(results=st.dictionaries(st.text(), st.integers(), min_size=1), cut=st.integers(0, 40))
 def test_what_was_whole_is_there_after_a_crash(results, cut, tmp_path_factory):
     path = tmp_path_factory.mktemp("crash") / "numbers.jsonl"
