@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuromap.errors import ProgramError, VerificationError
+from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.program import Program
 from neuromap.rollout.schedule.rollout import Rollout
@@ -66,7 +67,7 @@ class Stray:
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Card):
     """What a comparison of chip and reference found.
 
     Attributes
@@ -118,6 +119,9 @@ class Verification:
     first_violation: str | None
     frame_period_ticks: int
     rollout_period_ticks: int | None
+
+    def _facts(self) -> dict[str, object]:
+        return {"verified": "yes" if self.verified else "no", "result": self.message}
 
     @property
     def period_fits(self) -> bool:

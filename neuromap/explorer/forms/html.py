@@ -20,7 +20,7 @@ from neuromap.explorer.answer.listing import (
 )
 from neuromap.explorer.answer.quantities import figure
 from neuromap.explorer.forms.draw_front import constant_line, picture
-from neuromap.explorer.forms.text import count_line, gap_line
+from neuromap.explorer.forms.text import count_line, gap_line, row_groups
 from neuromap.forms.numbers import seconds, short_count
 from neuromap.forms.page import page_environment
 from neuromap.simulation.stimulus.choose_frames import describe_frames
@@ -76,17 +76,13 @@ def to_html(
     listing = list_rows(exploration, limits, every=every)
     rows = [row for _, row in listing.all]
     drawn = picture(exploration, listing, limits)
-    groups = [
-        (f"No retraining: behaviour class of {exploration.given.name}", listing.same),
-        ("Needs retraining: other behaviour classes", listing.other),
-    ]
     return environment.get_template("exploration.html.jinja").render(
         exploration=exploration,
         version=__version__,
         limits=str(limits),
         advice=advice,
         listing=listing,
-        groups=[(title, members) for title, members in groups if members],
+        groups=row_groups(exploration, listing),
         frames=describe_frames(exploration.stimulus) if exploration.stimulus else None,
         picture=None if drawn is None else Markup(drawn),
         constant=constant_line(exploration),
