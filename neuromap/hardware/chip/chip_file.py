@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from neuromap.errors import ChipError, NotSupportedError
-from neuromap.files.toml_table import TomlTable, did_you_mean, parse_toml, read_toml, show, show_name
+from neuromap.files.messages import did_you_mean, show, show_name
+from neuromap.files.toml_file import parse_toml, read_toml
+from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 from neuromap.hardware.chip.defects_file import DEFECT_KEYS, defects_document, defects_from_table
 from neuromap.hardware.chip.router_cycles import MAX_ROUTER_CYCLES, router_cycles
