@@ -18,7 +18,7 @@ from neuromap.report.figures.usage import Usage
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.activity.energy import Energy
 from neuromap.simulation.activity.measure_activity import Activity
-from neuromap.verification.law import Verification
+from neuromap.verification.verdict import Verification
 
 __all__ = ["ReportRow", "Schedule", "Status"]
 
