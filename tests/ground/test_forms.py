@@ -18,7 +18,9 @@ from neuromap.explorer.answer.exploration import Exploration
 from neuromap.forms.card import Card
 from neuromap.forms.formed import form, forms_of
 from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.remedy.dry_run import dry_run
 from neuromap.network import build_network
+from neuromap.simulation.activity.energy import energy_of
 
 PACKAGE = Path(nm.__file__).resolve().parent
 MAKERS = (
@@ -90,9 +92,12 @@ def shown(network, report, exploration, bench):
     mapping = map_network(rollout)
     batch = nm.simulate_batch(mapping.program, {"I": np.ones((2, 3, 2), bool)})
     trace = nm.simulate(mapping.program, {"I": np.ones((3, 2), bool)})
+    activity = nm.measure_activity(mapping.program, {"I": np.ones((3, 2), bool)})
+    energy = energy_of(mapping.program.chip, activity.counts)
     values = [
         network, rollout.pattern, rollout, mapping.program.chip, mapping, mapping.program, trace, batch,
-        nm.verify(rollout, mapping.program), report, exploration, bench,
+        nm.verify(rollout, mapping.program), dry_run(rollout, seconds=1.0), activity, energy,
+        report, report.rows[0], exploration, bench,
     ]  # fmt: skip
     return {type(value).__name__: value for value in values}
 
@@ -178,7 +183,7 @@ class Table(HTMLParser):
 
 VALUES = (
     "Network", "RolloutPattern", "Rollout", "ChipSpec", "Mapping", "Program", "Trace", "Batch", "Verification",
-    "LatencyReport", "Exploration", "BenchReport",
+    "LatencyReport", "Exploration", "BenchReport", "Activity", "Energy", "DryRun", "ReportRow",
 )  # fmt: skip
 
 
@@ -192,7 +197,7 @@ def test_notebooks_show_a_table_with_names_escaped(name, shown):
     assert not table.open
     assert table.cells >= 4
     text = "".join(table.text)
-    assert (HOSTILE in text) == (name != "ChipSpec")
+    assert (HOSTILE in text) == (name not in ("Activity", "ChipSpec", "Energy", "ReportRow"))
 
 
 def test_the_card_of_an_invalid_pattern_names_its_cycle(network):
