@@ -55,7 +55,7 @@ def _is_same(path: str, source: str | Path) -> bool:
 
 
 def _weights_file(network: str | Path | None) -> Path | None:
-    from neuromap.files.toml_table import read_toml
+    from neuromap.files.toml_file import read_toml
     from neuromap.network.file.network_file import MAX_FILE_BYTES
 
     if network is None:

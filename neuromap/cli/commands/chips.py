@@ -58,7 +58,7 @@ def chip_object(spec: ChipSpec) -> dict[str, Any]:
 
     Figures that nobody has published are absent.
     """
-    from neuromap.hardware.chip.chip_file import chip_document
+    from neuromap.hardware.chip.chip_document import chip_document
 
     return {
         **chip_document(spec),

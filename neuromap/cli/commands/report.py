@@ -90,7 +90,8 @@ def report(
     """
     import neuromap as nm
     from neuromap.files.whole_file import write_all
-    from neuromap.report.forms.pictures import check_no_picture, check_picture_folder, picture_files, picture_folder
+    from neuromap.report.forms.picture_folder import check_no_picture, check_picture_folder, picture_folder
+    from neuromap.report.forms.pictures import picture_files
     from neuromap.report.forms.text import print_report
     from neuromap.report.latency import report_on_program
     from neuromap.rollout.schedule.execution import EXECUTIONS

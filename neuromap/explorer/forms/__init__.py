@@ -14,6 +14,7 @@ FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "dict": "json_form.to_dict",
             "html": "html.to_html",
             "json": "json_form.to_json",
+            "notebook": "notebook.to_notebook",
             "svg": "draw_front.standalone_svg",
             "text": "text.render_text",
         }

@@ -28,10 +28,20 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["count_line", "exploration_tables", "gap_line", "note_lines", "print_exploration", "render_text"]
+__all__ = [
+    "count_line",
+    "exploration_cells",
+    "exploration_tables",
+    "gap_line",
+    "note_lines",
+    "print_exploration",
+    "render_text",
+]
 
 
-class _Column(NamedTuple):
+class _Written(NamedTuple):
+    """A column and how its cells are written."""
+
     header: str
     cell: Callable[[ExploredRow], str]
     left: bool = False
@@ -54,19 +64,37 @@ def exploration_tables(exploration: Exploration, listing: Listing, width: int = 
     list of (str, list of rich.table.Table)
         Title and tables of each group that has rows.
     """
-    rows = [row for _, row in listing.all]
-    columns = _columns(exploration, rows)
-    cells = {number: [str(number), *(column.cell(row) for column in columns)] for number, row in listing.all}
-    shown = [Column("#", least=_least(cells, 0))]
-    for k, column in enumerate(columns, start=1):
-        shown.append(Column(column.header, left=column.left, wraps=k == 1, least=_least(cells, k)))
-    headers = [column.header for column in shown]
+    columns, cells = exploration_cells(exploration, listing)
+    headers = [column.header for column in columns]
     blocks = columns_in_blocks(headers, list(cells.values()), width, gap=2, repeated=(0, 1, 2))
     made = []
     for title, members in listing.groups(exploration.given.name):
         lines, styles = [cells[number] for number, _ in members], [_style(row) for _, row in members]
-        made.append((title, [block_table(shown, block, lines, styles) for block in blocks]))
+        made.append((title, [block_table(columns, block, lines, styles) for block in blocks]))
     return made
+
+
+def exploration_cells(exploration: Exploration, listing: Listing) -> tuple[list[Column], dict[int, list[str]]]:
+    """Write the columns of the table, and by number the cells of every row that is shown.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    listing : Listing
+        The rows that are shown.
+
+    Returns
+    -------
+    list of Column, dict of int to list of str
+        Headers have units; columns that tell no rows apart are left out.
+    """
+    written = _columns(exploration, [row for _, row in listing.all])
+    cells = {number: [str(number), *(column.cell(row) for column in written)] for number, row in listing.all}
+    columns = [Column("#", least=_least(cells, 0))]
+    for k, column in enumerate(written, start=1):
+        columns.append(Column(column.header, left=column.left, wraps=k == 1, least=_least(cells, k)))
+    return columns, cells
 
 
 def _least(cells: Mapping[int, Sequence[str]], k: int) -> int:
@@ -74,7 +102,7 @@ def _least(cells: Mapping[int, Sequence[str]], k: int) -> int:
     return min(max((len(cell[k]) for cell in cells.values()), default=0), 24)
 
 
-def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Column]:
+def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Written]:
     short = short_names(exploration, rows)
     several = {
         "chip": len({row.candidate.chip for row in rows}) > 1,
@@ -84,28 +112,28 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Col
         "energy": is_known(rows, ENERGY),
     }
     columns = [
-        _Column("pattern", lambda row: short.get(row.pattern, row.pattern), left=True),
-        _Column("execution", lambda row: row.candidate.execution, left=True),
+        _Written("pattern", lambda row: short.get(row.pattern, row.pattern), left=True),
+        _Written("execution", lambda row: row.candidate.execution, left=True),
     ]
     if several["chip"]:
-        columns.append(_Column("chip", lambda row: row.candidate.chip, left=True))
+        columns.append(_Written("chip", lambda row: row.candidate.chip, left=True))
     if several["splitters"]:
-        columns.append(_Column("splitters", lambda row: row.candidate.splitters, left=True))
+        columns.append(_Written("splitters", lambda row: row.candidate.splitters, left=True))
     if several["ticks"]:
-        columns.append(_Column("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)))
+        columns.append(_Written("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)))
     if several["class"]:
-        columns.append(_Column("class", lambda row: str(row.behaviour_class)))
+        columns.append(_Written("class", lambda row: str(row.behaviour_class)))
     columns += [
-        _Column("patterns\nin this\nrow", lambda row: short_count(row.n_patterns)),
-        _Column("first\nresponse\n[ticks = …]", lambda row: _time(row.first_response_ticks, row)),
-        _Column("full\nresponse\n[ticks = …]", _full),
-        _Column("worst-case\nreaction\n[ticks = …]", lambda row: _time(row.worst_case_reaction_ticks, row)),
-        _Column("sampling\nfrequency\n[Hz]", _sampling),
-        _Column("cores", _cores),
+        _Written("patterns\nin this\nrow", lambda row: short_count(row.n_patterns)),
+        _Written("first\nresponse\n[ticks = …]", lambda row: _time(row.first_response_ticks, row)),
+        _Written("full\nresponse\n[ticks = …]", _full),
+        _Written("worst-case\nreaction\n[ticks = …]", lambda row: _time(row.worst_case_reaction_ticks, row)),
+        _Written("sampling\nfrequency\n[Hz]", _sampling),
+        _Written("cores", _cores),
     ]
     if several["energy"]:
-        columns.append(_Column("energy\nper frame", lambda row: figure_text(row, ENERGY)))
-    return [*columns, _Column("front", front_words, left=True), _Column("verified", _verdict)]
+        columns.append(_Written("energy\nper frame", lambda row: figure_text(row, ENERGY)))
+    return [*columns, _Written("front", front_words, left=True), _Written("verified", _verdict)]
 
 
 def _time(ticks: int, row: ExploredRow) -> str:

@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING
 
 from neuromap.lazy_names import lazy_names
 
-_HOMES = {
-    "RancCase": "case",
-    "read_json": "json_file",
-    "read_vectors": "vectors",
-}
+_HOMES = {"RancCase": "case", "read_json": "json_file", "read_vectors": "vectors"}
 
 if TYPE_CHECKING:
     from neuromap.formats.ranc.case import RancCase as RancCase

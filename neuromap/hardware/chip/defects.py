@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuromap.errors import ChipError
-from neuromap.files.toml_table import show
+from neuromap.files.messages import show
 
 __all__ = ["Defects"]
 

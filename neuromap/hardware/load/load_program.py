@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
-from neuromap.files.toml_table import read_bytes, show, show_name
+from neuromap.files.messages import show, show_name
+from neuromap.files.regular_file import read_bytes
 from neuromap.hardware.check.check_program import require_legal
-from neuromap.hardware.chip.chip_file import chip_from_document
+from neuromap.hardware.chip.chip_document import chip_from_document
 from neuromap.hardware.program.file_format import FORMAT, HEADER_KEYS, KIND, NODE_KEYS, SAFETENSORS_DTYPE
 from neuromap.hardware.program.program import HostTable, NeuronTable, NodePort, OutputTable, Program
 from neuromap.hardware.program.structure import OPTIONAL_TENSORS, TENSORS, require_well_formed

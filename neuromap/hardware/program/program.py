@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.files.whole_file import write_whole
+from neuromap.forms.card import Card
 from neuromap.forms.formed import form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
@@ -164,7 +165,7 @@ class NodePort:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class Program(Card):
     """A chip's memory image with labels.
 
     Attributes
@@ -238,6 +239,17 @@ class Program:
     def n_cores(self) -> int:
         """Cores in use."""
         return len(self.coordinates)
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.name,
+            "chip": self.chip.name,
+            "pattern": self.pattern,
+            "execution": self.execution,
+            "cores": f"{self.n_cores} of {self.chip.n_usable_cores}",
+            "nodes": ", ".join(f"{port.name} ({port.kind}, {port.size} neurons)" for port in self.nodes),
+            "frame period": f"{self.period} tick{'s' * (self.period != 1)}",
+        }
 
     def save(self, path: str | Path) -> None:
         """Write the program to a file, whole or not at all; :func:`neuromap.load_program` reads it.

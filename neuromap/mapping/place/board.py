@@ -38,7 +38,7 @@ class Board:
     is_pinned : ndarray of bool, shape (n_cores,)
         Whether the region is smaller than the board.
     dead_along_x, dead_along_y : ndarray of int32
-        Prefix sums of dead routers and links (:class:`neuromap.hardware.chip.defects.DefectMap`).
+        Prefix sums of dead routers and links (:class:`neuromap.hardware.routes.dead_routes.DefectMap`).
     """
 
     usable: NDArray[np.bool_]

@@ -8,6 +8,8 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
+from neuromap.forms.card import Card
+from neuromap.forms.numbers import plain
 from neuromap.hardware.program.program import NodePort
 from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.network.network import EdgeKey
@@ -18,7 +20,7 @@ from neuromap.report.figures.usage import Usage
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.activity.energy import Energy
 from neuromap.simulation.activity.measure_activity import Activity
-from neuromap.verification.law import Verification
+from neuromap.verification.verdict import Verification
 
 __all__ = ["ReportRow", "Schedule", "Status"]
 
@@ -30,7 +32,7 @@ _EXIT_CODES: Mapping[str, int] = MappingProxyType(
 
 
 @dataclass(frozen=True, eq=False)
-class ReportRow:
+class ReportRow(Card):
     """All figures of one pattern in one execution.
 
     Figures of rows that were not mapped are ``None`` (or empty), but for what the schedule alone tells.
@@ -129,6 +131,18 @@ class ReportRow:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "outputs", MappingProxyType(dict(self.outputs)))
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "pattern": self.pattern,
+            "execution": self.execution,
+            "status": self.message or self.status,
+            "frame period": f"{plain(self.frame_period_ticks)} ticks",
+            "first response": f"{plain(self.predicted.first_response_ticks)} ticks",
+            "full response": f"{plain(self.predicted.full_response_ticks)} ticks",
+            "cores": "-" if self.usage is None else self.usage.cores,
+            "verified": {None: "-", True: "yes", False: "no"}[self.verified],
+        }
 
     @property
     def verified(self) -> bool | None:

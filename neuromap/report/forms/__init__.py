@@ -14,6 +14,7 @@ FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "dict": "json_report.to_dict",
             "html": "html.to_html",
             "json": "json_report.to_json",
+            "notebook": "notebook.to_notebook",
             "pictures": "pictures.save_pictures",
             "text": "text.render_text",
         }

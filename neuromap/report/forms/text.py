@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from neuromap.forms.numbers import plain, seconds, short_count
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "at_least",
+    "latency_cells",
     "latency_tables",
     "print_report",
     "render_text",
@@ -60,12 +62,29 @@ def latency_tables(report: LatencyReport, width: int = 160) -> list[Table]:
     list of rich.table.Table
         Rows that were not mapped show dashes.
     """
+    columns, rows = latency_cells(report)
+    return _tables(columns, rows, [_style(row) for row in report.rows], width)
+
+
+def latency_cells(report: LatencyReport) -> tuple[list[Column], list[list[str]]]:
+    """Write the columns and cells of the table, one row per pattern and execution.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+
+    Returns
+    -------
+    list of Column, list of list of str
+        Headers have units; the column of splitters is there only where there are any.
+    """
     rows = [[row.pattern, row.execution, *_figures(row), _verdict(row)] for row in report.rows]
     headers = list(_HEADERS)
     if not any(row.usage is not None and row.usage.splitters for row in report.rows):
         unused = headers.index("splitters")
         headers, rows = _without(headers, unused), [_without(cells, unused) for cells in rows]
-    return _tables(headers, rows, [_style(row) for row in report.rows], width)
+    return _columns(headers), rows
 
 
 def run_tables(report: LatencyReport, width: int = 160) -> list[Table]:
@@ -92,17 +111,21 @@ def run_tables(report: LatencyReport, width: int = 160) -> list[Table]:
         + [plain(None) if row.figures is None else column.cell(row.figures) for column in columns]
         for row in report.rows
     ]
-    return _tables(headers, rows, [""] * len(rows), width)
+    return _tables(_columns(headers), rows, [""] * len(rows), width)
 
 
 def _header(column: RunColumn) -> str:
     return column.title + (f"\n[{column.unit}]" if column.unit else "")
 
 
-def _tables(headers: list[str], rows: list[list[str]], styles: list[str], width: int) -> list[Table]:
+def _columns(headers: Sequence[str]) -> list[Column]:
+    """Pattern and execution name the row, the others hold figures."""
+    return [Column(header, left=k < 2, wraps=k == 0) for k, header in enumerate(headers)]
+
+
+def _tables(columns: list[Column], rows: list[list[str]], styles: list[str], width: int) -> list[Table]:
     """Share a table out over as many as the width needs."""
-    columns = [Column(header, left=k < 2, wraps=k == 0) for k, header in enumerate(headers)]
-    blocks = columns_in_blocks(headers, rows, width, gap=2, repeated=(0, 1))
+    blocks = columns_in_blocks([column.header for column in columns], rows, width, gap=2, repeated=(0, 1))
     return [block_table(columns, block, rows, styles) for block in blocks]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
+from neuromap.forms.card import Card
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.activity.energy import Counts
 from neuromap.simulation.activity.work import Work, WorkCounter
@@ -19,7 +20,7 @@ __all__ = ["Activity", "energy_counts", "measure_activity"]
 
 
 @dataclass(frozen=True, eq=False)
-class Activity:
+class Activity(Card):
     """Traffic and work of the same run.
 
     Attributes
@@ -35,6 +36,15 @@ class Activity:
     traffic: Traffic
     work: Work
     chips: int
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "ticks": self.work.n_ticks,
+            "synaptic events": self.work.synaptic_events,
+            "spikes sent": self.traffic.spikes,
+            "links crossed": self.traffic.hops,
+            "shortest tick": f"{self.traffic.shortest_tick_cycles} router cycles",
+        }
 
     @property
     def counts(self) -> Counts:

@@ -15,6 +15,7 @@ from safetensors.numpy import save as save_tensors
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
 from neuromap.files.whole_file import write_whole
+from neuromap.forms.card import Card
 from neuromap.hardware.program.program import NodePort, Program
 from neuromap.simulation.engine.noise import check_seed
 from neuromap.simulation.engine.threads import thread_count
@@ -29,7 +30,7 @@ _MAX_BYTES = 2**31
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class Batch(Card):
     """What was recorded of S stimuli through one program.
 
     Attributes
@@ -69,6 +70,17 @@ class Batch:
     def __len__(self) -> int:
         """Stimuli."""
         return len(self.spike_counts)
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.name,
+            "pattern": self.pattern,
+            "execution": self.execution,
+            "stimuli": len(self),
+            "frames of each": self.n_frames,
+            "ticks of each": self.n_ticks,
+            **{f"spikes of {port.name}": int(self.counts(port.name).sum()) for port in self.nodes},
+        }
 
     def frames(self, name: str) -> NDArray[np.bool_]:
         """Spikes of a node by frame, as :meth:`neuromap.simulation.trace.trace.Trace.frames` gives them.

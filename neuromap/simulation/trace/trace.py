@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
+from neuromap.forms.card import Card
 from neuromap.hardware.program.program import NodePort
 from neuromap.simulation.trace.recording import Potentials
 
@@ -21,7 +22,7 @@ _MAX_BYTES = 2**32
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(Card):
     """Recorded spikes of a simulation, M of them; potentials and counts where they were asked for.
 
     Attributes
@@ -70,6 +71,16 @@ class Trace:
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.name,
+            "pattern": self.pattern,
+            "execution": self.execution,
+            "frames": self.n_frames,
+            "ticks": self.n_ticks,
+            **{f"spikes of {port.name}": len(self.spikes(port.name)) for port in self.nodes},
+        }
 
     def spikes(self, name: str) -> NDArray[np.int64]:
         """All spikes of a recorded node; copies of a neuron spike as one.

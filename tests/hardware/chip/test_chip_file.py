@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import ChipError, NotSupportedError
-from neuromap.hardware.chip.chip_file import (
+from neuromap.hardware.chip.chip_document import (
     ENERGY_KEYS,
     ENERGY_TERM_KEYS,
     ROUTER_KEYS,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import ChipError
 from neuromap.hardware.check.check_program import Place, check_program
-from neuromap.hardware.chip.chip_file import chip_document, chip_from_document
+from neuromap.hardware.chip.chip_document import chip_document, chip_from_document
 from neuromap.hardware.chip.defects import Defects
 from neuromap.hardware.chip.defects_file import load_defects
 from neuromap.hardware.load.load_program import program_from_bytes

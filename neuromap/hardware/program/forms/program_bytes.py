@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from neuromap.hardware.chip.chip_file import chip_document
+from neuromap.hardware.chip.chip_document import chip_document
 from neuromap.hardware.program.file_format import FORMAT, HEADER_KEYS, KIND, NODE_KEYS, SAFETENSORS_DTYPE
 from neuromap.hardware.program.program import Program
 from neuromap.hardware.program.structure import TENSORS, program_tensors, require_well_formed
