@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from neuromap.errors import VerificationError
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import Engine, HostEvents, Totals
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.host_feed import HostFeed
 from neuromap.simulation.stimulus.stimulus import random_frames
@@ -213,7 +214,7 @@ def open_session(program: Program, engine: str, threads: int) -> Session:
     compiler = _compiler(engine)
     start = time.perf_counter()
     with compiler.install_recorder("numba:compile") if compiler else nullcontext() as recorder:
-        loaded = make_engine(program, engine, threads=threads)
+        loaded = make_engine(program, EngineChoice(engine, threads))
         load_seconds = time.perf_counter() - start
         compiled_loading = _outermost(recorder.buffer) if recorder else 0.0
         loaded.run(HostEvents.none(1), _nobody(program))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.errors import InputError, StimulusError
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.program import Program
 
-__all__ = ["MAX_TICKS", "check_run_length", "frame_arguments", "read_stimuli"]
+__all__ = ["MAX_TICKS", "check_run_length", "frame_arguments", "random_argument", "read_stimuli"]
 
 MAX_TICKS = 10_000_000
 """Ticks that one run of the command line may have; hours of work, and more output than anyone reads."""
@@ -43,8 +44,8 @@ def check_run_length(n_frames: int | None, program: Program | None = None) -> No
         )
 
 
-def frame_arguments(stimulus: Path | None, n_frames: int | None, seed: int, density: float | None) -> dict[str, Any]:
-    """Make the arguments ``frames``, ``n_frames``, ``seed`` and ``density`` of the library's functions.
+def random_argument(stimulus: Path | None, n_frames: int | None, seed: int, density: float | None) -> RandomFrames:
+    """Say which random frames are asked for, where no file of frames is given.
 
     Raises
     ------
@@ -53,12 +54,18 @@ def frame_arguments(stimulus: Path | None, n_frames: int | None, seed: int, dens
     """
     if stimulus is not None and n_frames is not None:
         raise InputError("--stimulus and --frames: give one of them, frames from a file or random frames")
-    return {
-        "frames": stimulus,
-        "n_frames": DEFAULT_FRAMES if n_frames is None else n_frames,
-        "seed": seed,
-        "density": density,
-    }
+    return RandomFrames(DEFAULT_FRAMES if n_frames is None else n_frames, seed, density)
+
+
+def frame_arguments(stimulus: Path | None, n_frames: int | None, seed: int, density: float | None) -> dict[str, Any]:
+    """Make the arguments ``frames``, ``n_frames``, ``seed`` and ``density`` of the library's functions.
+
+    Raises
+    ------
+    InputError
+        As :func:`random_argument`.
+    """
+    return {"frames": stimulus, **asdict(random_argument(stimulus, n_frames, seed, density))}
 
 
 def read_stimuli(path: Path, program: Program) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from neuromap.cli.arguments.options import (
     ThreadsOption,
     file_option,
 )
-from neuromap.cli.arguments.stimulus_argument import check_run_length, frame_arguments, read_stimuli
+from neuromap.cli.arguments.stimulus_argument import check_run_length, random_argument, read_stimuli
 from neuromap.cli.printing.output import check_destinations, print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.simulate_output import batch_object, print_batch, print_run, run_object
@@ -85,22 +85,22 @@ def simulate(
     """
     import neuromap as nm
     from neuromap.simulation.stimulus.choose_frames import choose_frames
+    from neuromap.simulation.trace.forms.file_layout import HDF5_SUFFIXES
     from neuromap.simulation.trace.frame_counts import frame_counts
-    from neuromap.simulation.trace.trace_hdf5 import HDF5_SUFFIXES
 
     how = engine_arguments(engine, threads, noise_seed)
     recording = nm.Recording(record, () if record_potentials is None else record_potentials, record_counts)
     check_destinations({"--output": output}, {"program file": program_file, "stimulus file": stimulus})
     program = nm.load_program(program_file)
     check_run_length(n_frames, program)
-    arguments = frame_arguments(stimulus, n_frames, seed, density)
+    random = random_argument(stimulus, n_frames, seed, density)
     into_hdf5 = output is not None and Path(output).suffix.lower() in HDF5_SUFFIXES
     if stimulus is not None and (stimuli := read_stimuli(stimulus, program)) is not None:
         if into_hdf5:
             raise InputError(f"{output}: many stimuli are written as safetensors; give a name that does not end in .h5")
         _run_batch(program, stimuli, recording, how, output, as_json)
         return
-    frames, made = choose_frames(program, **arguments)
+    frames, made = choose_frames(program, stimulus, random)
     check_run_length(made["n_frames"], program)
     trace = None
     with progress_bar("simulating (ticks)") as progress:

@@ -24,7 +24,7 @@ from neuromap.cli.arguments.options import (
     chosen_chip,
 )
 from neuromap.cli.arguments.pattern_argument import read_pattern, read_rollout
-from neuromap.cli.arguments.stimulus_argument import check_run_length, frame_arguments
+from neuromap.cli.arguments.stimulus_argument import check_run_length, random_argument
 from neuromap.cli.printing.output import print_json, text_console
 from neuromap.cli.printing.progress import progress_bar
 
@@ -101,7 +101,7 @@ def verify(
         named = read_pattern(net, "streaming" if pattern is None else pattern)
         rollout = nm.Rollout(net, named, "windowed" if execution is None else execution)
         spec = flags.chip(chip)
-    frames, made = choose_frames(net, **frame_arguments(stimulus, n_frames, seed, density))
+    frames, made = choose_frames(net, stimulus, random_argument(stimulus, n_frames, seed, density))
     if program is None:
         options = flags.options(net, spec)
         with progress_bar("mapping") as progress:

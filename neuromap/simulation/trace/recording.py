@@ -1,20 +1,18 @@
-"""What a simulation keeps: which neurons' spikes and potentials, and whether spikes are counted."""
+"""What a simulation is asked to keep: which neurons' spikes and potentials, and whether spikes are counted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
-from neuromap.hardware.program.program import NodePort, Program
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.trace.readout import Readout
 
-__all__ = ["Chunk", "Potentials", "Readout", "Recording", "readout"]
+__all__ = ["Recording", "readout_of"]
 
 _HINT = "give outputs, all, node:NAME, core:NUMBER or core:FIRST-LAST"
 
@@ -59,79 +57,7 @@ class Recording:
             object.__setattr__(self, field, tuple(words))
 
 
-@dataclass(frozen=True, eq=False)
-class Readout:
-    """Chosen neurons of a program, K of them, with what they stand for.
-
-    Attributes
-    ----------
-    nodes : tuple of NodePort
-        Nodes that were chosen, the outputs first.
-    core, neuron : ndarray of int32, shape (K,)
-        Places on the chip. The rows are ordered by node, index, core, neuron.
-    node : ndarray of int32, shape (K,)
-        Position in ``nodes``; -1 for neurons that were chosen by their core and belong to no chosen node.
-    index : ndarray of int32, shape (K,)
-        Neuron within the node; -1 where ``node`` is.
-    """
-
-    nodes: tuple[NodePort, ...]
-    core: NDArray[np.int32]
-    neuron: NDArray[np.int32]
-    node: NDArray[np.int32]
-    index: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-    def __len__(self) -> int:
-        return len(self.core)
-
-    def rows(self, program: Program) -> NDArray[np.int32]:
-        """Make the table of shape (C, N) that gives the row of every neuron here; -1 for the others."""
-        table = np.full(program.target_core.shape, -1, dtype=np.int32)
-        table[self.core, self.neuron] = np.arange(len(self))
-        return table
-
-
-@dataclass(frozen=True, eq=False)
-class Potentials:
-    """Potentials of chosen neurons after every tick.
-
-    Attributes
-    ----------
-    neurons : Readout
-        The K neurons.
-    values : ndarray of int32, shape (n_ticks, K)
-        V after each tick.
-    """
-
-    neurons: Readout
-    values: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-
-class Chunk(NamedTuple):
-    """What was recorded in some ticks in a row.
-
-    Attributes
-    ----------
-    tick : ndarray of int64, shape (m,)
-        Spikes, sorted by tick, then row.
-    row : ndarray of int64, shape (m,)
-        Row of the :class:`Readout` of spikes.
-    potentials : ndarray of int32, shape (ticks of the chunk, K)
-        Of the Readout of potentials; K may be 0.
-    """
-
-    tick: NDArray[np.int64]
-    row: NDArray[np.int64]
-    potentials: NDArray[np.int32]
-
-
-def readout(program: Program, words: Sequence[str]) -> Readout:
+def readout_of(program: Program, words: Sequence[str]) -> Readout:
     """Find the neurons that words of a :class:`Recording` choose.
 
     Parameters
