@@ -35,7 +35,8 @@ from neuromap.rollout.patterns.behaviour import count_behaviour_classes
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, choose_frames
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
 
 __all__ = ["explore"]
 
@@ -147,9 +148,10 @@ def explore(
     _check(within, seconds, most_mapped, processes)
     allows: Callable[[ExploredRow], bool] = getattr(limits, "allows", limits) or _anything
     names = named_patterns(network, given)
-    checked, stimulus = choose_frames(network, frames, n_frames, seed, density)
-    run = {"engine": engine, "threads": threads, "noise_seed": noise_seed}
-    setting = Setting(network, {chip.name: chip for chip in specs}, checked, verify, run)
+    checked, stimulus = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
+    setting = Setting(
+        network, {chip.name: chip for chip in specs}, checked, verify, EngineChoice(engine, threads, noise_seed)
+    )
     kept = ResultsFile(results)
 
     graph = graph_of(network)

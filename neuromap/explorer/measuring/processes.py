@@ -94,7 +94,7 @@ def _sendable(setting: Setting) -> dict[str, Any]:
         "chips": {name: _fields(chip) for name, chip in setting.chips.items()},
         "frames": dict(setting.frames),
         "verify": setting.verify,
-        "run": dict(setting.run),
+        "engine": setting.engine,
     }
 
 
@@ -108,4 +108,4 @@ def _received(pieces: Mapping[str, Any]) -> Setting:
     from neuromap.network.network import Network
 
     chips = {name: ChipSpec(**parts) for name, parts in pieces["chips"].items()}
-    return Setting(Network(**pieces["network"]), chips, pieces["frames"], pieces["verify"], pieces["run"])
+    return Setting(Network(**pieces["network"]), chips, pieces["frames"], pieces["verify"], pieces["engine"])

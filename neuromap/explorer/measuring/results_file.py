@@ -43,7 +43,7 @@ def digest_of_setting(setting: Setting) -> str:
 
     Engine and threads make no difference to any spike.
     """
-    digest = sha256(f"{FORMAT} {__version__} {setting.run.get('noise_seed', 0)}".encode())
+    digest = sha256(f"{FORMAT} {__version__} {setting.engine.noise_seed}".encode())
     network: Network = setting.network
     for name, node in network.nodes.items():
         digest.update(repr((name, node.shape)).encode())

@@ -15,8 +15,8 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.report.figures.mesh_figures import LateFigures, NetworkFigures, network_figures, per_frame, per_tick
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.node_times import frame_time
+from neuromap.simulation.activity.activity import Activity
 from neuromap.simulation.activity.energy import Energy
-from neuromap.simulation.activity.measure_activity import Activity
 from neuromap.simulation.activity.node_work import NodeTime, node_times
 from neuromap.simulation.activity.work import Work
 

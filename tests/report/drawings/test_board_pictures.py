@@ -22,7 +22,7 @@ from neuromap.report.figures.core_map import CoreMap, core_map
 from neuromap.report.forms import html as html_module
 from neuromap.report.forms.pictures import check_no_picture, picture_files, picture_folder, save_pictures
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
-from neuromap.simulation.noc.traffic import measure_traffic
+from neuromap.simulation.noc.measure_traffic import measure_traffic
 from neuromap.simulation.stimulus.stimulus import random_frames
 
 SVG = "{http://www.w3.org/2000/svg}"
