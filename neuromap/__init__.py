@@ -24,7 +24,7 @@ _HOMES = {
     "list_chips": "hardware.chip.chip_file",
     "load_chip": "hardware.chip.chip_file",
     "load_network": "network.file.network_file",
-    "load_program": "hardware.program_file.program_file",
+    "load_program": "hardware.load.load_program",
     "load_trace": "simulation.trace.reading.load_trace",
     "map_rollout": "mapping.map_rollout",
     "measure_activity": "simulation.activity.measure_activity",
@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_file import list_chips as list_chips
     from neuromap.hardware.chip.chip_file import load_chip as load_chip
     from neuromap.hardware.chip.chip_spec import ChipSpec as ChipSpec
+    from neuromap.hardware.load.load_program import load_program as load_program
     from neuromap.hardware.program.program import Program as Program
-    from neuromap.hardware.program_file.program_file import load_program as load_program
     from neuromap.mapping.map_rollout import map_rollout as map_rollout
     from neuromap.network.file.network_file import load_network as load_network
     from neuromap.network.network import Network as Network

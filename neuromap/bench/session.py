@@ -40,7 +40,7 @@ class Session:
     threads : int
         Its threads; a label.
     load_seconds, compile_seconds : float
-        What was spent before; see :class:`neuromap.bench.bench.Timing`.
+        What was spent before; see :class:`neuromap.bench.bench_report.Timing`.
 
     Attributes
     ----------

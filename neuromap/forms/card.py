@@ -16,9 +16,9 @@ class Card:
         return {}
 
     def _repr_html_(self) -> str:
+        left = 'style="text-align:left"'
         rows = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(str(fact))}</td></tr>'
+            f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(str(fact))}</td></tr>"
             for name, fact in self._facts().items()
         )
-        title = escape(type(self).__name__)
-        return f'<table><caption style="text-align:left">{title}</caption><tbody>{rows}</tbody></table>'
+        return f"<table><caption {left}>{escape(type(self).__name__)}</caption><tbody>{rows}</tbody></table>"

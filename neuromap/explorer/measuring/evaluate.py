@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
-from neuromap.explorer.answer.exploration import Candidate
+from neuromap.explorer.answer.rows import Candidate
 from neuromap.explorer.measuring.steady_energy import energy_per_frame
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
@@ -47,6 +48,27 @@ class Setting:
     frames: Mapping[str, NDArray[np.bool_]]
     verify: bool
     engine: EngineChoice
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Take the values apart that hold read-only mappings: these do not travel between processes."""
+        chips = {name: _fields(chip) for name, chip in self.chips.items()}
+        return _put_together, (_fields(self.network), chips, dict(self.frames), self.verify, self.engine)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    found = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    return {name: dict(part) if isinstance(part, MappingProxyType) else part for name, part in found.items()}
+
+
+def _put_together(
+    network: Mapping[str, Any],
+    chips: Mapping[str, Mapping[str, Any]],
+    frames: Mapping[str, NDArray[np.bool_]],
+    verify: bool,
+    engine: EngineChoice,
+) -> Setting:
+    values = {name: ChipSpec(**parts) for name, parts in chips.items()}
+    return Setting(Network(**network), values, frames, verify, engine)
 
 
 @dataclass(frozen=True)

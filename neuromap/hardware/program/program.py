@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.files.whole_file import write_whole
+from neuromap.forms.formed import form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
 __all__ = ["BIAS", "HostTable", "NeuronTable", "NodePort", "OutputTable", "Program"]
@@ -238,7 +240,13 @@ class Program:
         return len(self.coordinates)
 
     def save(self, path: str | Path) -> None:
-        """Write the program to a file, whole or not at all; see :mod:`neuromap.hardware.program_file.program_file`."""
-        from neuromap.hardware.program_file.program_file import save_program
+        """Write the program to a file, whole or not at all; :func:`neuromap.load_program` reads it.
 
-        save_program(self, path)
+        Raises
+        ------
+        ProgramError
+            If the program is not well formed (wrong dtypes or shapes); nothing is written.
+        InputError
+            If the folder does not exist or cannot be written.
+        """
+        write_whole(path, form(self, "file"))

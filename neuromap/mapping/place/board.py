@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.defects import defect_map
+from neuromap.hardware.routes.dead_routes import defect_map
 from neuromap.mapping.place.wiring import Wiring
 
 __all__ = ["Board", "Faults", "Region", "board_for", "cost", "faults"]

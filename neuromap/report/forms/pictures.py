@@ -14,8 +14,8 @@ from neuromap.files.whole_file import write_all
 from neuromap.forms.standalone_svg import standalone
 from neuromap.report.drawings.draw_chip import draw_chip
 from neuromap.report.drawings.draw_links import draw_links
+from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
-from neuromap.report.latency import LatencyReport
 
 __all__ = [
     "RowPictures",

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
+from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.explorer.measuring.steady_energy import energy_per_frame, steady_counts
-from neuromap.explorer.search.row_bounds import energy_bound
 from neuromap.network import build_network
 from neuromap.rollout.patterns.behaviour import behaviour_classes
 from neuromap.simulation.engine.engine_choice import EngineChoice

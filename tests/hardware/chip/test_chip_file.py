@@ -20,7 +20,8 @@ from neuromap.hardware.chip.chip_file import (
     chip_from_document,
 )
 from neuromap.hardware.chip.chip_spec import NeuronRules
-from neuromap.hardware.program_file.program_file import load_program, program_bytes
+from neuromap.hardware.load.load_program import load_program
+from neuromap.hardware.program.forms.program_bytes import program_bytes
 
 TINY = """
 format = 1

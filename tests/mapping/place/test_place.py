@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.hardware.chip.defects import Defects, route_blocked
+from neuromap.hardware.chip.defects import Defects
+from neuromap.hardware.routes.dead_routes import route_blocked
 from neuromap.mapping.place.place import PLACERS, hilbert_curve, place, weighted_hops
 
 REFINED = ("auto", "exchange")

@@ -11,7 +11,7 @@ from neuromap.bench.characterisation import characterisation_program
 from neuromap.hardware.routes.route_walk import route_difference, walk_routes
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.report.figures.usage import usage
+from neuromap.report.measuring.count_usage import count_usage
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -113,7 +113,7 @@ def test_what_arrives_is_what_the_engine_receives(make_chip, seed, execution, co
         assert np.array_equal(due, engine.pending)
 
     traffic = measure_traffic(program, frames, choice=NUMPY)
-    counts = usage(program)
+    counts = count_usage(program)
     assert traffic.full_loads[:4].sum() == counts.weighted_hops
     assert route_difference(program, traffic.full_loads, hops=counts.weighted_hops) is None
     assert walk_routes(program).crossings == counts.chip_crossings
@@ -134,9 +134,9 @@ def test_programs_by_hand_deliver_too(programs, data):
 
 @given(st.data())
 @settings(deadline=None, max_examples=60)
-def test_hops_of_all_neurons_are_those_of_usage(programs, data):
+def test_hops_of_all_neurons_are_those_of_count_usage(programs, data):
     program = data.draw(programs())
-    traffic, counts, walk = TrafficCounter(program).result(), usage(program), walk_routes(program)
+    traffic, counts, walk = TrafficCounter(program).result(), count_usage(program), walk_routes(program)
     assert traffic.full_loads[:4].sum() == counts.weighted_hops == walk.hops
     assert walk.crossings == counts.chip_crossings
 
@@ -209,6 +209,6 @@ def test_a_board_of_sixteen_chips(make_chip, make_program):
     traffic = measure_traffic(program, n_ticks=1)
     assert route_difference(program, traffic.loads, hops=traffic.hops) is None
     assert np.array_equal(traffic.loads, traffic.full_loads)
-    assert traffic.crossings == usage(program).chip_crossings == 4 * (3 + 3 + 6)
+    assert traffic.crossings == count_usage(program).chip_crossings == 4 * (3 + 3 + 6)
     assert traffic.clock == RouterClock(1e-8, 1, 2)
     assert traffic.shortest_tick_cycles >= 2 + 510 + 2 * 2 * 6
