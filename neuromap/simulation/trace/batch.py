@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,5 +129,11 @@ class Batch(RunLabels):
         start = sum(port.size for port in self.nodes[:position])
         return slice(start, start + self.nodes[position].size)
 
-    def _facts(self) -> Mapping[str, object]:
-        return {**super()._facts(), "stimuli": len(self)}
+    def _facts(self) -> dict[str, object]:
+        return {
+            **super()._facts(),
+            "stimuli": len(self),
+            "frames of each": self.n_frames,
+            "ticks of each": self.n_ticks,
+            **{f"spikes of {port.name}": int(self.counts(port.name).sum()) for port in self.nodes},
+        }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from neuromap.errors import InputError
@@ -52,12 +51,5 @@ class RunLabels(Card):
             raise InputError(f"{what}: node {name} was not recorded; recorded nodes are {', '.join(names) or 'none'}")
         return names.index(name)
 
-    def _facts(self) -> Mapping[str, object]:
-        return {
-            "program": self.name,
-            "pattern": self.pattern,
-            "execution": self.execution,
-            "nodes": ", ".join(port.name for port in self.nodes),
-            "frames": self.n_frames,
-            "ticks": self.n_ticks,
-        }
+    def _facts(self) -> dict[str, object]:
+        return {"network": self.name, "pattern": self.pattern, "execution": self.execution}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -187,5 +186,10 @@ class Trace(RunLabels):
         """
         form(self, "file", path)
 
-    def _facts(self) -> Mapping[str, object]:
-        return {**super()._facts(), "spikes": len(self.tick)}
+    def _facts(self) -> dict[str, object]:
+        return {
+            **super()._facts(),
+            "frames": self.n_frames,
+            "ticks": self.n_ticks,
+            **{f"spikes of {port.name}": len(self.spikes(port.name)) for port in self.nodes},
+        }
