@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.hardware.program.program import Program
@@ -77,10 +78,33 @@ def readout_of(program: Program, words: Sequence[str]) -> Readout:
     InputError
         If the program has no such node or core.
     """
+    kinds = np.array([*(port.kind for port in program.nodes), ""])  # the last one for neurons without a label
+    wanted, chosen = _choices(program, words, kinds)
+    label, index = _labels(program, kinds)
+    core, neuron = np.nonzero(chosen | ((label >= 0) & wanted[label]))
+
+    outputs_first = sorted(np.flatnonzero(wanted).tolist(), key=lambda k: kinds[k] != "output")
+    position = np.full(len(kinds), -1, dtype=np.int32)
+    position[outputs_first] = np.arange(len(outputs_first))
+    node = position[label[core, neuron]]
+    index = np.where(node < 0, -1, index[core, neuron])
+    rows = np.lexsort((neuron, core, index, node))
+    return Readout(
+        nodes=tuple(program.nodes[k] for k in outputs_first),
+        core=core[rows].astype(np.int32),
+        neuron=neuron[rows].astype(np.int32),
+        node=node[rows],
+        index=index[rows].astype(np.int32),
+    )
+
+
+def _choices(
+    program: Program, words: Sequence[str], kinds: NDArray[np.str_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Tell which nodes are chosen, shape (nodes + 1,), and which places by their core, shape (C, N)."""
     named = {port.name: position for position, port in enumerate(program.nodes)}
-    wanted = np.zeros(len(program.nodes) + 1, dtype=np.bool_)  # the last one for neurons without a label
+    wanted = np.zeros(len(kinds), dtype=np.bool_)
     chosen = np.zeros(program.target_core.shape, dtype=np.bool_)
-    kinds = np.array([*(port.kind for port in program.nodes), ""])
     for word in words:
         kind, _, name = word.partition(":")
         if word == "outputs":
@@ -93,31 +117,22 @@ def readout_of(program: Program, words: Sequence[str]) -> Readout:
         else:
             first, last = _cores(program, name)
             chosen[first : last + 1] = True
+    return wanted, chosen
 
-    # Labels: of hidden nodes all neurons that compute them, of output nodes those that are read out, so that what a
-    # trace says of outputs does not depend on what else is recorded.
+
+def _labels(program: Program, kinds: NDArray[np.str_]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Give node and index of every neuron that can be recorded as one of its node, shape (C, N); node -1 of the others.
+
+    Of hidden nodes these are all neurons that compute them, of output nodes those that are read out, so that what a
+    trace says of outputs does not depend on what else is recorded.
+    """
     label = np.where(program.is_relay, -1, program.neuron_node)
     label[np.isin(label, np.flatnonzero(kinds == "output"))] = -1
     index = program.neuron_index.copy()
     outputs = program.outputs
     label[outputs.core, outputs.neuron] = outputs.node
     index[outputs.core, outputs.neuron] = outputs.index
-    mine = (label >= 0) & wanted[label]
-    core, neuron = np.nonzero(chosen | mine)
-
-    order = sorted(np.flatnonzero(wanted).tolist(), key=lambda k: kinds[k] != "output")
-    position = np.full(len(program.nodes) + 1, -1, dtype=np.int32)
-    position[order] = np.arange(len(order))
-    node = position[label[core, neuron]]
-    index = np.where(node < 0, -1, index[core, neuron])
-    rows = np.lexsort((neuron, core, index, node))
-    return Readout(
-        nodes=tuple(program.nodes[k] for k in order),
-        core=core[rows].astype(np.int32),
-        neuron=neuron[rows].astype(np.int32),
-        node=node[rows],
-        index=index[rows].astype(np.int32),
-    )
+    return label, index
 
 
 def _check_word(word: str) -> None:

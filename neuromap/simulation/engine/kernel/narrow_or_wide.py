@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from numba import njit
 
-from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.engine.kernel.layout import (
     FLAGS,
     FLOOR,
@@ -16,6 +15,7 @@ from neuromap.simulation.engine.kernel.layout import (
     State,
     extent,
 )
+from neuromap.simulation.engine.kernel.vectors.lanes import CALLED, INLINED, get, put
 
 __all__ = ["is_narrow"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.lanes import INLINED, get, prefetch, put
 from neuromap.simulation.engine.kernel.layout import Image, State, extent
+from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, get, prefetch, put
 from neuromap.simulation.engine.kernel.workspace import Team
 
 __all__ = ["box_of", "deliver", "deliver_box", "slot_of"]

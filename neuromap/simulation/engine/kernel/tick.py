@@ -21,17 +21,6 @@ from numba import njit, uint64
 
 from neuromap.simulation.engine.kernel.core_narrow import tick_narrow
 from neuromap.simulation.engine.kernel.core_wide import tick_wide
-from neuromap.simulation.engine.kernel.lanes import (
-    INLINED,
-    clear_bytes,
-    count_row,
-    get,
-    list_ones,
-    nonzero_bytes,
-    prefetch_far,
-    put,
-    trailing_zeros,
-)
 from neuromap.simulation.engine.kernel.layout import (
     FLAGS,
     HEADER,
@@ -45,6 +34,17 @@ from neuromap.simulation.engine.kernel.layout import (
 )
 from neuromap.simulation.engine.kernel.narrow_or_wide import is_narrow
 from neuromap.simulation.engine.kernel.ring import box_of, slot_of
+from neuromap.simulation.engine.kernel.vectors.lanes import (
+    INLINED,
+    clear_bytes,
+    count_row,
+    get,
+    list_ones,
+    nonzero_bytes,
+    prefetch_far,
+    put,
+    trailing_zeros,
+)
 from neuromap.simulation.engine.kernel.workspace import (
     AXON_EVENTS,
     FLIGHT,

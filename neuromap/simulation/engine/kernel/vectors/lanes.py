@@ -1,7 +1,7 @@
 """Lanes: vectors of integers as first-class values in compiled code.
 
 A core's neurons sit side by side in the lanes of a vector. This file is the whole vocabulary that the kernels
-use for them; everything else in this folder is plain Numba. The intermediate code is written in groups of 32
+use for them; everything beside this folder is plain Numba. The intermediate code is written in groups of 32
 lanes and names no instruction set: LLVM makes masked AVX-512, AVX2 or NEON instructions of it.
 
 Types
@@ -37,7 +37,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from neuromap.simulation.engine.kernel.emission import (
+from neuromap.simulation.engine.kernel.vectors.emission import (
     CALLED,
     GROUP,
     INLINED,
@@ -48,8 +48,8 @@ from neuromap.simulation.engine.kernel.emission import (
     lane_vector,
     splat,
 )
-from neuromap.simulation.engine.kernel.lane_memory import load, load_mask, store, store_mask
-from neuromap.simulation.engine.kernel.words import (
+from neuromap.simulation.engine.kernel.vectors.lane_memory import load, load_mask, store, store_mask
+from neuromap.simulation.engine.kernel.vectors.words import (
     clear_bytes,
     count_ones,
     count_row,

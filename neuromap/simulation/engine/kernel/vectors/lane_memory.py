@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from neuromap.simulation.engine.kernel.emission import (
+from neuromap.simulation.engine.kernel.vectors.emission import (
     BIT,
     GROUP,
     INT32,
