@@ -33,7 +33,7 @@ class Chunk(NamedTuple):
 
 
 class RecordedRun(NamedTuple):
-    """A run that is about to start.
+    """A run that goes on, and is recorded, as its chunks are taken.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class RecordedRun(NamedTuple):
     counts : ndarray of int64, shape (C, N), or None
         Filled while the chunks are taken.
     chunks : iterable of Chunk
-        Runs the program as it is taken.
+        All ticks in order; taken once.
     peak : int
         Largest potential, of either sign, that may occur.
     """
