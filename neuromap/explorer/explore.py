@@ -30,7 +30,8 @@ from neuromap.network.network import Network
 from neuromap.rollout.patterns.behaviour import count_behaviour_classes
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, choose_frames
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
 
 __all__ = ["explore"]
 
@@ -133,9 +134,9 @@ def explore(
     effort = Effort(seconds, most_mapped)
     check_processes(processes)
     names = named_patterns(network, given)
-    checked, stimulus = choose_frames(network, frames, n_frames, seed, density)
-    run = {"engine": engine, "threads": threads, "noise_seed": noise_seed}
-    setting = Setting(network, {chip.name: chip for chip in asked.chips}, checked, verify, run)
+    checked, stimulus = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
+    choice = EngineChoice(engine, threads, noise_seed)
+    setting = Setting(network, {chip.name: chip for chip in asked.chips}, checked, verify, choice)
     measurements = Measurements(setting, results, processes)
 
     # candidates: patterns, and the choices with which they are mapped; equal schedules are one row

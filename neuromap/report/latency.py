@@ -18,12 +18,13 @@ from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
-from neuromap.report.measuring.report_row import refused_row, report_row
+from neuromap.report.measuring.report_row import make_row, refused_row
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.patterns.sequential import MostSequential, most_sequential_summary
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, choose_frames
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
 
 __all__ = ["latency_report", "report_on_program"]
 
@@ -100,7 +101,8 @@ def latency_report(
     spec = load_chip(chip)
     chosen, summary = _patterns(network, patterns)
     wanted = _executions(executions)
-    checked, stimulus = choose_frames(network, frames, n_frames, seed, density)
+    checked, stimulus = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
+    choice = EngineChoice(engine, threads, noise_seed)
 
     rows: list[ReportRow] = []
     total = len(chosen) * len(wanted)
@@ -115,10 +117,7 @@ def latency_report(
                 rows.append(refused_row(pattern, execution, error))
                 continue
             # Predictions come from the rollout as it was scheduled: splitters may have lengthened it.
-            row = report_row(
-                mapped.rollout, mapped.program, checked, engine=engine, threads=threads, noise_seed=noise_seed
-            )
-            rows.append(row)
+            rows.append(make_row(mapped.rollout, mapped.program, checked, choice))
     if progress is not None:
         progress("done", total, total)
 
@@ -162,8 +161,8 @@ def report_on_program(
         If the frames do not fit the input nodes.
     """
     network = rollout.network
-    checked, stimulus = choose_frames(network, frames, n_frames, seed, density)
-    row = report_row(rollout, program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
+    checked, stimulus = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
+    row = make_row(rollout, program, checked, EngineChoice(engine, threads, noise_seed))
     summary = most_sequential_summary(network) if rollout.pattern.name == "sequential" else None
     return _report(network, program.chip, [row], stimulus, summary)
 

@@ -12,9 +12,10 @@ from neuromap.errors import ProgramError, VerificationError
 from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.program import Program
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.reference_frames import reference
-from neuromap.simulation.run.simulate import simulate
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, choose_frames
+from neuromap.simulation.run.record_run import record_run
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
 from neuromap.verification.verdict import Mismatch, Stray, Verification
 
 __all__ = ["require_belongs", "require_verified", "verify"]
@@ -106,13 +107,25 @@ def verify(
     InputError
         If there is no such engine, or a number is out of range.
     """
+    random = RandomFrames(n_frames, seed, density)
+    return hold_against_reference(rollout, program, frames, random, EngineChoice(engine, threads, noise_seed))
+
+
+def hold_against_reference(
+    rollout: Rollout,
+    program: Program,
+    frames: Mapping[str, ArrayLike] | str | Path | None,
+    random: RandomFrames | None,
+    choice: EngineChoice,
+) -> Verification:
+    """Check a program and compare it with the reference; see :func:`verify`."""
     require_belongs(rollout, program)
     require_legal(program, indices_only=True)
     violations = check_program(program)
-    checked, _ = choose_frames(rollout.network, frames, n_frames, seed, density)
+    checked, _ = choose_frames(rollout.network, frames, random)
     period = _rollout_period(rollout, program)
     expected = reference(rollout, checked)
-    trace = simulate(program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
+    trace = record_run(program, checked, choice)
 
     mismatches: list[Mismatch] = []
     strays: list[Stray] = []

@@ -27,7 +27,7 @@ class EngineOptions:
         InputError
             If there is no such engine, or a number is out of range.
         """
-        from neuromap.simulation.engine.engines import ENGINES
+        from neuromap.simulation.engine.engine_choice import ENGINES
         from neuromap.simulation.engine.noise import check_seed
         from neuromap.simulation.engine.threads import thread_count
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.arguments.options import DensityOption, FramesOption, SeedOption, StimulusOption
 from neuromap.errors import InputError, StimulusError
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.program import Program
@@ -28,8 +28,8 @@ class FrameOptions:
     seed: SeedOption = 0
     density: DensityOption = None
 
-    def arguments(self) -> dict[str, Any]:
-        """Make the arguments ``frames``, ``n_frames``, ``seed`` and ``density`` of the library's functions.
+    def random(self) -> RandomFrames:
+        """Say which random frames are asked for, where no file of frames is given.
 
         Raises
         ------
@@ -38,12 +38,17 @@ class FrameOptions:
         """
         if self.stimulus is not None and self.n_frames is not None:
             raise InputError("--stimulus and --frames: give one of them, frames from a file or random frames")
-        return {
-            "frames": self.stimulus,
-            "n_frames": DEFAULT_FRAMES if self.n_frames is None else self.n_frames,
-            "seed": self.seed,
-            "density": self.density,
-        }
+        return RandomFrames(DEFAULT_FRAMES if self.n_frames is None else self.n_frames, self.seed, self.density)
+
+    def arguments(self) -> dict[str, Any]:
+        """Make the arguments ``frames``, ``n_frames``, ``seed`` and ``density`` of the library's functions.
+
+        Raises
+        ------
+        InputError
+            As :meth:`random`.
+        """
+        return {"frames": self.stimulus, **asdict(self.random())}
 
 
 def check_run_length(n_frames: int | None, program: Program | None = None) -> None:

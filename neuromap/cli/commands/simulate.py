@@ -73,22 +73,22 @@ def simulate(
     """
     import neuromap as nm
     from neuromap.simulation.stimulus.choose_frames import choose_frames
+    from neuromap.simulation.trace.forms.file_layout import HDF5_SUFFIXES
     from neuromap.simulation.trace.frame_counts import frame_counts
-    from neuromap.simulation.trace.trace_hdf5 import HDF5_SUFFIXES
 
     how = engine.arguments()
     recording = nm.Recording(record, () if record_potentials is None else record_potentials, record_counts)
     check_destinations({"--output": output}, {"program file": program_file, "stimulus file": fed.stimulus})
     program = nm.load_program(program_file)
     check_run_length(fed.n_frames, program)
-    arguments = fed.arguments()
+    random = fed.random()
     into_hdf5 = output is not None and Path(output).suffix.lower() in HDF5_SUFFIXES
     if fed.stimulus is not None and (stimuli := read_stimuli(fed.stimulus, program)) is not None:
         if into_hdf5:
             raise InputError(f"{output}: many stimuli are written as safetensors; give a name that does not end in .h5")
         _run_batch(program, stimuli, recording, how, output, as_json)
         return
-    frames, made = choose_frames(program, **arguments)
+    frames, made = choose_frames(program, fed.stimulus, random)
     check_run_length(made["n_frames"], program)
     trace = None
     with progress_bar("simulating (ticks)") as progress:

@@ -88,7 +88,7 @@ def verify(
         named = read_pattern(net, "streaming" if pattern is None else pattern)
         rollout = nm.Rollout(net, named, "windowed" if execution is None else execution)
         spec = flags.chip(chip)
-    frames, made = choose_frames(net, **fed.arguments())
+    frames, made = choose_frames(net, fed.stimulus, fed.random())
     if program is None:
         options = flags.options(net, spec)
         with progress_bar("mapping") as progress:

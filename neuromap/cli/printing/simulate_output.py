@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from neuromap.hardware.program.program import Program
-    from neuromap.simulation.run.batch import Batch
+    from neuromap.simulation.trace.batch import Batch
     from neuromap.simulation.trace.frame_counts import FrameCounts
     from neuromap.simulation.trace.trace import Trace
 

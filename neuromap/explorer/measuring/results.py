@@ -49,7 +49,7 @@ def fingerprint_of_setting(setting: Setting) -> str:
 
     Engine and threads make no difference to any spike.
     """
-    found = Fingerprint(f"{FORMAT} {__version__} {setting.run.get('noise_seed', 0)}")
+    found = Fingerprint(f"{FORMAT} {__version__} {setting.engine.noise_seed}")
     found.add_network(setting.network)
     found.add_frames(setting.frames)
     return found.text()

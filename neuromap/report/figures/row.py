@@ -18,8 +18,8 @@ from neuromap.report.figures.response_figures import OutputResponses, Responses
 from neuromap.report.figures.run_figures import RunFigures
 from neuromap.report.figures.usage import Usage
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.activity.activity import Activity
 from neuromap.simulation.activity.energy import Energy
-from neuromap.simulation.activity.measure_activity import Activity
 from neuromap.verification.verdict import Verification
 
 __all__ = ["ReportRow", "Schedule", "Status"]

@@ -13,8 +13,8 @@ from neuromap.report.figures.run_figures import (
 )
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.node_times import frame_time
+from neuromap.simulation.activity.activity import Activity
 from neuromap.simulation.activity.energy import Energy
-from neuromap.simulation.activity.measure_activity import Activity
 from neuromap.simulation.activity.node_work import node_times
 from neuromap.simulation.activity.work import Work
 from neuromap.simulation.noc.mesh import LinkLoad

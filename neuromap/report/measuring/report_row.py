@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,16 +21,18 @@ from neuromap.report.measuring.core_contents import core_map
 from neuromap.report.measuring.count_usage import count_usage, sampling_frequency
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.activity.activity import Activity
 from neuromap.simulation.activity.energy import energy_of
-from neuromap.simulation.activity.measure_activity import Activity, measure_activity
-from neuromap.simulation.noc.late import find_late_spikes
+from neuromap.simulation.activity.measure_activity import count_activity
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.noc.find_late_spikes import find_late_spikes
 from neuromap.simulation.run.tick_run import run_ticks
 from neuromap.simulation.stimulus.stimulus import check_frames
-from neuromap.verification.law import verify
-from neuromap.verification.observe import extend_frames, first_difference
+from neuromap.verification.law import hold_against_reference
+from neuromap.verification.observe import difference_of_runs, extend_frames
 from neuromap.verification.wave import measure
 
-__all__ = ["refused_row", "report_row"]
+__all__ = ["make_row", "refused_row", "report_row"]
 
 
 def report_row(
@@ -68,14 +69,19 @@ def report_row(
     StimulusError
         If the frames do not fit the input nodes.
     """
+    return make_row(rollout, program, frames, EngineChoice(engine, threads, noise_seed))
+
+
+def make_row(rollout: Rollout, program: Program, frames: Mapping[str, ArrayLike], choice: EngineChoice) -> ReportRow:
+    """Predict, measure, observe and verify; see :func:`report_row`."""
     checked = check_frames(frames, rollout.network)
-    verification = verify(rollout, program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
+    verification = hold_against_reference(rollout, program, checked, None, choice)
     # A tick-level schedule is in ticks already and has no update steps.
     per_step = None if rollout.is_tick_level else program.ticks_per_step
     scale, second = per_step or 1, program.chip.tick_seconds
     found = measure(program)
     stimulus, onset = _onset(rollout, program, checked, scale)
-    observed = first_difference(program, stimulus, onset, engine=engine, threads=threads, noise_seed=noise_seed)
+    observed = difference_of_runs(program, stimulus, onset, choice)
     is_period = verification.rollout_period_ticks == program.period  # else the rollout knows no wait for a sample
     outputs = {}
     for name in rollout.network.outputs:
@@ -103,8 +109,7 @@ def report_row(
         ports=program.nodes,
     )
     if _on_board(program):
-        run = {"engine": engine, "threads": threads, "noise_seed": noise_seed}
-        row = _with_activity(row, rollout.pattern, program, checked, run)
+        row = _with_activity(row, rollout.pattern, program, checked, choice)
     return _overall(row, rollout, outputs, second)
 
 
@@ -189,18 +194,18 @@ def _with_activity(
     pattern: RolloutPattern,
     program: Program,
     frames: Mapping[str, NDArray[np.bool_]],
-    run: dict[str, Any],
+    choice: EngineChoice,
 ) -> ReportRow:
     """Add what the frames do on the chip, and what that costs."""
-    activity = measure_activity(program, frames, **run)
+    activity = count_activity(program, frames, choice)
     energy = energy_of(program.chip, activity.counts)
-    late = _late(activity, program, frames, run)
+    late = _late(activity, program, frames, choice)
     figures = run_figures(activity, energy, program.chip, pattern, program.period, late)
     return replace(row, activity=activity, energy=energy, figures=figures, cores=core_map(program))
 
 
 def _late(
-    activity: Activity, program: Program, frames: Mapping[str, NDArray[np.bool_]], run: dict[str, Any]
+    activity: Activity, program: Program, frames: Mapping[str, NDArray[np.bool_]], choice: EngineChoice
 ) -> LateFigures | None:
     """Count late spikes at the chip's tick; a run of its own is needed only where there are some."""
     traffic = activity.traffic
@@ -209,7 +214,7 @@ def _late(
     tick_cycles = max(1, math.floor(traffic.tick_seconds / cycle * (1 + 1e-9)))
     if traffic.shortest_tick_cycles <= tick_cycles:
         return LateFigures(0, 0, None)
-    late = find_late_spikes(program, run_ticks(program, frames, **run), tick_cycles)
+    late = find_late_spikes(program, run_ticks(program, frames, choice=choice), tick_cycles)
     return LateFigures(len(late), late.n_overdue, str(late.named(1)[0]))
 
 

@@ -212,7 +212,7 @@ def energy_of(chip: ChipSpec, counts: Counts) -> Energy:
     chip : ChipSpec
         Its figures; static power and energy per tick are those of one chip.
     counts : Counts
-        What was counted; :attr:`neuromap.simulation.activity.measure_activity.Activity.counts` gives it.
+        What was counted; :attr:`neuromap.simulation.activity.activity.Activity.counts` gives it.
 
     Returns
     -------

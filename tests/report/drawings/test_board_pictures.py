@@ -24,7 +24,7 @@ from neuromap.report.forms.picture_folder import check_no_picture, picture_folde
 from neuromap.report.forms.pictures import picture_files, save_pictures
 from neuromap.report.measuring.core_contents import core_map
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
-from neuromap.simulation.noc.traffic import measure_traffic
+from neuromap.simulation.noc.measure_traffic import measure_traffic
 from neuromap.simulation.stimulus.stimulus import random_frames
 
 SVG = "{http://www.w3.org/2000/svg}"

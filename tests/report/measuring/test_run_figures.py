@@ -21,8 +21,9 @@ from neuromap.report.forms.text import run_tables
 from neuromap.report.measuring.report_row import report_row
 from neuromap.rollout.schedule.node_times import frame_time
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.noc.late import find_late_spikes
+from neuromap.simulation.noc.find_late_spikes import find_late_spikes
 from neuromap.simulation.run.host_feed import HostFeed
 from neuromap.simulation.run.simulate import simulate
 from neuromap.simulation.run.tick_run import run_ticks
@@ -89,7 +90,7 @@ def sums(program, frames):
             tick = int(program.host.arrival[k]) + frame * program.period
             spikes = node < 0 or frames[program.nodes[node].name][frame, index]
             found["host"] += bool(spikes and 0 <= tick < trace.n_ticks)
-    engine = make_engine(program, "numpy")
+    engine = make_engine(program, EngineChoice("numpy"))
     engine.run(HostFeed(program).events({n: f[None] for n, f in frames.items()}, n_frames, 0, trace.n_ticks))
     found["synaptic_events"] = engine.totals.synaptic_events
     return found

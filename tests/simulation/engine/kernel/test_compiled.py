@@ -67,7 +67,7 @@ def test_every_kernel_file_and_the_version_are_part_of_the_stamp(copied):
     spec.loader.exec_module(module)
     stamps = [module.kernel_stamp()]
     assert stamps == [kernel_stamp()]  # not of the place
-    for path in sorted(kernel.glob("*.py")):
+    for path in sorted(kernel.rglob("*.py")):
         text = path.read_bytes()
         path.write_bytes(text + b"\n")
         stamps.append(module.kernel_stamp())

@@ -1,6 +1,6 @@
 """Single elements, words of bits, prefetching: the part of the vocabulary that is not about lanes.
 
-The kernels take it from :mod:`neuromap.simulation.engine.kernel.lanes`, whose docstring lists it.
+The kernels take it from :mod:`neuromap.simulation.engine.kernel.vectors.lanes`, whose docstring lists it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from llvmlite import ir
 from numba import config, types, uint64
 from numba.extending import intrinsic, overload
 
-from neuromap.simulation.engine.kernel.emission import (
+from neuromap.simulation.engine.kernel.layout import extent
+from neuromap.simulation.engine.kernel.vectors.emission import (
     BIT,
     BYTE,
     GROUP,
@@ -24,7 +25,6 @@ from neuromap.simulation.engine.kernel.emission import (
     is_flat,
     splat,
 )
-from neuromap.simulation.engine.kernel.layout import extent
 
 __all__ = [
     "clear_bytes",

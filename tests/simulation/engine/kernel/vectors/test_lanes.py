@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import njit
 
-from neuromap.simulation.engine.kernel import lanes as L
+from neuromap.simulation.engine.kernel.vectors import lanes as L
 
 DTYPES = [np.int8, np.int16, np.int32, np.int64]
 GROUPS = [1, 2, 4, 8]

@@ -1,8 +1,7 @@
-"""Late and overdue spikes: a run at a given length of tick, where what has not arrived stays in the mesh."""
+"""Late and overdue spikes: those that have not arrived when the tick in which they are fired ends."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,16 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.errors import InputError
-from neuromap.hardware.program.program import Program
-from neuromap.simulation.noc.arrival_events import Arrivals, MeshEvents
-from neuromap.simulation.noc.clock import RouterClock
-from neuromap.simulation.noc.mesh import Mesh, ways_of
-from neuromap.simulation.run.tick_run import TickSpikes
 
-__all__ = ["LateSpike", "LateSpikes", "find_late_spikes"]
-
-Ints = NDArray[np.int64]
+__all__ = ["LateSpike", "LateSpikes"]
 
 
 class LateSpike(NamedTuple):
@@ -143,81 +134,3 @@ class LateSpikes:
             )
             for k in range(min(most, len(self)))
         )
-
-
-def find_late_spikes(
-    program: Program, ticks: Iterable[TickSpikes], tick_cycles: int, clock: RouterClock | None = None
-) -> LateSpikes:
-    """Simulate the mesh over a run at a length of tick, and find the spikes that are late.
-
-    Spikes that have not arrived when their tick ends stay in the mesh and meet those of the next ticks. What neurons
-    compute does not change: late spikes are found, their effect on the network is not followed.
-
-    Parameters
-    ----------
-    program : Program
-        Mapped, or written by hand.
-    ticks : iterable of TickSpikes
-        The run, ticks in order, as :func:`neuromap.simulation.run.tick_run.run_ticks` gives them.
-    tick_cycles : int
-        Length of a tick in router cycles, 1 or more.
-    clock : RouterClock, optional
-        By default that of the program's chip.
-
-    Returns
-    -------
-    LateSpikes
-
-    Raises
-    ------
-    InputError
-        If the length is not positive, or ticks do not rise.
-    """
-    if tick_cycles < 1:
-        raise InputError(f"tick_cycles = {tick_cycles}; must be 1 or more router cycles")
-    events = MeshEvents(Mesh.of(program.chip), RouterClock.of(program.chip) if clock is None else clock)
-    sent = np.zeros((0, 3), np.int64)
-    first = 0  # the number of the spike in row 0 of ``sent``
-    found: list[Ints] = []
-    n_ticks = n_spikes = worst = 0
-    last: int | None = None
-
-    def take(arrivals: Arrivals) -> None:
-        nonlocal worst
-        rows = sent[arrivals.spikes - first]
-        cycles = arrivals.cycles - rows[:, 0] * tick_cycles
-        worst = max(worst, int(cycles.max(initial=0)))
-        late = cycles > tick_cycles
-        found.append(np.column_stack([arrivals.spikes, rows, cycles])[late])
-
-    for spikes in ticks:
-        if last is not None and spikes.tick <= last:
-            raise InputError(f"ticks: tick {spikes.tick} comes after tick {last}; give the ticks of a run in order")
-        last = spikes.tick
-        take(events.run(last * tick_cycles))
-        has_target = program.target_core[spikes.cores, spikes.neurons] >= 0
-        cores, neurons = spikes.cores[has_target], spikes.neurons[has_target]
-        gone = events.oldest - first
-        sent = np.concatenate([sent[gone:], np.column_stack([np.full_like(cores, last), cores, neurons])])
-        first += gone
-        events.send(ways_of(program, cores, neurons), last * tick_cycles)
-        n_ticks += 1
-        n_spikes += len(cores)
-    take(events.run())
-    late = np.concatenate(found)
-    late = late[np.argsort(late[:, 0])]
-    _, tick, core, neuron, cycles = late.T
-    return LateSpikes(
-        tick_cycles=tick_cycles,
-        n_ticks=n_ticks,
-        spikes=n_spikes,
-        worst_cycles=worst,
-        tick=tick,
-        core=core,
-        neuron=neuron,
-        arrival_cycles=cycles,
-        delay=program.delay[core, neuron].astype(np.int64),
-        node=program.neuron_node[core, neuron].astype(np.int64),
-        node_index=program.neuron_index[core, neuron].astype(np.int64),
-        node_names=tuple(port.name for port in program.nodes),
-    )
