@@ -16,7 +16,8 @@ from neuromap.mapping.asked.options import PLACERS, Placer
 from neuromap.mapping.place.assignment import assignment_layout
 from neuromap.mapping.place.board import Board, Faults, Region, board_for, cost, faults
 from neuromap.mapping.place.curves import along_hilbert, hilbert_curve, row_by_row
-from neuromap.mapping.place.exchange import Clock, exchange, repair
+from neuromap.mapping.place.deadline import Deadline
+from neuromap.mapping.place.exchange import exchange, repair
 from neuromap.mapping.place.regions import within_regions
 from neuromap.mapping.place.spectral import spectral_layout
 from neuromap.mapping.place.wiring import Wiring, weighted_hops, wiring
@@ -89,22 +90,22 @@ def place(
             raise InputError(f"{name}: found {value}; allowed are numbers from 0")
     if not 0 <= seed < 2**64:
         raise InputError(f"seed: found {seed}; allowed are integers from 0 to {2**64 - 1}")
-    clock = Clock(None if seconds is None else time.monotonic() + seconds, progress)
+    deadline = Deadline(None if seconds is None else time.monotonic() + seconds, progress)
     board = board_for(n_cores, chip, regions, boundary_cost)
     room = int(board.usable.sum())
     if n_cores > room:
         text = f"{n_cores} cores are needed, {chip.name} has {room} that work"
         raise refuse("cores", None, n_cores, room, text, [Remedy("chip.cores", n_cores, f"{n_cores} cores would do")])
     graph = wiring(n_cores, wires)
-    first = _layout(graph, board, placer, seed, clock)
-    where = _legal(first, graph, board, seed, clock)
+    first = _layout(graph, board, placer, seed, deadline)
+    where = _legal(first, graph, board, seed, deadline)
     wrong = faults(where, graph, board)
     if wrong:
         raise _refusal(wrong, first, graph, board, chip, seed)
     return where
 
 
-def _layout(graph: Wiring, board: Board, placer: str, seed: int, clock: Clock) -> Ints:
+def _layout(graph: Wiring, board: Board, placer: str, seed: int, deadline: Deadline) -> Ints:
     """Let a strategy place the cores; of the chip's limits it keeps usable places and regions."""
     n = graph.n_cores
     if placer == "row-major":
@@ -116,12 +117,12 @@ def _layout(graph: Wiring, board: Board, placer: str, seed: int, clock: Clock) -
     curve = within_regions(along_hilbert(n, board)[:n], board)
     if placer == "hilbert":
         return curve
-    starts = [curve] if clock.is_over else [curve, within_regions(spectral_layout(graph, board), board)]
+    starts = [curve] if deadline.is_over else [curve, within_regions(spectral_layout(graph, board), board)]
     start = min(starts, key=lambda where: cost(where, graph, board))
-    return exchange(start, graph, board, seed=seed, clock=clock)
+    return exchange(start, graph, board, seed=seed, deadline=deadline)
 
 
-def _legal(where: Ints, graph: Wiring, board: Board, seed: int, clock: Clock) -> Ints:
+def _legal(where: Ints, graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
     """Repair a layout; if that fails, repair others. The first one without faults, or the one with the least."""
     if not board.is_strict or not faults(where, graph, board):
         return where
@@ -129,7 +130,7 @@ def _legal(where: Ints, graph: Wiring, board: Board, seed: int, clock: Clock) ->
     best, least = where, math.inf
     for other in (where, row_by_row(n, board)[:n], along_hilbert(n, board)[:n]):
         plain = within_regions(other, board)
-        for tried in (plain, repair(plain, graph, board, seed=seed, clock=clock)):
+        for tried in (plain, repair(plain, graph, board, seed=seed, deadline=deadline)):
             wrong = faults(tried, graph, board)
             if not wrong:
                 return tried
@@ -150,7 +151,7 @@ def _refusal(wrong: Faults, first: Ints, graph: Wiring, board: Board, chip: Chip
     remedies = [Remedy("cores", None, "a network on fewer cores may fit")]
     for enough in (max(wrong.far), max(faults(first, graph, board).far)):
         wider = replace(board, reach=np.maximum(board.reach, enough))
-        if not faults(_legal(first, graph, wider, seed, Clock()), graph, wider):
+        if not faults(_legal(first, graph, wider, seed, Deadline()), graph, wider):
             remedies.insert(0, Remedy("chip.reach", enough, f"a reach of {enough} along x and y would do"))
             break
     return refuse("reach", None, way, bound, text, remedies)
