@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import ragged_ranges, rank_in_run
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, Signals
 from neuromap.mapping.tile.tiling import Tile
@@ -106,8 +107,7 @@ class _OpenCore:
         per_signal = self.n_types * self.n_ranks
         start = np.searchsorted(self.codes, signal * per_signal)
         lengths = np.searchsorted(self.codes, (signal + 1) * per_signal) - start
-        at = np.repeat(start - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
-        there = self.codes[at] // self.n_ranks % self.n_types
+        there = self.codes[ragged_ranges(start, lengths)] // self.n_ranks % self.n_types
         pair = np.repeat(tile.plan.axon_type, lengths) * self.n_types + there
         agree = np.bincount(pair, minlength=self.n_types**2).reshape(self.n_types, self.n_types)
         if not agree.any():
@@ -131,12 +131,8 @@ def ranks(signal: Ints, types: Ints) -> Ints:
         0 for the first of its kind.
     """
     order = np.lexsort((types, signal))
-    s, t = signal[order], types[order]
-    new = np.ones(len(s), bool)
-    new[1:] = (s[1:] != s[:-1]) | (t[1:] != t[:-1])
-    start = np.flatnonzero(new)
-    rank = np.empty(len(s), np.int64)
-    rank[order] = np.arange(len(s)) - np.repeat(start, np.diff([*start, len(s)]))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = rank_in_run(signal[order], types[order])
     return rank
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import rank_in_run
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalise import Legalised
 from neuromap.mapping.pack.empty_cores import Books, empty_cores, relieve
@@ -132,7 +133,6 @@ def _windows(units: Units, n_tiles: int) -> Ints:
     count = -(-n_tiles // WINDOW)
     order = np.argsort(population, kind="stable")
     ranked = population[order]
-    start = np.searchsorted(ranked, ranked)
     window = np.empty(n_tiles, np.int64)
-    window[order] = (np.arange(n_tiles) - start) * count // np.bincount(population)[ranked]
+    window[order] = rank_in_run(ranked) * count // np.bincount(population)[ranked]
     return window

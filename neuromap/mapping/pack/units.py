@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import BIAS
 from neuromap.mapping.core.axon_types import AxonPlan
@@ -295,7 +296,7 @@ def tiles_of_cores(units: Units, core_of: Ints, chip: ChipSpec) -> tuple[list[Ti
 
 def _tile(units: Units, part: Ints, copies: Ints) -> tuple[Tile, Ints]:
     lengths = units.first_key[part + 1] - units.first_key[part]
-    at = np.repeat(units.first_key[part] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+    at = ragged_ranges(units.first_key[part], lengths)
     keys, where, axon = np.unique(units.keys[at], return_index=True, return_inverse=True)
     synapses = np.zeros((len(keys), len(part)), bool)
     synapses[axon, np.repeat(np.arange(len(part)), lengths)] = True

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import rows_of_entries
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.defects import defect_map
@@ -178,7 +179,7 @@ def cost(where: Ints, wiring: Wiring, board: Board) -> float:
     if not len(wiring.neighbour):
         return 0.0
     x, y = board.along_x[where[:, 0]], board.along_y[where[:, 1]]
-    core = np.repeat(np.arange(wiring.n_cores), np.diff(wiring.start))
+    core = rows_of_entries(wiring.start)
     way = np.abs(x[core] - x[wiring.neighbour]) + np.abs(y[core] - y[wiring.neighbour])
     return float(wiring.weight @ way) / 2
 
