@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import ragged_ranges, rows_of_entries
-from neuromap.mapping.pack.units import Units
+from neuromap.mapping.pack.loose_neurons import Units
 
 __all__ = ["Books", "empty_cores", "relieve"]
 

@@ -12,9 +12,9 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalise import Legalised
 from neuromap.mapping.pack.empty_cores import Books, empty_cores, relieve
 from neuromap.mapping.pack.joint_fill import RECIPES, Recipe, fill
-from neuromap.mapping.pack.packing import CoreLayout
+from neuromap.mapping.pack.pack_tiles import CoreLayout
 from neuromap.mapping.pack.signals import Signals
-from neuromap.mapping.pack.units import Units, tiles_of_cores, units_of
+from neuromap.mapping.pack.loose_neurons import Units, tiles_of_cores, units_of
 from neuromap.mapping.tile.tiling import Tile
 
 __all__ = ["share_cores"]
