@@ -15,6 +15,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 FEW_CORES = 64
+"""Cores up to which compiling would take longer than all that is gained."""
 _PLACES = 256
 """Places that are looked at: those nearest to the start."""
 _MOST_KICKS = 80
@@ -38,27 +39,27 @@ def improve_few(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadlin
     ndarray of int64, shape (n_cores, 2)
         Never dearer than ``start``; no exchange saves, unless the time ran out.
     """
-    state = _Layout(start, wiring, board, penalty if board.is_strict else 0.0)
+    layout = _FewCores(start, wiring, board, penalty if board.is_strict else 0.0)
     rng = np.random.default_rng(seed)
-    least = state.descend(deadline)
-    best = state.at.copy()
+    least = layout.descend(deadline)
+    best = layout.at.copy()
     near = 2 * wiring.n_cores  # places in the order of their distance from the start
     for _ in range(min(_MOST_KICKS, 12 * wiring.n_cores) if wiring.n_cores > 2 else 0):
         if deadline.is_over:
             break
         for core in rng.integers(0, wiring.n_cores, 3):
-            places = np.flatnonzero(np.isfinite(state.changes()[core, :near]))
+            places = np.flatnonzero(np.isfinite(layout.changes()[core, :near]))
             if len(places):
-                state.exchange(int(core), int(rng.choice(places)))
-        found = state.descend(deadline)
-        if found < least - state.tolerance:
-            best, least = state.at.copy(), found
+                layout.exchange(int(core), int(rng.choice(places)))
+        found = layout.descend(deadline)
+        if found < least - layout.tolerance:
+            best, least = layout.at.copy(), found
         else:
-            state.go_to(best)
-    return state.places[best]
+            layout.go_to(best)
+    return layout.places[best]
 
 
-class _Layout:
+class _FewCores:
     """A layout that is being worked on; a place is its number in ``places``."""
 
     def __init__(self, start: Ints, wiring: Wiring, board: Board, penalty: float) -> None:
@@ -85,7 +86,7 @@ class _Layout:
         self.tolerance = 1e-9 * (1.0 + float(self._weight.sum()))
 
     def go_to(self, at: Ints) -> None:
-        """Take another layout."""
+        """Take another layout: the place of every core."""
         self.at = at.copy()
 
     def exchange(self, core: int, place: int) -> None:
