@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.program import Program
 
 __all__ = ["MeasuredResponse", "measure"]
@@ -224,7 +225,7 @@ def _latest(wiring: _Wiring, node: int) -> Ticks | None:
         for part, live in wiring.synapses(now):
             ticks = np.where(live & ~wiring.masked(part), due[part][:, None], _NEVER)
             core = part // wiring.program.axon_types.shape[1]
-            heads = np.flatnonzero(np.diff(core, prepend=-1))  # axons are sorted, so those of a core adjoin
+            heads = np.flatnonzero(run_heads(core))  # axons are sorted, so those of a core adjoin
             later[core[heads]] = np.maximum(later[core[heads]], np.maximum.reduceat(ticks, heads, axis=0))
         moved = np.flatnonzero(later.ravel() > reached)
         reached[moved] = later.ravel()[moved]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import run_heads
 from neuromap.explorer.candidates.mapping_choices import MappingChoice
 from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.explorer.search.figures import Figures, nan_of
@@ -62,7 +63,7 @@ def groups_of(choice: MappingChoice) -> list[Group]:
     order = np.lexsort((table.estimate, *columns[::-1]))
     order.flags.writeable = False  # so that the groups keep parts of it
     ranked = np.stack([column[order] for column in columns], axis=1)
-    starts = np.flatnonzero(np.append(True, (ranked[1:] != ranked[:-1]).any(axis=1)))
+    starts = np.flatnonzero(run_heads(ranked))
     groups = []
     for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
         first, full, reaction, period = (int(ticks) * chip.tick_seconds for ticks in ranked[start, 1:])

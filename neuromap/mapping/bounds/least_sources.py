@@ -14,6 +14,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from neuromap.arrays.ragged import rank_in_run, rows_of_entries, run_heads
 from neuromap.mapping.legalise.legalise import Matrix
 
 __all__ = ["by_degrees", "by_expansion", "sources_beyond_palette"]
@@ -23,6 +24,8 @@ DENSE = 600
 """Size up to which singular values are computed from a dense matrix."""
 LARGEST = 4_000_000
 """Entries up to which a second singular value is searched for."""
+ROUNDING = 1e-9
+"""On what floating point may get a little wrong; always to the safe side."""
 MARGIN = 1.02
 """On what an iteration says of a squared singular value, which it finds from below."""
 
@@ -79,14 +82,14 @@ def by_expansion(matrix: Matrix, most: int) -> Ints:
     """
     entries = np.sort(np.diff(matrix.indptr)).astype(np.int64)
     most = min(most, len(entries))
-    squared = max(1e-9, _second_singular_value_squared(matrix))
+    squared = max(ROUNDING, _second_singular_value_squared(matrix))
     if squared >= 1:
         return np.zeros(most + 1, np.int64)
     x = np.concatenate([[0.0], np.cumsum(entries[:most]) / matrix.nnz])
     y = x / (x + squared * (1 - x))
     degrees = np.sort(np.bincount(matrix.indices, minlength=matrix.shape[1]))[::-1]
     held = np.concatenate([[0], np.cumsum(degrees)]) / matrix.nnz
-    least: Ints = np.searchsorted(held, y - 1e-9).astype(np.int64)
+    least: Ints = np.searchsorted(held, y - ROUNDING).astype(np.int64)
     return least
 
 
@@ -94,21 +97,31 @@ def _second_singular_value_squared(matrix: Matrix) -> float:
     """Of the pattern with every entry divided by the roots of its row's and its column's entries; 1 if unknown."""
     if not 0 < matrix.nnz <= LARGEST or min(matrix.shape) < 2 or matrix.nnz <= max(matrix.shape):
         return 1.0
-    pattern: Any = sparse.csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
-    pattern = pattern[np.flatnonzero(np.diff(matrix.indptr))][:, np.unique(matrix.indices)]
+    pattern = _filled_pattern(matrix)
     both_ways = sparse.block_array([[None, pattern], [pattern.T, None]], format="csr")
     if connected_components(both_ways, directed=False)[0] > 1:
         return 1.0
     if pattern.shape[1] < pattern.shape[0]:
         pattern = pattern.T.tocsr()
-    n_rows = pattern.shape[0]
     of_rows = np.asarray(pattern.sum(axis=1), np.float64)
     of_columns = np.asarray(pattern.sum(axis=0), np.float64)
     scaled = sparse.diags_array(of_rows**-0.5) @ pattern @ sparse.diags_array(of_columns**-0.5)
-    first = np.sqrt(of_rows / of_rows.sum())
+    first = np.sqrt(of_rows / of_rows.sum())  # the first singular vector, of the singular value 1
+    return min(1.0, _greatest_eigenvalue(scaled, first) + ROUNDING)
+
+
+def _filled_pattern(matrix: Matrix) -> Any:
+    """Make the pattern of a matrix in ones, without rows and columns that have no entry."""
+    pattern: Any = sparse.csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+    return pattern[np.flatnonzero(np.diff(matrix.indptr))][:, np.unique(matrix.indices)]
+
+
+def _greatest_eigenvalue(scaled: Any, first: NDArray[np.float64]) -> float:
+    """Of the matrix times its transpose, ``first`` taken out; from above, and 1 if an iteration does not get there."""
+    n_rows = scaled.shape[0]
     if n_rows <= DENSE:
         dense = (scaled @ scaled.T).toarray() - np.outer(first, first)
-        return min(1.0, float(np.linalg.eigvalsh(dense)[-1]) + 1e-9)
+        return float(np.linalg.eigvalsh(dense)[-1])
     gram = LinearOperator(
         (n_rows, n_rows), matvec=lambda v: scaled @ (scaled.T @ v) - first * (first @ v), dtype=np.float64
     )
@@ -117,7 +130,7 @@ def _second_singular_value_squared(matrix: Matrix) -> float:
         found = eigsh(gram, k=1, which="LA", v0=start, tol=1e-3, maxiter=60, return_eigenvectors=False)
     except ArpackNoConvergence:
         return 1.0
-    return min(1.0, float(found[0]) * MARGIN + 1e-9)
+    return float(found[0]) * MARGIN
 
 
 def sources_beyond_palette(matrix: Matrix, types: int) -> Ints:
@@ -140,15 +153,16 @@ def sources_beyond_palette(matrix: Matrix, types: int) -> Ints:
     n = matrix.shape[0]
     if not matrix.nnz or matrix.data.max() - matrix.data.min() < types or len(np.unique(matrix.data)) <= types:
         return np.zeros(n, np.int64)
-    row_of = np.repeat(np.arange(n), np.diff(matrix.indptr))
-    order = np.lexsort((matrix.data, row_of))
-    row, value = row_of[order], matrix.data[order]
-    new = np.ones(len(row), bool)
-    new[1:] = (row[1:] != row[:-1]) | (value[1:] != value[:-1])
-    starts = np.flatnonzero(new)
-    size, row = np.diff([*starts, len(value)]), row[starts]
-    order = np.lexsort((-size, row))
-    size, row = size[order], row[order]
-    rank = np.arange(len(row)) - np.searchsorted(row, row, side="left")
-    beyond = rank >= types
-    return np.bincount(row[beyond], weights=size[beyond], minlength=n).astype(np.int64)
+    row, times = _times_of_values(matrix)
+    by_frequency = np.lexsort((-times, row))
+    row, times = row[by_frequency], times[by_frequency]
+    beyond = rank_in_run(row) >= types
+    return np.bincount(row[beyond], weights=times[beyond], minlength=n).astype(np.int64)
+
+
+def _times_of_values(matrix: Matrix) -> tuple[Ints, Ints]:
+    """Count how often every row has each of its values: row, ascending, and times."""
+    row = rows_of_entries(matrix.indptr)
+    order = np.lexsort((matrix.data, row))
+    heads = np.flatnonzero(run_heads(row[order], matrix.data[order]))
+    return row[order][heads], np.diff(heads, append=len(order))

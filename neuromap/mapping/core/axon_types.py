@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import BIAS
 
@@ -262,8 +263,7 @@ def _by_digits(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposa
     base, counts, need = best
     source = np.repeat(np.arange(len(need)), need.sum(axis=1))
     axon_type = np.repeat(np.tile(np.arange(len(base)), len(need)), need.ravel())
-    first = np.cumsum(need.ravel()) - need.ravel()
-    rank = np.arange(len(source)) - np.repeat(first, need.ravel())
+    rank = ragged_ranges(0, need.ravel())
     synapses = rank[:, None] < counts[inverse[:, source], axon_type[None, :]].T
     palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
     for kind, value in enumerate(base):
@@ -307,8 +307,7 @@ def _with_bias(proposal: _Proposal, threshold: Ints, room: int, chip: ChipSpec) 
     kinds = np.repeat(np.arange(len(most)), most)
     if len(source) + len(kinds) > room:
         return None
-    ranks = np.arange(len(kinds)) - np.repeat(np.cumsum(most) - most, most)
-    bias_synapses = ranks[:, None] < count[:, kinds].T
+    bias_synapses = ragged_ranges(0, most)[:, None] < count[:, kinds].T
     plan = AxonPlan(
         source=np.concatenate([source, np.full(len(kinds), BIAS)]).astype(np.int64),
         axon_type=np.concatenate([axon_type, kinds]).astype(np.int64),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import rank_in_run
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import BIAS, HostTable, NeuronTable, OutputTable, Program
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, FROM_CHIP
@@ -99,7 +100,7 @@ def route(partition: Partition) -> Routes:
     kept = np.isin(wanted[order], neuron)  # a read-out neuron that no source reaches is in no tile: it never spikes
     order = order[kept]
     start = np.searchsorted(offered, wanted[order], side="left")
-    rank = np.arange(len(order)) - np.searchsorted(wanted[order], wanted[order], side="left")
+    rank = rank_in_run(wanted[order])
     assert (offered[start + rank] == wanted[order]).all(), "tiles hold a copy for every axon"
     home = home[start + rank]
     target_core, target_axon, delay = target_core[order], target_axon[order], delay[order]
@@ -107,7 +108,7 @@ def route(partition: Partition) -> Routes:
     core = core_of[tile]
     order = np.lexsort((target_axon, target_core, row, rank_of[tile], core))
     core = core[order]
-    slot = np.arange(len(core)) - np.searchsorted(core, core, side="left")
+    slot = rank_in_run(core)
     return Routes(core, slot, tile[order], row[order], target_core[order], target_axon[order], delay[order])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.program import BIAS
 from neuromap.mapping.legalise.legalise import HostLink, Legalised
 from neuromap.mapping.tile.sources import Sources
@@ -18,6 +19,8 @@ __all__ = ["BIAS_SIGNAL", "FROM_CHIP", "FROM_HOST", "Signals", "signals_of"]
 
 Ints = NDArray[np.int64]
 FROM_CHIP, FROM_HOST, BIAS_SIGNAL = 0, 1, 2
+FIELDS = ("kind", "source", "neuron", "tick", "first_frame")
+"""What a signal is, in the order of the columns of tables here, by which signals are numbered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,34 +77,37 @@ def signals_of(network: Legalised, sources: Sequence[Sources], tiles: Sequence[T
         Numbered by kind, source, neuron, tick and first frame.
     """
     by_column = [_signals_of_columns(joined) for joined in sources]
-    rows = []
-    for tile in tiles:
-        table = np.empty((tile.plan.n_axons, 5), np.int64)
-        bias = tile.plan.source == BIAS
-        table[~bias] = by_column[tile.population][tile.columns[tile.plan.source[~bias]]]
-        table[bias] = (BIAS_SIGNAL, -1, 0, network.populations[tile.population].sample_tick, 1)
-        rows.append(table)
-    joined_rows = np.concatenate(rows) if rows else np.zeros((0, 5), np.int64)
-    order = np.lexsort(joined_rows.T[::-1])
-    ranked = joined_rows[order]
-    new = np.ones(len(ranked), bool)
-    new[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
+    tables = [np.zeros((0, len(FIELDS)), np.int64), *(_signals_of_axons(network, by_column, tile) for tile in tiles)]
+    wanted = np.concatenate(tables)
+    order = np.lexsort(wanted.T[::-1])
+    ranked = wanted[order]
+    new = run_heads(ranked)
     number = np.empty(len(ranked), np.int64)
     number[order] = np.cumsum(new) - 1
-    ends = np.cumsum([len(table) for table in rows])
-    of_axon = tuple(piece.copy() for piece in np.split(number, ends[:-1])) if rows else ()
-    kind, source, neuron, tick, first = (column.copy() for column in ranked[new].T)
-    return Signals(kind, source, neuron, tick, first, of_axon)
+    ends = np.cumsum([len(table) for table in tables])
+    of_axon = tuple(piece.copy() for piece in np.split(number, ends[:-1])[1:])
+    columns = {name: column.copy() for name, column in zip(FIELDS, ranked[new].T, strict=True)}
+    return Signals(**columns, of_axon=of_axon)
+
+
+def _signals_of_axons(network: Legalised, by_column: Sequence[Ints], tile: Tile) -> Ints:
+    """Say what every axon of a tile carries; shape (axons, fields)."""
+    table = np.empty((tile.plan.n_axons, len(FIELDS)), np.int64)
+    bias = tile.plan.source == BIAS
+    table[~bias] = by_column[tile.population][tile.columns[tile.plan.source[~bias]]]
+    table[bias] = (BIAS_SIGNAL, -1, 0, network.populations[tile.population].sample_tick, 1)
+    return table
 
 
 def _signals_of_columns(joined: Sources) -> Ints:
-    table = np.zeros((len(joined.link_of), 5), np.int64)
-    table[:, 2] = joined.neuron_of
+    """Say what every column of a population's joined matrix carries; shape (columns, fields)."""
+    table = np.zeros((len(joined.link_of), len(FIELDS)), np.int64)
     for number, link in enumerate(joined.links):
         here = joined.link_of == number
+        neuron = joined.neuron_of[here]
         if isinstance(link, HostLink):
-            table[here, 0], table[here, 1] = FROM_HOST, link.node
-            table[here, 3], table[here, 4] = link.arrival, link.first_frame
+            row = (FROM_HOST, link.node, neuron, link.arrival, link.first_frame)
         else:
-            table[here, 0], table[here, 1], table[here, 3] = FROM_CHIP, link.source, link.delay
+            row = (FROM_CHIP, link.source, neuron, link.delay, 0)
+        table[here] = np.stack(np.broadcast_arrays(*row), axis=1)
     return table

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.legalise.legalise import Legalised
-from neuromap.mapping.pack.packing import CoreLayout, alone, pack
+from neuromap.mapping.pack.core_layout import CoreLayout, alone
+from neuromap.mapping.pack.pack_tiles import pack
 from neuromap.mapping.pack.share_cores import share_cores
 from neuromap.mapping.pack.signals import FROM_CHIP, Signals, signals_of
 from neuromap.mapping.tile.sources import Sources, join_sources

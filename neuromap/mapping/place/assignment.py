@@ -14,6 +14,7 @@ __all__ = ["ASSIGNED_CORES", "assignment_layout"]
 Ints = NDArray[np.int64]
 
 ASSIGNED_CORES = 1500
+"""Cores up to which matrices of all pairs are affordable."""
 _REFINED_CORES = 128
 """SciPy's 2-opt runs in Python: minutes for hundreds of cores."""
 

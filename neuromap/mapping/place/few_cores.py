@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.mapping.place.board import Board
+from neuromap.mapping.place.deadline import Deadline
 from neuromap.mapping.place.wiring import Wiring
-
-if TYPE_CHECKING:
-    from neuromap.mapping.place.exchange import Clock
 
 __all__ = ["FEW_CORES", "improve_few"]
 
@@ -19,12 +15,13 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 FEW_CORES = 64
+"""Cores up to which compiling would take longer than all that is gained."""
 _PLACES = 256
 """Places that are looked at: those nearest to the start."""
 _MOST_KICKS = 80
 
 
-def improve_few(start: Ints, wiring: Wiring, board: Board, *, seed: int, clock: Clock, penalty: float) -> Ints:
+def improve_few(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: Deadline, penalty: float) -> Ints:
     """Take the best exchange until none saves; then shake and try again, some times.
 
     Parameters
@@ -33,36 +30,36 @@ def improve_few(start: Ints, wiring: Wiring, board: Board, *, seed: int, clock: 
     wiring : Wiring
     board : Board
     seed : int
-    clock : Clock
+    deadline : Deadline
     penalty : float
         Price of every core beyond the reach and of every blocked route.
 
     Returns
     -------
     ndarray of int64, shape (n_cores, 2)
-        Never dearer than ``start``; no exchange saves, unless the clock ran out.
+        Never dearer than ``start``; no exchange saves, unless the time ran out.
     """
-    state = _Layout(start, wiring, board, penalty if board.is_strict else 0.0)
+    layout = _FewCores(start, wiring, board, penalty if board.is_strict else 0.0)
     rng = np.random.default_rng(seed)
-    least = state.descend(clock)
-    best = state.at.copy()
+    least = layout.descend(deadline)
+    best = layout.at.copy()
     near = 2 * wiring.n_cores  # places in the order of their distance from the start
     for _ in range(min(_MOST_KICKS, 12 * wiring.n_cores) if wiring.n_cores > 2 else 0):
-        if clock.is_over:
+        if deadline.is_over:
             break
         for core in rng.integers(0, wiring.n_cores, 3):
-            places = np.flatnonzero(np.isfinite(state.changes()[core, :near]))
+            places = np.flatnonzero(np.isfinite(layout.changes()[core, :near]))
             if len(places):
-                state.exchange(int(core), int(rng.choice(places)))
-        found = state.descend(clock)
-        if found < least - state.tolerance:
-            best, least = state.at.copy(), found
+                layout.exchange(int(core), int(rng.choice(places)))
+        found = layout.descend(deadline)
+        if found < least - layout.tolerance:
+            best, least = layout.at.copy(), found
         else:
-            state.go_to(best)
-    return state.places[best]
+            layout.go_to(best)
+    return layout.places[best]
 
 
-class _Layout:
+class _FewCores:
     """A layout that is being worked on; a place is its number in ``places``."""
 
     def __init__(self, start: Ints, wiring: Wiring, board: Board, penalty: float) -> None:
@@ -89,7 +86,7 @@ class _Layout:
         self.tolerance = 1e-9 * (1.0 + float(self._weight.sum()))
 
     def go_to(self, at: Ints) -> None:
-        """Take another layout."""
+        """Take another layout: the place of every core."""
         self.at = at.copy()
 
     def exchange(self, core: int, place: int) -> None:
@@ -98,13 +95,13 @@ class _Layout:
         self.at[other] = self.at[core]
         self.at[core] = place
 
-    def descend(self, clock: Clock) -> float:
+    def descend(self, deadline: Deadline) -> float:
         """Take the best exchange while one saves; return the cost."""
         while True:
             changes = self.changes()
             best = int(np.argmin(changes))
             core, place = divmod(best, len(self.places))
-            if not changes[core, place] < -self.tolerance or clock.is_over:
+            if not changes[core, place] < -self.tolerance or deadline.is_over:
                 break
             self.exchange(core, place)
         return self.cost()

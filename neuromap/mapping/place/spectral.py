@@ -7,6 +7,7 @@ differences. Divided by the degrees (Koren 2005) they do not let loosely wired c
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,11 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _DENSE_CORES = 400
+"""Cores up to which eigenvectors are computed from a dense matrix."""
 _ASSIGNED_CORES = 1500
+"""Cores up to which places are assigned so that the sum of squared distances is least."""
 _TIE = 1e-6
+"""Wires between cores that follow each other, where the mean of a pair is 1."""
 _ITERATIONS = 200
 _MOST_WORK = 2e9
 """Entries of the matrix times iterations."""
@@ -74,33 +78,43 @@ def _by_columns(ranks: Floats, places: Ints) -> Ints:
 
 
 def _coordinates(wiring: Wiring) -> Floats:
-    """Two eigenvectors of the generalised problem L v = lambda D v, shape (n_cores, 2).
+    """Two eigenvectors of the generalised problem L v = lambda D v, shape (n_cores, 2)."""
+    weights = _tied(wiring)
+    root = np.sqrt(np.asarray(weights.sum(axis=1)).ravel())
+    # symmetric form: D^-1/2 L D^-1/2, whose first eigenvector is the root of the degrees
+    scale = sparse.diags_array(1 / root)
+    smooth = sparse.eye_array(wiring.n_cores) - scale @ weights @ scale
+    found = _second_and_third_vector(smooth, root, weights.nnz)
+    return np.asarray(found / root[:, None])
 
-    Cores that follow each other are tied weakly, so that the graph is connected and its order is kept where nothing
-    else speaks.
+
+def _tied(wiring: Wiring) -> Any:
+    """Tie cores that follow each other weakly, so that the graph is connected and their order counts if nothing else.
+
+    Returns
+    -------
+    csr_array, shape (n_cores, n_cores)
     """
-    from scipy import linalg
-    from scipy.sparse.linalg import lobpcg
-
     n = wiring.n_cores
     tie = _TIE * (float(wiring.weight.mean()) if len(wiring.weight) else 1.0)
     first, last = np.arange(n - 1), np.arange(1, n)
     chain = sparse.coo_array((np.full(n - 1, tie), (first, last)), shape=(n, n))
-    weights = (wiring.matrix() + chain + chain.T).tocsr()
-    degree = np.asarray(weights.sum(axis=1)).ravel()
-    # symmetric form: D^-1/2 L D^-1/2, whose first eigenvector is the root of the degrees
-    root = np.sqrt(degree)
-    scale = sparse.diags_array(1 / root)
-    smooth = sparse.eye_array(n) - scale @ weights @ scale
+    return (wiring.matrix() + chain + chain.T).tocsr()
+
+
+def _second_and_third_vector(smooth: Any, root: Floats, entries: int) -> Floats:
+    """Those of the second and third least eigenvalue of a matrix whose first eigenvector is ``root``; shape (n, 2)."""
+    from scipy import linalg
+    from scipy.sparse.linalg import lobpcg
+
+    n = len(root)
     if n <= _DENSE_CORES:
         _, vectors = linalg.eigh(smooth.toarray(), subset_by_index=[0, 2])
-        found = vectors[:, 1:]
-    else:
-        t = (np.arange(n) + 0.5) / n
-        guess = np.stack([np.cos(np.pi * k * t) * root for k in (1, 2, 3, 4)], axis=1)
-        rounds = int(np.clip(_MOST_WORK / weights.nnz, 20, _ITERATIONS))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # not yet exact is good enough for a layout
-            _, vectors = lobpcg(smooth.tocsr(), guess, Y=root[:, None], largest=False, maxiter=rounds, tol=1e-5)
-        found = vectors[:, :2]
-    return np.asarray(found / root[:, None])
+        return np.asarray(vectors[:, 1:])
+    t = (np.arange(n) + 0.5) / n
+    guess = np.stack([np.cos(np.pi * k * t) * root for k in (1, 2, 3, 4)], axis=1)
+    rounds = int(np.clip(_MOST_WORK / entries, 20, _ITERATIONS))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not yet exact is good enough for a layout
+        _, vectors = lobpcg(smooth.tocsr(), guess, Y=root[:, None], largest=False, maxiter=rounds, tol=1e-5)
+    return np.asarray(vectors[:, :2])

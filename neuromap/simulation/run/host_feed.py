@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.program import BIAS, Program
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.stimulus.stimulus import frame_count
@@ -143,8 +144,8 @@ class FedFrames:
 
 def _stretches(rows: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Bounds of the stretches of equal rows in a sorted table."""
-    edges = np.flatnonzero(np.diff(rows, axis=0).any(axis=1)) + 1
-    return list(pairwise([0, *edges.tolist(), len(rows)])) if len(rows) else []
+    starts = np.flatnonzero(run_heads(rows)).tolist()
+    return list(pairwise([*starts, len(rows)]))
 
 
 def _as_slice(index: NDArray[np.int32]) -> NDArray[np.int64] | slice:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.program import NodePort
 from neuromap.simulation.trace.run_labels import RunLabels
 from neuromap.simulation.trace.trace import Trace
@@ -69,8 +70,7 @@ class FrameCounter:
             Events in the order of a :class:`Trace`, where copies stand beside each other.
         """
         self._n_events += len(tick)
-        mine = node >= 0
-        mine[1:] &= (np.diff(tick) != 0) | (np.diff(node) != 0) | (np.diff(index) != 0)
+        mine = run_heads(tick, node, index) & (node >= 0)
         tick, node = tick[mine], node[mine]
         frame, is_inside, is_stray = self._clock.frames_of(tick, node)
         np.add.at(self._spikes, (node[is_inside], frame[is_inside]), 1)

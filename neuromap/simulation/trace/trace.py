@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import run_heads
 from neuromap.errors import InputError
 from neuromap.forms.formed import form
 from neuromap.simulation.trace.readout import Potentials
@@ -77,9 +78,7 @@ class Trace(RunLabels):
         """
         mine = self.node == self._position(name)
         events = np.stack([self.tick[mine], self.index[mine].astype(np.int64)], axis=1)
-        again = np.zeros(len(events), dtype=np.bool_)
-        again[1:] = (events[1:] == events[:-1]).all(axis=1)
-        return events[~again]
+        return events[run_heads(events)]
 
     def frames(self, name: str) -> NDArray[np.bool_]:
         """Spikes of a recorded node by frame: frame i is what fires at tick ``sample_tick + i * period``.

@@ -1,0 +1,71 @@
+"""Reads: how many axons are fed at least, since every source is read in so many cores, and by how many neurons."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.bounds.crowding import Crowd
+from neuromap.mapping.bounds.readers import ChipKey, Key
+
+__all__ = ["fed_axons"]
+
+Ints = NDArray[np.int64]
+ROUNDING = 1e-6
+"""On a number that floating point may give a little too high."""
+
+
+def fed_axons(crowds: list[list[Crowd]], chip: ChipSpec) -> tuple[int, int]:
+    """Count the axons that are fed at least, and the neurons that feed them.
+
+    Readers of one signal may share its axons, so the greatest of their demands counts, not the sum.
+
+    Parameters
+    ----------
+    crowds : list of list of Crowd
+        Of every reader.
+    chip : ChipSpec
+        Greatest delay.
+
+    Returns
+    -------
+    axons, neurons : int
+        Bias axons are not counted; axons that the host feeds take no neuron.
+    """
+    of_columns: dict[Key, Ints] = {}  # cores that read each column
+    of_feed: dict[Key, int] = {}  # axons of all columns together
+    for crowd in (crowd for some in crowds for crowd in some):
+        for key, least in crowd.need.items():
+            of_feed[key] = max(of_feed.get(key, 0), _axons_in_all_cores(crowd, least))
+            reads = crowd.reads[key]
+            of_columns[key] = np.maximum(of_columns[key], reads) if key in of_columns else reads
+    axons = {key: max(of_feed[key], int(reads.sum())) for key, reads in of_columns.items()}
+    fed_by_neurons = sum(count for key, count in axons.items() if isinstance(key, ChipKey))
+    relayed = _relay_axons(of_columns, chip)
+    return sum(axons.values()) + relayed, fed_by_neurons + relayed
+
+
+def _axons_in_all_cores(crowd: Crowd, least: Ints) -> int:
+    """Bound the axons of a feed: c cores that hold n_1 + ... + n_c = rows read at least sum of least[n_i]."""
+    sizes = np.arange(1, crowd.room + 1)
+    rate = float((least[1 : crowd.room + 1] / sizes).min())
+    return int(np.ceil(crowd.rows * rate - ROUNDING))
+
+
+def _relay_axons(reads: dict[Key, Ints], chip: ChipSpec) -> int:
+    """Count the axons on ways longer than a neuron's delay, beyond those counted as reads.
+
+    A way passes an axon at least every longest delay ticks; those that other readers use anyway may be among them, so
+    only the gaps between the times at which a neuron is read ask for more.
+    """
+    at: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
+    for key in sorted(key for key in reads if isinstance(key, ChipKey)):
+        at.setdefault(key.population, []).append((key.delay, reads[key] > 0))
+    more = 0
+    for times in at.values():
+        last = np.zeros(len(times[0][1]), np.int64)
+        for delay, read in times:
+            more += int((-(-(delay - last[read]) // chip.delay[1]) - 1).sum())
+            last[read] = delay
+    return more

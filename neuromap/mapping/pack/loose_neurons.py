@@ -1,0 +1,81 @@
+"""Neurons one by one, with the axons that each needs in whatever core it sits: what packing moves about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+
+__all__ = ["LooseNeurons"]
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LooseNeurons:
+    """The neurons of all tiles (U of them, tile by tile) and the axons that they need (K of them).
+
+    Attributes
+    ----------
+    tile, population, neuron : ndarray of int64, shape (U,)
+        Tile and population that a neuron belongs to, and its position in the population.
+    fixed : ndarray of bool, shape (U,)
+        Neurons that stay where they are: pinned ones, replicas, those that read replicas, and all others of their
+        tiles.
+    own_copies : ndarray of int64, shape (U,)
+        Copies that do not depend on where the others sit: one if the neuron is read out; all of a replica.
+    weights : ndarray of int64, shape (U, axon_types)
+        Weight of every neuron for every type of its keys.
+    leak : ndarray of int64, shape (U,)
+        Negative leak.
+    first_key : ndarray of int64, shape (U + 1,)
+        Where the keys of a neuron begin in ``keys``.
+    keys, columns : ndarray of int64, shape (nnz,)
+        Axon of each neuron's synapses as a number below K, ascending, and the column of the population's joined matrix
+        (or ``BIAS``).
+    key_type : ndarray of int64, shape (K,)
+        Type of an axon.
+    home : ndarray of int64, shape (K,)
+        The neuron whose spikes the axon carries; -1 where they come from the host or a replica.
+    """
+
+    tile: Ints
+    population: Ints
+    neuron: Ints
+    fixed: Bools
+    own_copies: Ints
+    weights: Ints
+    leak: Ints
+    first_key: Ints
+    keys: Ints
+    columns: Ints
+    key_type: Ints
+    home: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def __len__(self) -> int:
+        return len(self.tile)
+
+    def copies(self, core_of: Ints) -> Ints:
+        """Count the copies that each neuron needs when ``core_of`` says where all of them sit; shape (U,)."""
+        _, keys = self._axons_in_use(core_of)
+        home = self.home[keys]
+        return self.own_copies + np.bincount(home[home >= 0], minlength=len(self)).astype(np.int64)
+
+    def axons(self, core_of: Ints, n_cores: int) -> Ints:
+        """Count the axons in use of every core; shape (n_cores,)."""
+        core, _ = self._axons_in_use(core_of)
+        return np.bincount(core, minlength=n_cores).astype(np.int64)
+
+    def _axons_in_use(self, core_of: Ints) -> tuple[Ints, Ints]:
+        """List the axons in use as pairs of core and key, each once."""
+        n_keys = max(1, len(self.key_type))
+        core = np.repeat(core_of, np.diff(self.first_key))
+        pairs = np.unique(core * n_keys + self.keys)
+        return pairs // n_keys, pairs % n_keys

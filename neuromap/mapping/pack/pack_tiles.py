@@ -1,0 +1,195 @@
+"""Pack whole tiles into cores: several nodes may share a core, and its axons where they carry the same signal.
+
+Tiles are packed in falling size, each into the open core that it fills best; an axon that the core has already,
+with the same signal, costs nothing. Types may be renamed freely: neurons have weights of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from neuromap.arrays.ragged import ragged_ranges
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.pack.axon_keys import AxonKeys, ranks
+from neuromap.mapping.pack.core_layout import CoreLayout, layout_alone
+from neuromap.mapping.pack.signals import BIAS_SIGNAL, Signals
+from neuromap.mapping.tile.tiling import Tile
+
+__all__ = ["pack"]
+
+Ints = NDArray[np.int64]
+TRIED = 16
+"""Cores that are looked at closely for a tile, the likeliest first."""
+SHARED_WORTH = 2
+"""Worth of a shared axon, where an axon left over costs 1: it leaves one over, which is no waste, and saves one."""
+HOPED_WORTH = 3
+"""The same before it is known how many can be shared: more, so that cores that share most are among those looked at."""
+CLOSED = -1
+"""Free axons and neurons of a core that takes nothing more."""
+
+
+def pack(
+    tiles: Sequence[Tile], signals: Signals, chip: ChipSpec, pinned: Collection[int] = ()
+) -> tuple[CoreLayout, ...]:
+    """Pack tiles into few cores.
+
+    Parameters
+    ----------
+    tiles : sequence of Tile
+        Each legal alone.
+    signals : Signals
+        Of these tiles.
+    chip : ChipSpec
+        Axons and neurons of a core.
+    pinned : collection of int
+        Populations whose tiles share their cores with nothing.
+
+    Returns
+    -------
+    tuple of CoreLayout
+        Every tile is in one of them.
+    """
+    size = np.array([[t.plan.n_axons, t.copies.sum()] for t in tiles], np.int64).reshape(-1, 2)
+    least = size.min(axis=0, initial=max(chip.axons, chip.neurons))
+    lonely = size[:, 1] + least[1] > chip.neurons  # no other tile can join
+    lonely |= np.array([tile.population in pinned for tile in tiles], bool)
+    order = _largest_first(size / (chip.axons, chip.neurons))
+    cores = _OpenCores(signals.kind == BIAS_SIGNAL, chip, least, len(tiles))
+    for number in order[~lonely[order]].tolist():
+        cores.add(_Item(number, tiles[number], signals.of_axon[number]))
+    return (*cores.layouts(), *(layout_alone(n, tiles[n], chip) for n in np.flatnonzero(lonely).tolist()))
+
+
+def _largest_first(share: NDArray[np.float64]) -> Ints:
+    """Order tiles by the greater of their shares of a core, falling, then by the sum of both; shape (tiles, 2)."""
+    order: Ints = np.lexsort((np.arange(len(share)), -share.sum(axis=1), -share.max(axis=1, initial=0)))
+    return order
+
+
+class _Item:
+    """A tile that is being packed."""
+
+    def __init__(self, number: int, tile: Tile, signal: Ints) -> None:
+        self.number, self.signal = number, signal
+        self.axon_type = tile.plan.axon_type
+        self.rank = ranks(signal, self.axon_type)
+        self.axons, self.neurons = tile.plan.n_axons, int(tile.copies.sum())
+
+
+class _OpenCore:
+    """A core that is being filled."""
+
+    def __init__(self, chip: ChipSpec) -> None:
+        self._n_types = chip.axon_types
+        self._key = AxonKeys(chip.axon_types, chip.axons)
+        self._keys = np.zeros(0, np.int64)  # ascending
+        self._axons = np.zeros(0, np.int64)  # axon of the core for each
+        self._tiles: list[int] = []
+        self._axon_of: list[Ints] = []
+        self._type_of: list[Ints] = []
+        self.neurons = 0
+
+    @property
+    def axons(self) -> int:
+        """Axons in use."""
+        return len(self._keys)
+
+    def add(self, item: _Item, types: Ints) -> None:
+        """Add a tile whose types are renamed."""
+        keys = self._key.encode(item.signal, types[item.axon_type], item.rank)
+        new = keys[~np.isin(keys, self._keys)]
+        order = np.argsort(np.concatenate([self._keys, new]), kind="stable")
+        self._axons = np.concatenate([self._axons, self.axons + np.arange(len(new))])[order]
+        self._keys = np.concatenate([self._keys, new])[order]
+        self._tiles.append(item.number)
+        self._axon_of.append(self._axons[np.searchsorted(self._keys, keys)])
+        self._type_of.append(types)
+        self.neurons += item.neurons
+
+    def fit(self, item: _Item) -> tuple[Ints, int]:
+        """Choose the tile's types so that most axons are shared; return them and the axons shared."""
+        start = np.searchsorted(self._keys, self._key.first_of(item.signal))
+        lengths = np.searchsorted(self._keys, self._key.first_of(item.signal + 1)) - start
+        there = self._key.axon_type(self._keys[ragged_ranges(start, lengths)])
+        pair = np.repeat(item.axon_type, lengths) * self._n_types + there
+        agree = np.bincount(pair, minlength=self._n_types**2).reshape(self._n_types, self._n_types)
+        if not agree.any():
+            return np.arange(self._n_types), 0
+        types = np.asarray(linear_sum_assignment(agree, maximize=True)[1], np.int64)
+        keys = self._key.encode(item.signal, types[item.axon_type], item.rank)
+        return types, int(np.isin(keys, self._keys).sum())
+
+    def layout(self) -> CoreLayout:
+        """Say where every axon and type went."""
+        return CoreLayout(tuple(self._tiles), tuple(self._axon_of), tuple(self._type_of), self.axons)
+
+
+class _OpenCores:
+    """The cores that are being filled, their room, and which of them have an axon for a signal."""
+
+    def __init__(self, is_bias: NDArray[np.bool_], chip: ChipSpec, least: Ints, most_cores: int) -> None:
+        self._is_bias, self._chip = is_bias, chip
+        self._least = least  # a core with less room takes nothing more
+        self._cores: list[_OpenCore] = []
+        self._free_axons, self._free_neurons = (np.full(most_cores, CLOSED) for _ in range(2))
+        self._having: dict[int, list[int]] = {}
+
+    def add(self, item: _Item) -> None:
+        """Put a tile into the core that it fills best, or into a new one."""
+        signals, times = np.unique(item.signal, return_counts=True)
+        number, types = self._best(item, self._likely(item, signals, times))
+        core = self._cores[number]
+        core.add(item, types)
+        room = self._chip.axons - core.axons, self._chip.neurons - core.neurons
+        if (room < self._least).any():
+            self._free_axons[number] = self._free_neurons[number] = CLOSED
+            return
+        self._free_axons[number], self._free_neurons[number] = room
+        for signal in signals.tolist():
+            self._having.setdefault(signal, []).append(number)
+
+    def _likely(self, item: _Item, signals: Ints, times: Ints) -> list[int]:
+        """List the cores that may take a tile, if all of its axons are shared that could be; the likeliest first."""
+        here = np.flatnonzero(self._free_neurons[: len(self._cores)] >= item.neurons)
+        if not len(here):
+            return []
+        bias = self._is_bias[signals]
+        having = [core for signal in signals[~bias].tolist() for core in self._having.get(signal, ())]
+        most = int(times.max(initial=1))  # axons of the tile for one signal
+        shared = np.bincount(np.array(having, np.int64), minlength=len(self._cores))[here] * most
+        shared = np.minimum(shared + int(times[bias].sum()), item.axons)
+        able = self._free_axons[here] + shared >= item.axons
+        here, shared = here[able], shared[able]
+        waste = self._share(self._free_axons[here], self._free_neurons[here]) - HOPED_WORTH * shared / self._chip.axons
+        likely: list[int] = here[np.argsort(waste, kind="stable")[:TRIED]].tolist()
+        return likely
+
+    def _best(self, item: _Item, likely: Iterable[int]) -> tuple[int, Ints]:
+        """Choose the core with the least room left over, and the types of the tile there; open one if none takes it."""
+        least, best = np.inf, None
+        for number in likely:
+            types, shared = self._cores[number].fit(item)
+            axons_left = int(self._free_axons[number]) + shared - item.axons
+            if axons_left < 0:
+                continue
+            left = self._share(axons_left, int(self._free_neurons[number]) - item.neurons)
+            waste = left - SHARED_WORTH * shared / self._chip.axons
+            if waste < least:
+                least, best = waste, (number, types)
+        if best is None:
+            best = len(self._cores), np.arange(self._chip.axon_types)
+            self._cores.append(_OpenCore(self._chip))
+        return best
+
+    def _share(self, axons: Any, neurons: Any) -> Any:
+        """Add up shares of a core."""
+        return axons / self._chip.axons + neurons / self._chip.neurons
+
+    def layouts(self) -> list[CoreLayout]:
+        """List all cores."""
+        return [core.layout() for core in self._cores]
