@@ -21,13 +21,13 @@ from neuromap.mapping.place.place import place
 from neuromap.network.network import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["Mapping", "map_network", "map_rollout"]
+__all__ = ["MappedRollout", "map_rollout", "map_with_stages"]
 
 Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Mapping:
+class MappedRollout:
     """What every stage of the mapper made of a rollout.
 
     Attributes
@@ -57,12 +57,12 @@ class Mapping:
         return self.partition.network
 
 
-def map_network(
+def map_with_stages(
     rollout: Rollout,
     chip: str | Path | ChipSpec = "truenorth",
     options: MappingOptions | None = None,
     progress: Progress | None = None,
-) -> Mapping:
+) -> MappedRollout:
     """Map a rolled-out network onto a chip and keep what every stage made.
 
     Parameters
@@ -78,7 +78,7 @@ def map_network(
 
     Returns
     -------
-    Mapping
+    MappedRollout
         Its program is legal for the chip.
 
     Raises
@@ -104,7 +104,7 @@ def map_network(
     pattern = rollout.pattern.name or "unnamed"
     program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, spec)
     require_legal(program)  # the checker shares no code with the mapper
-    return Mapping(fan_out.rollout, fan_out.split, parts, routes, program)
+    return MappedRollout(fan_out.rollout, fan_out.split, parts, routes, program)
 
 
 def map_rollout(
@@ -158,4 +158,4 @@ def map_rollout(
     >>> program.period
     1
     """
-    return map_network(rollout, chip, replace(options or MappingOptions(), **choices), progress).program
+    return map_with_stages(rollout, chip, replace(options or MappingOptions(), **choices), progress).program

@@ -86,7 +86,7 @@ def map_network(
             early = refuse_early(Request(rollout, spec, options))
             if early is not None:
                 raise early
-            mapping = map_rollout.map_network(rollout, spec, options, progress)
+            mapping = map_rollout.map_with_stages(rollout, spec, options, progress)
         except DoesNotFitError as refusal:
             raise _with_remedies(refusal, Request(rollout, spec, options), flags) from None
     if output is not None:

@@ -109,7 +109,7 @@ def dry_run(
     chip : str, path or ChipSpec
         Name of a packaged chip, a chip file, or a chip.
     options : MappingOptions, optional
-        As for :func:`neuromap.mapping.map_rollout.map_network`.
+        As for :func:`neuromap.mapping.map_rollout.map_with_stages`.
     seconds : float or None
         Time after which no more remedies are tried; ``None`` tries all. The answer whether it fits takes the time it
         takes.

@@ -59,7 +59,7 @@ def map_in_outline(request: Request, progress: Progress | None = None) -> FanOut
     Raises
     ------
     DoesNotFitError, InputError
-        As :func:`neuromap.mapping.map_rollout.map_network`.
+        As :func:`neuromap.mapping.map_rollout.map_with_stages`.
     """
     chip, options = request.chip, request.options
     check_pins(options.pins, request.rollout.network, chip)

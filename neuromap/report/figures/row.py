@@ -167,7 +167,7 @@ def report_row(
     Parameters
     ----------
     rollout : Rollout
-        The schedule as it was mapped (``map_network(...).rollout``): where predictions come from.
+        The schedule as it was mapped (``map_with_stages(...).rollout``): where predictions come from.
     program : Program
         What was mapped from it (and perhaps edited since): where measurements come from.
     frames : mapping of str to array_like, shape (n_frames, size)

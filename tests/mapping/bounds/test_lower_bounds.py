@@ -16,7 +16,7 @@ from neuromap.mapping.bounds.least_sources import by_degrees, by_expansion, sour
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.bounds.window_axons import areas, axons_of_windows, find_windows, single_axon_sources
 from neuromap.mapping.legalise.legalise import legalise
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import build_network
 from neuromap.network.transforms.layers import Conv
 
@@ -312,7 +312,7 @@ def test_no_mapping_has_fewer_cores(chip, net, data, axons, neurons):
         packing=data.draw(st.booleans()), splitters=data.draw(st.sampled_from(["slack", "never", "anywhere"]))
     )
     try:
-        mapping = map_network(rollout, spec, options)
+        mapping = map_with_stages(rollout, spec, options)
     except DoesNotFitError:
         return
     found = core_bound(mapping.network, spec)
@@ -344,7 +344,7 @@ def test_no_mapping_of_a_convolution_has_fewer_cores(chip, side, size, stride, g
     net = build_network({"I": (source, None), "A": (middle, 1), "B": (middle, 1)}, edges)
     spec = chip(axons=data.draw(st.integers(12, 40)), neurons=32, axon_types=data.draw(st.integers(2, 4)))
     try:
-        mapping = map_network(nm.Rollout(net, "streaming"), spec, MappingOptions(packing=packing))
+        mapping = map_with_stages(nm.Rollout(net, "streaming"), spec, MappingOptions(packing=packing))
     except DoesNotFitError:
         return
     assert core_bound(mapping.network, spec).total <= mapping.program.n_cores

@@ -13,7 +13,7 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.legalise.hops import hops_of_delay, shared_hops
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.map_rollout import map_with_stages
 
 # Relays
 
@@ -79,8 +79,8 @@ def skip(chain):
 def test_splitters_on_slack_save_cores_and_cost_no_tick(skip, chip, computes, packing):
     rollout = nm.Rollout(skip, "sequential")
     spec = chip(axons=48, neurons=24)
-    copies = map_network(rollout, spec, MappingOptions(splitters="never", packing=packing))
-    slack = map_network(rollout, spec, MappingOptions(splitters="slack", packing=packing))
+    copies = map_with_stages(rollout, spec, MappingOptions(splitters="never", packing=packing))
+    slack = map_with_stages(rollout, spec, MappingOptions(splitters="slack", packing=packing))
     assert copies.split == frozenset()
     assert copies.program.is_splitter is None
     assert slack.split == {("A", "C")}
@@ -93,8 +93,8 @@ def test_splitters_on_slack_save_cores_and_cost_no_tick(skip, chip, computes, pa
 def test_splitters_anywhere_save_more_at_the_price_of_ticks(skip, chip, computes):
     rollout = nm.Rollout(skip, "streaming")
     spec = chip(axons=48, neurons=24)
-    slack = map_network(rollout, spec, MappingOptions(splitters="slack"))
-    anywhere = map_network(rollout, spec, MappingOptions(splitters="anywhere"))
+    slack = map_with_stages(rollout, spec, MappingOptions(splitters="slack"))
+    anywhere = map_with_stages(rollout, spec, MappingOptions(splitters="anywhere"))
     assert slack.split == frozenset()  # streaming edges have no slack
     assert anywhere.rollout.is_tick_level
     assert anywhere.program.n_cores < slack.program.n_cores
@@ -104,7 +104,7 @@ def test_splitters_anywhere_save_more_at_the_price_of_ticks(skip, chip, computes
 
 def test_splitters_are_labelled_as_relays_of_their_source(skip, chip):
     options = MappingOptions(pins=Pins(splitters=frozenset({("A", "B")})))
-    program = map_network(nm.Rollout(skip, "sequential"), chip(), options).program
+    program = map_with_stages(nm.Rollout(skip, "sequential"), chip(), options).program
     a = [port.name for port in program.nodes].index("A")
     assert program.is_splitter is not None
     assert program.is_splitter.any()
@@ -115,23 +115,23 @@ def test_splitters_are_labelled_as_relays_of_their_source(skip, chip):
 @pytest.mark.parametrize("edge", [("I", "X"), ("C", "A"), ("Q", "A")])
 def test_pinned_splitters_must_stand_on_edges_of_the_chip(skip, edge):
     with pytest.raises(InputError, match="pins"):
-        map_network(nm.Rollout(skip, "streaming"), options=MappingOptions(pins=Pins(splitters=frozenset({edge}))))
+        map_with_stages(nm.Rollout(skip, "streaming"), options=MappingOptions(pins=Pins(splitters=frozenset({edge}))))
 
 
 def test_fixed_ticks_per_step_below_the_least_delay_are_refused(skip, chip):
     rollout, spec = nm.Rollout(skip, "streaming"), chip(delay=(2, 15))
     with pytest.raises(DoesNotFitError) as refusal:
-        map_network(rollout, spec, MappingOptions(ticks_per_step=1))
+        map_with_stages(rollout, spec, MappingOptions(ticks_per_step=1))
     data = refusal.value.infeasibility
     assert (data.limit, data.demand, data.bound, data.gap) == ("delay", 2, 1, 1)
     remedy = data.remedies[0]
     assert (remedy.lever, remedy.value) == ("ticks_per_step", 2)
-    assert map_network(rollout, spec, MappingOptions(ticks_per_step=remedy.value)).program.period == 2
+    assert map_with_stages(rollout, spec, MappingOptions(ticks_per_step=remedy.value)).program.period == 2
 
 
 def test_more_ticks_per_step_than_needed(skip, chip, computes):
     rollout = nm.Rollout(skip, "sequential")
-    program = map_network(rollout, chip(), MappingOptions(ticks_per_step=3)).program
+    program = map_with_stages(rollout, chip(), MappingOptions(ticks_per_step=3)).program
     assert (program.ticks_per_step, program.period) == (3, 3 * rollout.frame_period)
     computes(rollout, program)
 
@@ -142,7 +142,7 @@ def test_more_ticks_per_step_than_needed(skip, chip, computes):
 def test_pinned_nodes_lie_in_their_regions_and_share_no_core(skip, chip, computes):
     rollout = nm.Rollout(skip, "streaming")
     pins = Pins(regions={"A": (2, 3, 5, 6)}, cores={"B": 2})
-    mapping = map_network(rollout, chip(), MappingOptions(pins=pins))
+    mapping = map_with_stages(rollout, chip(), MappingOptions(pins=pins))
     program = mapping.program
     names = [port.name for port in program.nodes]
     held = [{names[n] for n in set(row.tolist()) - {-1}} for row in program.neuron_node]
@@ -159,11 +159,11 @@ def test_a_schedule_in_ticks_keeps_what_the_user_fixed(skip, chip, computes):
     """Latencies of the rollout and ticks per step are floors that splitters do not lower."""
     pins = Pins(splitters=frozenset({("X", "A")}))
     rollout = nm.Rollout(skip, "streaming", "pipelined")
-    given = map_network(rollout.with_latencies({("B", "C"): 5}), chip(), MappingOptions(pins=pins))
+    given = map_with_stages(rollout.with_latencies({("B", "C"): 5}), chip(), MappingOptions(pins=pins))
     assert given.rollout.latencies["B", "C"] == 5
     assert given.rollout.latencies["X", "A"] == 2
     computes(rollout, given.program)
-    fixed = map_network(rollout, chip(delay=(3, 15)), MappingOptions(pins=pins, ticks_per_step=5))
+    fixed = map_with_stages(rollout, chip(delay=(3, 15)), MappingOptions(pins=pins, ticks_per_step=5))
     assert fixed.rollout.latencies["B", "C"] == 5
     assert fixed.rollout.latencies["X", "A"] == 6
     computes(rollout, fixed.program)
@@ -171,7 +171,7 @@ def test_a_schedule_in_ticks_keeps_what_the_user_fixed(skip, chip, computes):
 
 def test_a_rollout_in_ticks_is_not_stretched_again(skip, chip, computes):
     rollout = nm.Rollout(skip, "streaming", "pipelined").with_latencies({("B", "C"): 2})
-    mapping = map_network(rollout, chip(delay=(3, 15)))
+    mapping = map_with_stages(rollout, chip(delay=(3, 15)))
     assert mapping.program.ticks_per_step == 1
     assert mapping.rollout.latencies["B", "C"] == 3
     computes(rollout, mapping.program)
