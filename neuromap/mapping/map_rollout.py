@@ -14,7 +14,7 @@ from neuromap.hardware.program.program import Program
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.pins_file import check_pins
 from neuromap.mapping.emit.emit import Routes, emit, route
-from neuromap.mapping.legalise.legalise import Legalised
+from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.partition.fan_out import choose_fan_out
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.place.place import place

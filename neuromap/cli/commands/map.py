@@ -23,7 +23,7 @@ from neuromap.cli.printing.progress import progress_bar
 from neuromap.errors import DoesNotFitError, InputError
 
 if TYPE_CHECKING:
-    from neuromap.mapping.map_rollout import Mapping
+    from neuromap.mapping.map_rollout import MappedRollout
     from neuromap.mapping.remedy.apply_remedy import Request
 
 __all__ = ["EXAMPLES", "map_network"]
@@ -103,7 +103,7 @@ def _with_remedies(refusal: DoesNotFitError, request: Request, flags: MappingFla
     return DoesNotFitError(found.message, found)
 
 
-def _print_mapping(mapping: Mapping, output: str | None, *, as_json: bool) -> None:
+def _print_mapping(mapping: MappedRollout, output: str | None, *, as_json: bool) -> None:
     from neuromap.cli.printing.program_figures import figure_rows, program_figures
     from neuromap.mapping.bounds.lower_bounds import core_bound
 

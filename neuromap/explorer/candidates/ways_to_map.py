@@ -11,7 +11,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.explorer.candidates.row_table import RowTable
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.legalise.hops import hops_of_delay
+from neuromap.mapping.legalise.delay_legs import legs_of_delay
 from neuromap.rollout.schedule.execution import chosen_period
 
 __all__ = ["Way", "stretches"]
@@ -94,7 +94,7 @@ def stretches(table: RowTable, chip: ChipSpec, ticks_per_step: int | None) -> In
     Returns
     -------
     ndarray of int64, shape (rows,)
-        As :func:`neuromap.mapping.legalise.legalise.ticks_per_step` finds for each.
+        As :func:`neuromap.mapping.legalise.ticks_per_step.fewest_ticks_per_step` finds for each.
     """
     least, greatest = chip.delay
     if ticks_per_step is not None or least == 1:
@@ -112,7 +112,7 @@ def stretches(table: RowTable, chip: ChipSpec, ticks_per_step: int | None) -> In
             delays = schedules_of(graph, values[mine], execution).delays[:, inner]
             for stretch in range(least - 1, 0, -1):
                 legal = np.array(
-                    [d > 0 and hops_of_delay(d * stretch, least, greatest) is not None
+                    [d > 0 and legs_of_delay(d * stretch, least, greatest) is not None
                      for d in range(int(delays.max(initial=0)) + 1)]
                 )  # fmt: skip
                 found[start + mine[legal[delays].all(axis=1)]] = stretch

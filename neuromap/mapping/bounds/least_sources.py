@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from neuromap.mapping.legalise.legalise import Matrix
+from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["by_degrees", "by_expansion", "sources_beyond_palette"]
 

@@ -17,7 +17,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.least_sources import by_degrees, by_expansion, sources_beyond_palette
 from neuromap.mapping.bounds.readers import Reader, read_out_neurons, readers_of
 from neuromap.mapping.bounds.window_axons import Windows, axons_of_windows, find_windows, single_axon_sources
-from neuromap.mapping.legalise.legalise import Legalised
+from neuromap.mapping.legalise.legalised import Legalised
 
 __all__ = ["CoreBound", "PopulationBound", "core_bound"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.mapping.legalise.legalise import Legalised, Link, Matrix
+from neuromap.mapping.legalise.legalised import Legalised, Link, Matrix
 
 __all__ = ["Feed", "Reader", "read_out_neurons", "readers_of"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.mapping.legalise.legalise import Matrix
+from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["Windows", "areas", "axons_of_windows", "find_windows", "single_axon_sources"]
 

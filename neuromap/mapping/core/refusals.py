@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.axon_types import plan_axons
-from neuromap.mapping.legalise.legalise import HostLink, Legalised, Link, Matrix, Population
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matrix, Population
 from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
 
 __all__ = ["refuse_circle", "refuse_cores", "refuse_neuron"]

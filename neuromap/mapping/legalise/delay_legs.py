@@ -1,14 +1,14 @@
-"""How long delays are given: as hops over relays, each within the range of one neuron."""
+"""How long delays are given: in legs over relays, each within the range of one neuron."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-__all__ = ["hops_of_delay", "shared_hops"]
+__all__ = ["legs_of_delay", "shared_legs"]
 
 
-def hops_of_delay(delay: int, least: int, greatest: int) -> tuple[int, ...] | None:
-    """Split a delay into as few legal hops as possible, full ones first.
+def legs_of_delay(delay: int, least: int, greatest: int) -> tuple[int, ...] | None:
+    """Split a delay into as few legal legs as possible, full ones first.
 
     Parameters
     ----------
@@ -18,27 +18,27 @@ def hops_of_delay(delay: int, least: int, greatest: int) -> tuple[int, ...] | No
     Returns
     -------
     tuple of int or None
-        Delays of the hops; ``None`` where no split is legal.
+        Ticks of the legs; ``None`` where no split is legal.
     """
-    hops = -(-delay // greatest)
-    if hops * least > delay:
+    count = -(-delay // greatest)
+    if count * least > delay:
         return None
-    split = [greatest] * (hops - 1) + [delay - greatest * (hops - 1)]
-    place = hops - 2
-    while split[-1] < least:  # borrow from the full hops; each can lend greatest - least
-        lent = min(least - split[-1], greatest - least)
-        split[place] -= lent
-        split[-1] += lent
-        place -= 1
-    return tuple(split)
+    legs = [greatest] * (count - 1) + [delay - greatest * (count - 1)]
+    lender = count - 2
+    while legs[-1] < least:  # borrow from the full legs; each can lend greatest - least
+        lent = min(least - legs[-1], greatest - least)
+        legs[lender] -= lent
+        legs[-1] += lent
+        lender -= 1
+    return tuple(legs)
 
 
-def shared_hops(delays: Collection[int], least: int, greatest: int) -> dict[int, tuple[int, ...]]:
+def shared_legs(delays: Collection[int], least: int, greatest: int) -> dict[int, tuple[int, ...]]:
     """Split the long delays of one source so that they share as few relays as possible.
 
     A delay D needs a relay at an offset from D - greatest to D - least behind the source. Offsets are chosen in rising
-    order, each as late as the next unserved delay and the hop before it allow: the greedy rule for piercing
-    intervals, which is optimal where no hop has to be lengthened (least = 1).
+    order, each as late as the next unserved delay and the leg before it allow: the greedy rule for piercing
+    intervals, which is optimal where no leg has to be lengthened (least = 1).
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ def shared_hops(delays: Collection[int], least: int, greatest: int) -> dict[int,
     Returns
     -------
     dict of int to tuple of int
-        Hops of every delay; delays that begin with the same hops share the relays between them.
+        Legs of every delay; delays that begin with the same legs share the relays between them.
     """
-    ways: dict[int, tuple[int, ...]] = {}
+    legs_of: dict[int, tuple[int, ...]] = {}
     chain: list[int] = []
     offset = 0
     for delay in sorted(delays):
@@ -60,8 +60,8 @@ def shared_hops(delays: Collection[int], least: int, greatest: int) -> dict[int,
             step = min(greatest, delay - least - offset)
             chain.append(step)
             offset += step
-        ways[delay] = (*chain, delay - offset)
-    if all(least <= hop <= greatest for way in ways.values() for hop in way):
-        return ways
-    alone = {delay: hops_of_delay(delay, least, greatest) for delay in delays}
-    return {delay: way for delay, way in alone.items() if way is not None}
+        legs_of[delay] = (*chain, delay - offset)
+    if all(least <= leg <= greatest for legs in legs_of.values() for leg in legs):
+        return legs_of
+    alone = {delay: legs_of_delay(delay, least, greatest) for delay in delays}
+    return {delay: legs for delay, legs in alone.items() if legs is not None}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.mapping.legalise.legalise import HostLink, Legalised, Link, Matrix
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matrix
 
 __all__ = ["Sources", "join_sources"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.mapping.legalise.legalise import Matrix
+from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.pack.units import Units
 
 __all__ = ["RECIPES", "Recipe", "fill"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.legalise.legalise import Legalised
+from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.pack.empty_cores import Books, empty_cores, relieve
 from neuromap.mapping.pack.joint_fill import RECIPES, Recipe, fill
 from neuromap.mapping.pack.packing import CoreLayout

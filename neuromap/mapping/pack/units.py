@@ -17,7 +17,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import BIAS
 from neuromap.mapping.core.axon_types import AxonPlan
-from neuromap.mapping.legalise.legalise import Legalised
+from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.pack.packing import CoreLayout, ranks
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, FROM_CHIP, Signals
 from neuromap.mapping.tile.tiling import Tile

@@ -22,8 +22,9 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.core.refusals import refuse_cores
-from neuromap.mapping.legalise.hops import hops_of_delay
-from neuromap.mapping.legalise.legalise import legalise, ticks_per_step
+from neuromap.mapping.legalise.delay_legs import legs_of_delay
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
 from neuromap.mapping.partition.partition import Partition, partition, with_shared_cores
 from neuromap.mapping.tile.tile_all import Tilings, axons_fed, tile_again
 from neuromap.mapping.tile.tiling import Tile
@@ -130,7 +131,7 @@ def _partition(
 ) -> FanOut:
     """Partition with splitters on the edges named; the schedule is made in ticks where one of them has no slack."""
     timed, stretch = _timed(rollout, split, chip, options.ticks_per_step)
-    legal = legalise(timed, chip, stretch=stretch, split=split)
+    legal = legalise(timed, chip, ticks_per_step=stretch, split=split)
     return FanOut(timed, partition(legal, chip, options, progress, known), split)
 
 
@@ -141,7 +142,7 @@ def _timed(rollout: Rollout, split: Split, chip: ChipSpec, stretch: int | None) 
     """
     least, greatest = chip.delay
     if not rollout.is_tick_level:
-        step = stretch or ticks_per_step(rollout, chip)
+        step = stretch or fewest_ticks_per_step(rollout, chip)
         if all(rollout.delays[e] * step >= 2 * least for e in split):
             return rollout, stretch
     inputs = set(rollout.network.inputs)
@@ -154,7 +155,7 @@ def _timed(rollout: Rollout, split: Split, chip: ChipSpec, stretch: int | None) 
 
     for hop in range(least, 2 * least + 1):  # some delays cannot be made of hops of, say, 4 or 5 ticks; longer ones can
         found = timed(hop)
-        if all(hops_of_delay(d, least, greatest) for e, d in found.delays.items() if e[0] not in inputs):
+        if all(legs_of_delay(d, least, greatest) for e, d in found.delays.items() if e[0] not in inputs):
             return found, 1
     return timed(least), 1
 
@@ -162,7 +163,7 @@ def _timed(rollout: Rollout, split: Split, chip: ChipSpec, stretch: int | None) 
 def _slack(rollout: Rollout, chip: ChipSpec, options: MappingOptions) -> set[EdgeKey]:
     """Find the edges on the chip whose delay is one hop now and has room for two."""
     least, greatest = chip.delay
-    step = 1 if rollout.is_tick_level else options.ticks_per_step or ticks_per_step(rollout, chip)
+    step = 1 if rollout.is_tick_level else options.ticks_per_step or fewest_ticks_per_step(rollout, chip)
     return {
         e for e, d in rollout.delays.items() if e[0] not in rollout.network.inputs and 2 * least <= d * step <= greatest
     }

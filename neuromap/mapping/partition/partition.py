@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions, Pins
-from neuromap.mapping.legalise.legalise import Legalised
+from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.legalise.sources import Sources, join_sources
 from neuromap.mapping.pack.packing import CoreLayout, alone, pack
 from neuromap.mapping.pack.share_cores import share_cores
 from neuromap.mapping.pack.signals import FROM_CHIP, Signals, signals_of
-from neuromap.mapping.tile.sources import Sources, join_sources
 from neuromap.mapping.tile.tile_all import Tilings, pinned_populations, tile_all
 from neuromap.mapping.tile.tiling import Tile
 

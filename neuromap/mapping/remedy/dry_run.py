@@ -11,7 +11,8 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
-from neuromap.mapping.legalise.legalise import Legalised, legalise
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.partition.fan_out import FanOut
 from neuromap.mapping.refused.infeasible import Infeasibility
 from neuromap.mapping.remedy.apply_remedy import Request
@@ -173,6 +174,6 @@ def _legalised(request: Request, found: FanOut | None) -> Legalised | None:
     if found is not None:
         return found.partition.network
     try:
-        return legalise(request.rollout, request.chip, stretch=request.options.ticks_per_step)
+        return legalise(request.rollout, request.chip, ticks_per_step=request.options.ticks_per_step)
     except DoesNotFitError:
         return None

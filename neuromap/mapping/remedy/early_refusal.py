@@ -36,7 +36,7 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
     if options.splitters == "anywhere" or options.pins.splitters or request.rollout.is_tick_level:
         return None
     try:
-        network = legalise(request.rollout, chip, stretch=options.ticks_per_step)
+        network = legalise(request.rollout, chip, ticks_per_step=options.ticks_per_step)
     except DoesNotFitError:
         return None
     if not all(_is_held(node, chip.axons) for node in demands_of(network, chip)):

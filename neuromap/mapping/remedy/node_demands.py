@@ -10,9 +10,9 @@ import numpy as np
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.axon_types import plan_axons
 from neuromap.mapping.core.refusals import AMPLE, LOOKED_AT
-from neuromap.mapping.legalise.legalise import Legalised
+from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.legalise.sources import Sources, join_sources
 from neuromap.mapping.partition.fan_out import FanOut
-from neuromap.mapping.tile.sources import Sources, join_sources
 
 __all__ = ["NodeDemand", "demands_of"]
 

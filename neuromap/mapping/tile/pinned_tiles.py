@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.axon_types import plan_axons
-from neuromap.mapping.legalise.legalise import Matrix, Population
+from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.mapping.refused.infeasible import Limit, Remedy, refuse
 from neuromap.mapping.tile.cut.axon_demand import dense_rows
 

@@ -21,8 +21,8 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import BIAS
 from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.core.refusals import refuse_circle, refuse_cores, refuse_neuron
-from neuromap.mapping.legalise.legalise import Legalised, Link, Population
-from neuromap.mapping.tile.sources import Sources
+from neuromap.mapping.legalise.legalised import Legalised, Link, Population
+from neuromap.mapping.legalise.sources import Sources
 from neuromap.mapping.tile.split_tiles import split_overfull
 from neuromap.mapping.tile.tiling import Planner, Stuck, Tile, tile_population
 

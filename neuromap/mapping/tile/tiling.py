@@ -16,7 +16,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import Partitioner
 from neuromap.mapping.core.axon_types import AxonPlan, plan_axons
-from neuromap.mapping.legalise.legalise import Matrix, Population
+from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.mapping.tile.cut.axon_demand import AxonDemand, axon_demand, dense_rows
 from neuromap.mapping.tile.cut.exchange_neurons import exchange_neurons
 from neuromap.mapping.tile.cut.metis_order import metis_order

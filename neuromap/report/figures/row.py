@@ -344,6 +344,6 @@ def _onset(
 
 def _core_bound(rollout: Rollout, program: Program, scale: int) -> CoreBound | None:
     try:
-        return core_bound(legalise(rollout, program.chip, stretch=scale), program.chip)
+        return core_bound(legalise(rollout, program.chip, ticks_per_step=scale), program.chip)
     except DoesNotFitError:  # a program that was not mapped from this schedule
         return None

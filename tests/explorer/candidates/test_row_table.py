@@ -16,7 +16,7 @@ from neuromap.explorer.candidates.row_keys import Keys, Sharing
 from neuromap.explorer.candidates.row_table import row_table
 from neuromap.explorer.candidates.schedules import graph_of, schedules_of
 from neuromap.explorer.candidates.ways_to_map import stretches
-from neuromap.mapping.legalise.legalise import ticks_per_step
+from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
 from neuromap.rollout.patterns.behaviour import count_behaviour_classes, equivalent
 
 EXECUTIONS = ("windowed", "pipelined")
@@ -85,5 +85,5 @@ def test_ticks_per_step(data, networks, chip):
     found = stretches(table, spec, None)
     for row in range(len(table)):
         rollout = nm.Rollout(net, nm.RolloutPattern(net, table.pattern(row)), EXECUTIONS[table.execution[row]])
-        assert found[row] == ticks_per_step(rollout, spec)
+        assert found[row] == fewest_ticks_per_step(rollout, spec)
     assert (stretches(table, spec, 7) == 7).all()

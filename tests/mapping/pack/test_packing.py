@@ -13,7 +13,7 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.program import BIAS
 from neuromap.mapping.asked.options import MappingOptions, Pins
-from neuromap.mapping.legalise.legalise import HostLink
+from neuromap.mapping.legalise.legalised import HostLink
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.partition.partition import Partition
 from neuromap.network import build_network

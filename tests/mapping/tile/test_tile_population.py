@@ -14,7 +14,7 @@ from scipy import sparse
 from neuromap.errors import DoesNotFitError, NotSupportedError
 from neuromap.hardware.program.program import BIAS
 from neuromap.mapping.asked.options import PARTITIONERS
-from neuromap.mapping.legalise.legalise import Population
+from neuromap.mapping.legalise.legalised import Population
 from neuromap.mapping.tile.cut.axon_demand import axon_demand
 from neuromap.mapping.tile.cut.exchange_neurons import exchange_neurons
 from neuromap.mapping.tile.cut.overlap_order import overlap_order

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.axon_types import plan_axons
-from neuromap.mapping.legalise.legalise import Matrix
+from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.cut.cut_order import join_items
 
 __all__ = ["AxonDemand", "axon_demand", "dense_rows"]
