@@ -1,84 +1,25 @@
 """Encode the weights of one core on axons of few types, with as few axons per source as possible.
 
-An axon has one type and every neuron one weight per type, so a core offers each neuron a *palette* of
-``axon_types`` values. A source whose weights all match one type's values takes one axon; others take several, and
-the weight is the sum over those whose synapse is set. Strategies propose palettes, the cheapest legal one wins:
-
-``coloured``   one axon per source: types by the pattern of weights (sign-fixed sources fall out as two types);
-``valued``     one type per distinct weight, so a source takes one axon per value that it uses (ternary: two);
-``digits``     the weight is a sum of digits, several axons of one type where a digit exceeds one (-8, 4, 2, 1).
-
-Thresholds that the leak cannot hold arrive as spikes on bias axons, whose weights sit in types that a neuron
-does not use otherwise, or, failing that, in those it has (docs/mapping.md).
+Strategies propose palettes, bias axons are added, and the cheapest legal plan wins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
-from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import BIAS
+from neuromap.mapping.core.axon_plan import AxonPlan
+from neuromap.mapping.core.bias_axons import with_bias
+from neuromap.mapping.core.crossbar import Crossbar
+from neuromap.mapping.core.palettes import by_digits, by_value, coloured
 
-__all__ = ["AxonPlan", "plan_axons"]
-
-TABLE = 4096
-"""Span of weights up to which distinct ones are found by a table."""
+__all__ = ["plan_axons"]
 
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class AxonPlan:
-    """Axons, types and synapses of one core.
-
-    Attributes
-    ----------
-    source : ndarray of int64, shape (a,)
-        Column of the weights that feeds the axon, or ``BIAS``.
-    axon_type : ndarray of int64, shape (a,)
-        Type of the axon.
-    weights : ndarray of int64, shape (n, axon_types)
-        Weight of every neuron for every type.
-    synapses : ndarray of bool, shape (a, n)
-        Crossbar.
-    leak : ndarray of int64, shape (n,)
-        Negative leak of every neuron.
-    """
-
-    source: Ints
-    axon_type: Ints
-    weights: Ints
-    synapses: Bools
-    leak: Ints
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-    @property
-    def n_axons(self) -> int:
-        """Axons in use, bias axons included."""
-        return len(self.source)
-
-    @property
-    def swing(self) -> Ints:
-        """Highest potential that each neuron's range must hold, shape (n,).
-
-        Events come first, in any order, then the leak: a potential rises to the sum of positive weights and falls to
-        the sum of negative weights and leak; two's complement reaches one farther down than up.
-        """
-        drive = self.weights.T[self.axon_type] * self.synapses
-        rise, fall = np.maximum(drive, 0).sum(axis=0), np.minimum(drive, 0).sum(axis=0) + self.leak
-        highest: Ints = np.maximum(rise, -fall - 1)
-        return highest
-
-
-def plan_axons(weights: Ints, threshold: Ints, chip: ChipSpec) -> AxonPlan | None:
+def plan_axons(weights: Ints, threshold: Ints, core: Crossbar) -> AxonPlan | None:
     """Find the plan with the fewest axons.
 
     Parameters
@@ -87,7 +28,7 @@ def plan_axons(weights: Ints, threshold: Ints, chip: ChipSpec) -> AxonPlan | Non
         Weights from s sources to n neurons; every column has a nonzero.
     threshold : ndarray of int64, shape (n,)
         theta of every neuron.
-    chip : ChipSpec
+    core : Crossbar
         Axons, types and widths.
 
     Returns
@@ -98,249 +39,15 @@ def plan_axons(weights: Ints, threshold: Ints, chip: ChipSpec) -> AxonPlan | Non
     n_sources = weights.shape[1]
     best: AxonPlan | None = None
     # with all types first; holding one back pays only where bias axons crowd the others
-    for types in (chip.axon_types, chip.axon_types - 1):
-        for propose in (_coloured, _by_value, _by_digits):
-            room = chip.axons if best is None else best.n_axons - 1
+    for types in (core.axon_types, core.axon_types - 1):
+        for propose in (coloured, by_value, by_digits):
+            room = core.axons if best is None else best.n_axons - 1
             if room < n_sources or types < 1:
                 return best
-            proposal = propose(weights, types, room, chip)
-            plan = None if proposal is None else _with_bias(proposal, threshold, room, chip)
+            proposal = propose(weights, types, room, core)
+            plan = None if proposal is None else with_bias(proposal, threshold, room, core)
             if plan is not None:  # then it has fewer axons than the best so far
                 best = plan
         if best is not None and not (best.source == BIAS).any():
             return best
     return best
-
-
-_Proposal = tuple[Ints, Ints, Bools, Ints]
-"""Source and type of every axon, synapses (a, n), and the palette (n, axon_types)."""
-
-
-def _coloured(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
-    """One axon per source, types by colouring."""
-    low, high = chip.weight_range
-    if weights.size and (weights.min() < low or weights.max() > high):
-        return None
-    colours = _colour_by_value(weights, types)
-    if colours is None:
-        colours = _colour(weights, types)
-    if colours is None:
-        return None
-    palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
-    for colour in range(int(colours.max(initial=-1)) + 1):
-        columns = weights[:, colours == colour]
-        palette[:, colour] = columns.max(axis=1, initial=0) + columns.min(axis=1, initial=0)
-    return np.arange(weights.shape[1]), colours, (weights != 0).T, palette
-
-
-def _colour_by_value(weights: Ints, types: int) -> Ints | None:
-    """Give sources of one weight the type of that weight; ``None`` where some have several, or there are too many."""
-    highest, lowest = weights.max(axis=0, initial=0), weights.min(axis=0, initial=0)
-    value = highest + lowest
-    if ((highest != 0) & (lowest != 0)).any() or ((weights != 0) & (weights != value)).any():
-        return None
-    values, colours = np.unique(value, return_inverse=True)
-    return colours.astype(np.int64) if len(values) <= types else None
-
-
-def _colour(weights: Ints, types: int) -> Ints | None:
-    """Colour sources with types: two may share one iff no neuron needs different nonzero weights for them.
-
-    Greedy in the order of saturation (Brélaz 1979): next comes the source with the fewest types left, among those
-    the one with most synapses.
-    """
-    rows = np.ascontiguousarray(weights.T.astype(np.int16))  # a row per source; the range was checked
-    present = rows != 0
-    n_sources = len(rows)
-    free = np.ones((types, n_sources), bool)
-    left = np.full(n_sources, types)
-    synapses = present.sum(axis=1)
-    colours = np.full(n_sources, -1, np.int64)
-    urgency = synapses - left * (weights.shape[0] + 1)
-    done = np.iinfo(urgency.dtype).min
-    for _ in range(n_sources):
-        s = int(np.argmax(urgency))
-        colour = int(np.argmax(free[:, s]))
-        colours[s] = colour
-        urgency[s] = done
-        conflict = ((rows != rows[s]) & present & present[s]).any(axis=1)
-        hit = conflict & free[colour] & (colours < 0)
-        free[colour, hit] = False
-        left[hit] -= 1
-        if not left[hit].all():
-            return None
-        urgency[hit] += weights.shape[0] + 1
-    return colours
-
-
-def _by_value(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
-    """One type per distinct weight; the same for all neurons if there are few, else ranked per neuron."""
-    values = _distinct(weights)[0]
-    values = values[values != 0]
-    low, high = chip.weight_range
-    if len(values) and (values[0] < low or values[-1] > high):
-        return None
-    palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
-    if len(values) <= types:
-        palette[:, : len(values)] = values
-    else:
-        for n, row in enumerate(weights):
-            own = np.unique(row[row != 0])
-            if len(own) > types:
-                return None
-            palette[n, : len(own)] = own
-    match = (weights[:, :, None] == palette[:, None, :]) & (weights != 0)[:, :, None]
-    source, axon_type = np.nonzero(match.any(axis=0))
-    if len(source) > room:
-        return None
-    synapses = match[:, source, axon_type].T
-    # a neuron that uses no synapse of a type leaves it free for bias axons
-    used = np.zeros(palette.shape, bool)
-    for kind in range(chip.axon_types):
-        used[:, kind] = synapses[axon_type == kind].any(axis=0)
-    return source, axon_type, synapses, np.where(used, palette, 0)
-
-
-def _bases(low: int, high: int, types: int, chip: ChipSpec) -> Iterator[tuple[int, ...]]:
-    """Yield bases for digits that the chip's weights can hold and that cover ``low`` to ``high``.
-
-    Powers of a radix, of one sign if the weights are, else with one negative value or with both signs.
-    """
-    floor, ceiling = chip.weight_range
-    signs = [s for s, needed in ((1, high > 0), (-1, low < 0)) if needed]
-    for radix in range(2, 17):
-        for count in range(1, types + 1):
-            powers = [radix**k for k in range(count)]
-            if len(signs) == 1:
-                candidates = [tuple(signs[0] * p for p in powers)]
-            else:
-                candidates = [(*powers[:-1], -powers[-1])] if count >= 2 else []
-                if 2 * count <= types:
-                    candidates.append((*powers, *(-p for p in powers)))
-            yield from (base for base in candidates if floor <= min(base) and max(base) <= ceiling)
-            if powers[-1] >= max(-low, high):
-                break
-
-
-def _digits(values: Ints, base: tuple[int, ...]) -> Ints:
-    """Count how often each base value occurs in the sum that gives each value, shape (len(values), len(base))."""
-    counts = np.zeros((len(values), len(base)), np.int64)
-    rest = values.copy()
-    negative = [b for b in base if b < 0]
-    positive = sorted((b for b in base if b > 0), reverse=True)
-    if len(negative) == 1 and positive:  # lift below zero, then positive digits
-        place = base.index(negative[0])
-        counts[:, place] = np.maximum(0, -(-np.maximum(0, -rest) // -negative[0]))
-        rest = rest - counts[:, place] * negative[0]
-        negative = []
-    for sign, group in ((1, positive), (-1, sorted(negative))):
-        part = np.where(sign * rest > 0, rest, 0)
-        for b in group:
-            digit = part // b
-            counts[:, base.index(b)] += digit
-            part = part - digit * b
-    return counts
-
-
-def _by_digits(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
-    """Take the cheapest sum of digits."""
-    values, inverse = _distinct(weights)
-    if np.count_nonzero(values) <= 2 and types >= 2 and len(values) and np.abs(values).max() <= chip.weight_range[1]:
-        return None  # one type per value is as good
-    if weights.size == 0:
-        return None
-    reads = np.zeros((len(values), weights.shape[1]), bool)  # which source has which weight somewhere
-    reads[inverse, np.arange(weights.shape[1])[None, :]] = True
-    best: tuple[tuple[int, ...], Ints, Ints] | None = None
-    for base in _bases(int(values[0]), int(values[-1]), types, chip):
-        counts = _digits(values, base)
-        need = np.stack([(reads * digit[:, None]).max(axis=0) for digit in counts.T], axis=1)
-        if need.sum() <= room:
-            best, room = (base, counts, need), int(need.sum()) - 1
-    if best is None:
-        return None
-    base, counts, need = best
-    source = np.repeat(np.arange(len(need)), need.sum(axis=1))
-    axon_type = np.repeat(np.tile(np.arange(len(base)), len(need)), need.ravel())
-    first = np.cumsum(need.ravel()) - need.ravel()
-    rank = np.arange(len(source)) - np.repeat(first, need.ravel())
-    synapses = rank[:, None] < counts[inverse[:, source], axon_type[None, :]].T
-    palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
-    for kind, value in enumerate(base):
-        palette[synapses[axon_type == kind].any(axis=0), kind] = value
-    return source, axon_type, synapses, palette
-
-
-def _distinct(weights: Ints) -> tuple[Ints, NDArray[np.intp]]:
-    """Return the distinct weights, ascending, and for every weight its place among them.
-
-    By a table where the weights lie close together, which spares sorting a core's worth of them.
-    """
-    low, high = int(weights.min(initial=0)), int(weights.max(initial=0))
-    if high - low >= TABLE:
-        values, inverse = np.unique(weights, return_inverse=True)
-        return values, inverse.reshape(weights.shape)
-    seen = np.bincount((weights - low).ravel(), minlength=high - low + 1) > 0
-    places = np.cumsum(seen) - 1
-    return np.flatnonzero(seen) + low, places[weights - low]
-
-
-def _with_bias(proposal: _Proposal, threshold: Ints, room: int, chip: ChipSpec) -> AxonPlan | None:
-    """Add leak and bias axons: the neuron spikes iff its sum plus bias reaches -leak, and bias = -leak - theta."""
-    source, axon_type, synapses, palette = proposal
-    leak_limit = -chip.leak_range[0]
-    least = np.clip(threshold, 1, leak_limit) - threshold  # bias nearest to zero
-    free = palette == 0  # types without synapses of this neuron
-    palette = palette.copy()
-    count = np.zeros(palette.shape, np.int64)
-    wanting = np.flatnonzero(least)
-    popular = np.argsort(-free[wanting].sum(axis=0), kind="stable")  # so that neurons share bias axons
-    for n in wanting:
-        spare = [int(g) for g in popular if free[n, g]][:1]
-        found = _bias_of(int(least[n]), palette[n], spare, leak_limit, room, chip)
-        if found is None:
-            return None
-        kind, weight, spikes = found
-        palette[n, kind] = weight
-        count[n, kind] = spikes
-    most = count.max(axis=0, initial=0)
-    kinds = np.repeat(np.arange(len(most)), most)
-    if len(source) + len(kinds) > room:
-        return None
-    ranks = np.arange(len(kinds)) - np.repeat(np.cumsum(most) - most, most)
-    bias_synapses = ranks[:, None] < count[:, kinds].T
-    plan = AxonPlan(
-        source=np.concatenate([source, np.full(len(kinds), BIAS)]).astype(np.int64),
-        axon_type=np.concatenate([axon_type, kinds]).astype(np.int64),
-        weights=palette,
-        synapses=np.concatenate([synapses, bias_synapses]),
-        leak=-(threshold + (count * palette).sum(axis=1)),
-    )
-    return plan if (plan.swing <= chip.potential_range[1]).all() else None
-
-
-def _bias_of(
-    least: int, palette: Ints, spare: list[int], leak_limit: int, room: int, chip: ChipSpec
-) -> tuple[int, int, int] | None:
-    """Choose type, weight and spikes whose product is ``least`` or up to ``leak_limit - 1`` farther from zero.
-
-    A type that the neuron leaves free takes any weight; the others only the one that they have.
-    """
-    sign, need = (1, least) if least > 0 else (-1, -least)
-    if spare:
-        widest = chip.weight_range[1] if sign > 0 else -chip.weight_range[0]
-        spikes = np.arange(-(-need // widest), min(need, room) + 1)
-        weights = -(-need // spikes)
-        fits = np.flatnonzero(spikes * weights - need < leak_limit)
-        if len(fits):
-            return spare[0], sign * int(weights[fits[0]]), int(spikes[fits[0]])
-    options = []
-    for kind in np.flatnonzero(palette * sign > 0).tolist():
-        weight = abs(int(palette[kind]))
-        times = -(-need // weight)
-        if times * weight - need < leak_limit:
-            options.append((times, kind))
-    if not options:
-        return None
-    times, kind = min(options)
-    return kind, int(palette[kind]), times

@@ -1,106 +1,29 @@
-"""Why a network cannot be mapped: fan-in, axon types, potential, copies, cores; and what would help."""
+"""Why a neuron does not fit a crossbar core even alone: fan-in, axon types, potential; and what would help."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.axon_types import plan_axons
-from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matrix, Population
-from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
+from neuromap.mapping.core.crossbar import AMPLE, Crossbar
+from neuromap.mapping.core.plan_axons import plan_axons
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population
+from neuromap.mapping.legalise.sources import Sources
+from neuromap.mapping.refused.infeasible import Remedy, refuse
 
-__all__ = ["refuse_circle", "refuse_cores", "refuse_neuron"]
+__all__ = ["least_axons", "refuse_neuron"]
 
 Ints = NDArray[np.int64]
-AMPLE = 2**20
-"""Axons of the imagined core on which a neuron's demand is counted."""
-WIDE = 63
-"""Potential bits of the imagined core that has no rails."""
 MOST_AXONS, MOST_POTENTIAL_BITS = 65536, 32
 """What a chip file may hold; remedies beyond it are none."""
-LOOKED_AT = 64
-"""Neurons of a population among which the one with the greatest demand is named."""
-
-
-def refuse_circle(
-    network: Legalised, worst: int, demand: int, rounds: int, chip: ChipSpec, held: int | None = None
-) -> DoesNotFitError:
-    """Refuse a cycle on which copies, axons and cores drive each other up.
-
-    Parameters
-    ----------
-    network : Legalised
-        The network.
-    worst : int
-        The population on the cycle that lacks most copies.
-    demand : int
-        Copies that its readers asked for in the last round.
-    rounds : int
-        How many there were.
-    chip : ChipSpec
-        The chip.
-    held : int, optional
-        Copies that its cores held; by default those of one core.
-
-    Returns
-    -------
-    DoesNotFitError
-        For the caller to raise: limit ``copies``.
-    """
-    node = _node_of(network, network.populations[worst])
-    bound = chip.neurons if held is None else held
-    demand = max(demand, bound + 1)  # else the next round would have settled it
-    text = (
-        f"copies did not settle in {rounds} rounds: its readers ask for {demand}, its cores hold {bound}, and on its "
-        "cycle every core more asks for more"
-    )
-    remedies = [Remedy("size", None, f"fewer neurons or edges around {node}, or larger cores, may fit")]
-    return refuse("copies", node, demand, bound, text, remedies)
-
-
-def refuse_cores(
-    network: Legalised, cores: Mapping[int, int], chip: ChipSpec, *, given_up: bool = False
-) -> DoesNotFitError:
-    """Refuse a network that takes more cores than there are.
-
-    Parameters
-    ----------
-    network : Legalised
-        The network.
-    cores : mapping of int to int
-        Cores of each population.
-    chip : ChipSpec
-        The chip.
-    given_up : bool
-        Whether these are cores so far: the network is not tiled to its end, and no number is known that would do.
-
-    Returns
-    -------
-    DoesNotFitError
-        For the caller to raise: limit ``cores``.
-    """
-    largest = max(cores, key=lambda i: cores[i])
-    population, bound, used = network.populations[largest], chip.n_usable_cores, sum(cores.values())
-    part = f"{cores[largest]} for its largest part, {population.name}"
-    more = "more than " if given_up else ""
-    text = f"the network needs {more}{count_cores(used)} ({part}), {chip.name} has {bound}"
-    remedy = Remedy("chip.cores", None if given_up else used, f"a chip or board of {more}{count_cores(used)} would do")
-    return refuse("cores", _node_of(network, population), used, bound, text, [remedy])
 
 
 def refuse_neuron(
-    network: Legalised,
-    population: Population,
-    links: Sequence[Link | HostLink],
-    matrix: Matrix,
-    stuck: int,
-    chip: ChipSpec,
+    network: Legalised, population: Population, sources: Sources, stuck: int, core: Crossbar
 ) -> DoesNotFitError:
     """Refuse a population of which neuron ``stuck`` does not fit a core even alone.
 
@@ -112,86 +35,81 @@ def refuse_neuron(
         The network.
     population : Population
         The population.
-    links : sequence of Link or HostLink
-        What leads into it, in the order of the columns.
-    matrix : csr_array of int64, shape (n, s)
-        Their weights, joined.
+    sources : Sources
+        What it reads.
     stuck : int
         A neuron that does not fit; position within the population.
-    chip : ChipSpec
-        The chip.
+    core : Crossbar
+        The core.
 
     Returns
     -------
     DoesNotFitError
         For the caller to raise: limit ``axons``, ``axon_types`` or ``potential``.
     """
-    busiest = np.argsort(-np.diff(matrix.indptr), kind="stable")[:LOOKED_AT]
     refusals = []
     worst, demand = stuck, 0
-    for n in dict.fromkeys([stuck, *busiest.tolist()]):
-        weights, theta = _row(matrix, n), population.threshold[[n]]
-        refusal = _too_heavy(population, n, weights, chip)
+    for n in dict.fromkeys([stuck, *sources.busiest]):
+        weights, theta = sources.weights_of(n), population.threshold[[n]]
+        refusal = _too_heavy(population, n, weights, core)
         if refusal is None:
-            plan = plan_axons(weights, theta, replace(chip, axons=AMPLE))
+            plan = plan_axons(weights, theta, core.with_ample_axons())
             if plan is None:
-                refusal = _refuse_width(population, n, weights, theta, chip)
+                refusal = _refuse_width(population, n, weights, theta, core)
             elif plan.n_axons > demand:
                 worst, demand = n, plan.n_axons
         if refusal is not None:
             refusals.append(refusal)
     if refusals:
         return max(refusals, key=lambda refusal: refusal.infeasibility.gap)
-    remedies = _fewer_axons(network, population, links, matrix, worst, chip)
+    remedies = [
+        *_more_groups(network, population, sources, worst, core),
+        *_weights_alike(population, sources, worst, core),
+    ]
     if demand <= MOST_AXONS:
         remedies.append(Remedy("chip.axons", demand, f"a core with at least {demand} axons would hold it"))
-    return _refuse_axons(population, demand, remedies, chip)
+    return _refuse_axons(population, demand, remedies, core)
 
 
-def _refuse_axons(population: Population, demand: int, remedies: list[Remedy], chip: ChipSpec) -> DoesNotFitError:
-    text = f"one neuron needs {demand} axons, a {chip.name} core has {chip.axons}"
-    return refuse("axons", population.name, demand, chip.axons, text, remedies)
+def least_axons(weights: Ints, core: Crossbar) -> int:
+    """Count the axons that weights take by their size alone, whatever the encoding.
+
+    Parameters
+    ----------
+    weights : ndarray of int64
+        Of one neuron.
+    core : Crossbar
+        Gives the range of weights.
+    """
+    return int((-(-np.abs(weights) // core.weight_range[1])).sum())
 
 
-def _node_of(network: Legalised, population: Population) -> str:
-    """Name the node that a population belongs to; of relays and splitters the one whose spikes they carry."""
-    return network.ports[population.node].name
-
-
-def _row(matrix: Matrix, neuron: int) -> Ints:
-    """Nonzero weights of one neuron, shape (1, s)."""
-    data: Ints = matrix[[neuron]].data.astype(np.int64)[None, :]
-    return data
-
-
-def _fewer_axons(
-    network: Legalised,
-    population: Population,
-    links: Sequence[Link | HostLink],
-    matrix: Matrix,
-    neuron: int,
-    chip: ChipSpec,
+def _more_groups(
+    network: Legalised, population: Population, sources: Sources, neuron: int, core: Crossbar
 ) -> list[Remedy]:
-    """Try more groups, then weights of one sign and magnitude, on the neuron itself."""
-    remedies = []
-    groups = {link.groups for link in links}
-    if len(groups) == 1 and (now := groups.pop()) is not None and population.shape is not None:
-        features = [_features(network, link) for link in links]
-        common = math.gcd(population.shape[2], *features)
-        for more in range(2, common // now + 1):
-            if common % (now * more) == 0:
-                kept = _first_features(links, features, matrix, neuron, more)
-                plan = plan_axons(kept, population.threshold[[neuron]], chip)
-                if plan is not None:
-                    text = f"groups = {now * more} would need {plan.n_axons}"
-                    remedies.append(Remedy("groups", now * more, text))
-                    break
-    alike = np.ones((1, int(np.diff(matrix.indptr)[neuron])), np.int64)
-    plan = plan_axons(alike, np.clip(population.threshold[[neuron]], 0, alike.size + 1), chip)
-    if plan is not None:
-        text = f"weights of one sign and magnitude per source would need {plan.n_axons}"
-        remedies.append(Remedy("weights", 1, text))
-    return remedies
+    """Find the fewest groups with which the neuron fits, as a multiple of those that there are."""
+    groups = {link.groups for link in sources.links}
+    now = groups.pop() if len(groups) == 1 else None
+    if now is None or population.shape is None:
+        return []
+    features = [_features(network, link) for link in sources.links]
+    common = math.gcd(population.shape[2], *features)
+    for more in range(2, common // now + 1):
+        if common % (now * more) == 0:
+            kept = _first_features(sources, features, neuron, more)
+            plan = plan_axons(kept, population.threshold[[neuron]], core)
+            if plan is not None:
+                return [Remedy("groups", now * more, f"groups = {now * more} would need {plan.n_axons}")]
+    return []
+
+
+def _weights_alike(population: Population, sources: Sources, neuron: int, core: Crossbar) -> list[Remedy]:
+    """See whether the neuron fits with weights of one sign and magnitude."""
+    alike = np.ones_like(sources.weights_of(neuron))
+    plan = plan_axons(alike, np.clip(population.threshold[[neuron]], 0, alike.size + 1), core)
+    if plan is None:
+        return []
+    return [Remedy("weights", 1, f"weights of one sign and magnitude per source would need {plan.n_axons}")]
 
 
 def _features(network: Legalised, link: Link | HostLink) -> int:
@@ -199,13 +117,11 @@ def _features(network: Legalised, link: Link | HostLink) -> int:
     return network.shapes[node][2]
 
 
-def _first_features(
-    links: Sequence[Link | HostLink], features: Sequence[int], matrix: Matrix, neuron: int, more: int
-) -> Ints:
+def _first_features(sources: Sources, features: Sequence[int], neuron: int, more: int) -> Ints:
     """Weights that a neuron keeps if its groups are split: those from the first of its source features."""
-    row = matrix[[neuron]]
+    row = sources.matrix[[neuron]]
     kept, start = [], 0
-    for link, n_features in zip(links, features, strict=True):
+    for link, n_features in zip(sources.links, features, strict=True):
         width = link.matrix.shape[1]
         here = (row.indices >= start) & (row.indices < start + width)
         feature = (row.indices[here] - start) % n_features
@@ -216,24 +132,28 @@ def _first_features(
     return weights
 
 
-def _too_heavy(population: Population, neuron: int, weights: Ints, chip: ChipSpec) -> DoesNotFitError | None:
+def _too_heavy(population: Population, neuron: int, weights: Ints, core: Crossbar) -> DoesNotFitError | None:
     """Refuse by arithmetic alone what no encoding could hold, before anything of that size is laid out."""
-    widest = chip.weight_range[1]
     swing = int(max(np.maximum(weights, 0).sum(), -np.minimum(weights, 0).sum()))
-    if swing > chip.potential_range[1]:
-        return _refuse_potential(population, neuron, swing, chip)
-    axons = int((-(-np.abs(weights) // widest)).sum())
+    if swing > core.highest_potential:
+        return _refuse_potential(population, neuron, swing, core)
+    axons = least_axons(weights, core)
     if axons > AMPLE // 2:
-        remedies = [Remedy("weights", None, f"smaller weights; {widest} takes one axon")]
-        return _refuse_axons(population, axons, remedies, chip)
+        remedies = [Remedy("weights", None, f"smaller weights; {core.weight_range[1]} takes one axon")]
+        return _refuse_axons(population, axons, remedies, core)
     return None
 
 
-def _refuse_potential(population: Population, neuron: int, swing: int, chip: ChipSpec) -> DoesNotFitError:
-    bound, bits = chip.potential_range[1], swing.bit_length() + 1
+def _refuse_axons(population: Population, demand: int, remedies: list[Remedy], core: Crossbar) -> DoesNotFitError:
+    text = f"one neuron needs {demand} axons, a {core.name} core has {core.axons}"
+    return refuse("axons", population.name, demand, core.axons, text, remedies)
+
+
+def _refuse_potential(population: Population, neuron: int, swing: int, core: Crossbar) -> DoesNotFitError:
+    bound, bits = core.highest_potential, swing.bit_length() + 1
     text = (
         f"neuron {neuron} needs a potential of up to {swing} (weights and threshold as sums over axons), "
-        f"a {chip.name} potential of {chip.potential_bits} bits ends at {bound}"
+        f"a {core.name} potential of {core.potential_bits} bits ends at {bound}"
     )
     remedies = [Remedy("weights", None, "smaller weights would help")]
     if bits <= MOST_POTENTIAL_BITS:
@@ -241,19 +161,19 @@ def _refuse_potential(population: Population, neuron: int, swing: int, chip: Chi
     return refuse("potential", population.name, swing, bound, text, remedies)
 
 
-def _refuse_width(population: Population, neuron: int, weights: Ints, theta: Ints, chip: ChipSpec) -> DoesNotFitError:
+def _refuse_width(population: Population, neuron: int, weights: Ints, theta: Ints, core: Crossbar) -> DoesNotFitError:
     """Refuse a neuron that no number of axons helps: a potential that is too narrow, or too few axon types."""
-    ample = replace(chip, potential_bits=WIDE, axons=AMPLE)
+    ample = core.with_ample_axons().without_rails()
     plan = plan_axons(weights, theta, ample)
     if plan is not None:
-        return _refuse_potential(population, neuron, int(plan.swing.max()), chip)
+        return _refuse_potential(population, neuron, int(plan.swing.max()), core)
     # a type per sign and one for bias axons express everything; what is left then is a matter of axons
-    for types in range(chip.axon_types + 1, max(chip.axon_types, 3) + 1):
-        if plan_axons(weights, theta, replace(ample, axon_types=types)) is not None:
+    for types in range(core.axon_types + 1, max(core.axon_types, 3) + 1):
+        if plan_axons(weights, theta, ample.with_axon_types(types)) is not None:
             text = (
                 f"neuron {neuron} needs {types} axon types for its weights and threshold, "
-                f"a {chip.name} core has {chip.axon_types}"
+                f"a {core.name} core has {core.axon_types}"
             )
             remedies = [Remedy("chip.axon_types", types, f"{types} axon types would fit")]
-            return refuse("axon_types", population.name, types, chip.axon_types, text, remedies)
-    return _refuse_axons(population, AMPLE + 1, [Remedy("weights", None, "smaller weights or thresholds")], chip)
+            return refuse("axon_types", population.name, types, core.axon_types, text, remedies)
+    return _refuse_axons(population, AMPLE + 1, [Remedy("weights", None, "smaller weights or thresholds")], core)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.cut.cut_order import compiled_for, join_items
 from neuromap.mapping.tile.cut.tile_shapes import CutOrder
@@ -27,7 +27,7 @@ ROUNDS = 6
 """Times that every neuron of a window is offered a move."""
 
 
-def exchange_neurons(cut: CutOrder, demand: AxonDemand, copies: Ints, chip: ChipSpec) -> CutOrder:
+def exchange_neurons(cut: CutOrder, demand: AxonDemand, copies: Ints, core: CoreModel) -> CutOrder:
     """Move neurons between tiles.
 
     Parameters
@@ -38,7 +38,7 @@ def exchange_neurons(cut: CutOrder, demand: AxonDemand, copies: Ints, chip: Chip
         What the neurons read.
     copies : ndarray of int64, shape (n,)
         Neurons of a core that each takes.
-    chip : ChipSpec
+    core : CoreModel
         Limits.
 
     Returns
@@ -55,7 +55,7 @@ def exchange_neurons(cut: CutOrder, demand: AxonDemand, copies: Ints, chip: Chip
         for low, high in _windows(demand, len(cut.ends), shift):
             inside = neurons[slice(*np.searchsorted(tile_of[neurons], (low, high)))]
             if len(inside):
-                window = _Window(inside, alike, tile_of[inside] - low, high - low, demand, copies, chip)
+                window = _Window(inside, alike, tile_of[inside] - low, high - low, demand, copies, core)
                 saved += window.improve()
                 tile_of[inside] = window.tile_of_neurons + low
     if saved <= 0:
@@ -96,7 +96,7 @@ class _Window:
         n_tiles: int,
         demand: AxonDemand,
         copies: Ints,
-        chip: ChipSpec,
+        core: CoreModel,
     ) -> None:
         keys = alike[neurons] + tile_of.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # golden ratio: spreads tiles
         self._group_of = np.unique(keys, return_inverse=True)[1].astype(np.int64)
@@ -118,7 +118,7 @@ class _Window:
         self._read = (self._count > 0).sum(axis=1)
         self._taken = np.bincount(self._tile, weights=self._load, minlength=n_tiles).astype(np.int64)
         self._groups = np.bincount(self._tile, minlength=n_tiles)
-        self._limits = demand.limit, chip.neurons
+        self._limits = demand.limit, core.neurons
         self._move = compiled_for(_move, len(self._items) * n_tiles)
 
     @property
