@@ -1,4 +1,4 @@
-"""Numba's cache on disk, as all compiled code here uses it, and the word that something is being compiled.
+"""Numba's cache on disk, as all compiled code here uses it.
 
 Import it where compiled code is imported, and never before: Numba is slow to import.
 """
@@ -6,19 +6,15 @@ Import it where compiled code is imported, and never before: Numba is slow to im
 from __future__ import annotations
 
 import hashlib
-import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from numba import njit
-from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-__all__ = ["announced", "cached"]
-
-_LOGGER = logging.getLogger("neuromap")
+__all__ = ["cached"]
 
 
 def cached(function: Callable[..., Any], **options: Any) -> Any:
@@ -42,33 +38,6 @@ def cached(function: Callable[..., Any], **options: Any) -> Any:
     with suppress(RuntimeError):  # "no locator available": no folder can be written
         dispatcher._cache = _Cache(function)
     return dispatcher
-
-
-@contextmanager
-def announced(what: str) -> Iterator[None]:
-    """Say once, as an INFO of the logger "neuromap", if something is compiled in the block.
-
-    Parameters
-    ----------
-    what : str
-        What it is, for people.
-    """
-    with event.install_listener("numba:compile", _Announcer(what)):
-        yield
-
-
-class _Announcer(event.Listener):  # type: ignore[misc]
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._said = False
-
-    def on_start(self, event: Any) -> None:
-        if not self._said:
-            self._said = True
-            _LOGGER.info("compiling %s: some seconds, once", self._what)
-
-    def on_end(self, event: Any) -> None:
-        """Nothing: what comes next shows that it is over."""
 
 
 class _SealedFile(IndexDataCacheFile):  # type: ignore[misc]

@@ -13,10 +13,11 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import Program
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.pins_file import check_pins
-from neuromap.mapping.emit.emit import Routes, emit, route
+from neuromap.mapping.emit.emit import emit
+from neuromap.mapping.emit.route import Routes, route
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.partition.fan_out import choose_fan_out
 from neuromap.mapping.partition.partition import Partition
+from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.place.place import place
 from neuromap.network.network import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
@@ -88,8 +89,8 @@ def map_with_stages(
     """
     spec, options = load_chip(chip), options or MappingOptions()
     check_pins(options.pins, rollout.network, spec)
-    fan_out = choose_fan_out(rollout, spec, options, progress)
-    parts = fan_out.partition
+    found = partition_rollout(rollout, spec, options, progress)
+    parts = found.partition
     routes = route(parts)
     where = place(
         len(parts.cores),
@@ -104,7 +105,7 @@ def map_with_stages(
     pattern = rollout.pattern.name or "unnamed"
     program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, spec)
     require_legal(program)  # the checker shares no code with the mapper
-    return MappedRollout(fan_out.rollout, fan_out.split, parts, routes, program)
+    return MappedRollout(found.rollout, found.split, parts, routes, program)
 
 
 def map_rollout(

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import NeuronRules
-from neuromap.mapping.asked.options import SPLITTERS, MappingOptions, Pins
+from neuromap.mapping.asked.options import PLACERS, SPLITTERS, MappingOptions, Pins
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.mapping.place.place import PLACERS
 from neuromap.network import build_network
 
 THETAS = st.one_of(st.integers(-3, 6), st.sampled_from([0, 1, 255, 256, 257, 700, -5, -300]))

@@ -138,9 +138,8 @@ class MappingFlags:
         InputError
             If an option is unknown or out of range, or the pins do not fit network and chip.
         """
-        from neuromap.mapping.asked.options import MappingOptions, Pins
+        from neuromap.mapping.asked.options import PLACERS, MappingOptions, Pins
         from neuromap.mapping.asked.pins_file import check_pins, load_pins
-        from neuromap.mapping.place.place import PLACERS
 
         if self.placer is not None and self.placer not in PLACERS:
             raise InputError(f"--placer {self.placer}: is not known; choose one of {', '.join(PLACERS)}")

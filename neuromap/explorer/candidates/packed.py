@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import run_heads
+
 __all__ = ["first_of_equal", "pack"]
 
 Words = NDArray[np.uint64]
@@ -68,8 +70,7 @@ def first_of_equal(keys: Words, order_by: NDArray[np.integer]) -> tuple[NDArray[
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     order = np.lexsort((order_by, *keys.T[::-1]))
     ranked = keys[order]
-    new = np.ones(len(keys), np.bool_)
-    new[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
+    new = run_heads(ranked)
     group = np.empty(len(keys), np.int64)
     group[order] = np.cumsum(new) - 1
     return order[new], group

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import run_heads
 from neuromap.explorer.answer.exploration import Candidate, ExploredRow, RowStatus
 from neuromap.explorer.candidates.ways_to_map import Way
 from neuromap.explorer.measuring.evaluate import Measured
@@ -314,7 +315,7 @@ def groups_of(way: Way) -> list[Group]:
     order = np.lexsort((table.estimate, *columns[::-1]))
     order.flags.writeable = False  # so that the groups keep parts of it
     ranked = np.stack([column[order] for column in columns], axis=1)
-    starts = np.flatnonzero(np.append(True, (ranked[1:] != ranked[:-1]).any(axis=1)))
+    starts = np.flatnonzero(run_heads(ranked))
     groups = []
     for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
         first, full, reaction, period = (int(k) for k in ranked[start, 1:])

@@ -14,6 +14,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from neuromap.arrays.ragged import rank_in_run, rows_of_entries, run_heads
 from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["by_degrees", "by_expansion", "sources_beyond_palette"]
@@ -140,15 +141,13 @@ def sources_beyond_palette(matrix: Matrix, types: int) -> Ints:
     n = matrix.shape[0]
     if not matrix.nnz or matrix.data.max() - matrix.data.min() < types or len(np.unique(matrix.data)) <= types:
         return np.zeros(n, np.int64)
-    row_of = np.repeat(np.arange(n), np.diff(matrix.indptr))
+    row_of = rows_of_entries(matrix.indptr)
     order = np.lexsort((matrix.data, row_of))
     row, value = row_of[order], matrix.data[order]
-    new = np.ones(len(row), bool)
-    new[1:] = (row[1:] != row[:-1]) | (value[1:] != value[:-1])
-    starts = np.flatnonzero(new)
+    starts = np.flatnonzero(run_heads(row, value))
     size, row = np.diff([*starts, len(value)]), row[starts]
     order = np.lexsort((-size, row))
     size, row = size[order], row[order]
-    rank = np.arange(len(row)) - np.searchsorted(row, row, side="left")
+    rank = rank_in_run(row)
     beyond = rank >= types
     return np.bincount(row[beyond], weights=size[beyond], minlength=n).astype(np.int64)

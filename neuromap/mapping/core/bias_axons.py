@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.hardware.program.program import BIAS
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.crossbar import Crossbar
@@ -56,8 +57,7 @@ def with_bias(proposal: Proposal, threshold: Ints, room: int, core: Crossbar) ->
     kinds = np.repeat(np.arange(len(most)), most)
     if len(source) + len(kinds) > room:
         return None
-    ranks = np.arange(len(kinds)) - np.repeat(np.cumsum(most) - most, most)
-    bias_synapses = ranks[:, None] < count[:, kinds].T
+    bias_synapses = ragged_ranges(0, most)[:, None] < count[:, kinds].T
     plan = AxonPlan(
         source=np.concatenate([source, np.full(len(kinds), BIAS)]).astype(np.int64),
         axon_type=np.concatenate([axon_type, kinds]).astype(np.int64),
@@ -68,9 +68,7 @@ def with_bias(proposal: Proposal, threshold: Ints, room: int, core: Crossbar) ->
     return plan if (plan.swing <= core.highest_potential).all() else None
 
 
-def _bias_of(
-    least: int, palette: Ints, spare: list[int], room: int, core: Crossbar
-) -> tuple[int, int, int] | None:
+def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Crossbar) -> tuple[int, int, int] | None:
     """Choose type, weight and spikes whose product is ``least`` or up to ``core.leak_limit - 1`` farther from zero.
 
     A type that the neuron leaves free takes any weight; the others only the one that they have.

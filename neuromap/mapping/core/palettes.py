@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.mapping.core.crossbar import Crossbar
 
 __all__ = ["Proposal", "by_digits", "by_value", "coloured"]
@@ -216,8 +217,7 @@ def by_digits(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal 
     base, counts, need = best
     source = np.repeat(np.arange(len(need)), need.sum(axis=1))
     axon_type = np.repeat(np.tile(np.arange(len(base)), len(need)), need.ravel())
-    first = np.cumsum(need.ravel()) - need.ravel()
-    rank = np.arange(len(source)) - np.repeat(first, need.ravel())
+    rank = ragged_ranges(0, need.ravel())
     synapses = rank[:, None] < counts[inverse[:, source], axon_type[None, :]].T
     palette = np.zeros((weights.shape[0], core.axon_types), np.int64)
     for kind, value in enumerate(base):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.mapping.pack.units import Units
+from neuromap.arrays.ragged import ragged_ranges, rows_of_entries
+from neuromap.mapping.pack.loose_neurons import Units
 
 __all__ = ["Books", "empty_cores", "relieve"]
 
@@ -40,7 +41,7 @@ class Books:
         self.axons = units.axons(core_of, n_cores)
         self.load = np.bincount(core_of, self.copies, minlength=n_cores).astype(np.int64)
         order = np.argsort(units.keys, kind="stable")
-        unit = np.repeat(np.arange(len(units)), np.diff(units.first_key))
+        unit = rows_of_entries(units.first_key)
         self._reader = unit[order]
         self._first_reader = np.searchsorted(units.keys[order], np.arange(len(units.key_type) + 1))
 
@@ -57,9 +58,8 @@ class Books:
         """Pairs (position in ``keys``, core) of the cores in which another neuron reads a key."""
         start, end = self._first_reader[keys], self._first_reader[keys + 1]
         lengths = end - start
-        at = np.repeat(start - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
         place = np.repeat(np.arange(len(keys)), lengths)
-        unit = self._reader[at]
+        unit = self._reader[ragged_ranges(start, lengths)]
         core = self.core_of[unit]
         other = (unit != but) & (core >= 0)
         n = len(self.load)

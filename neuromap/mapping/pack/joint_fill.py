@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.mapping.legalise.legalised import Matrix
-from neuromap.mapping.pack.units import Units
+from neuromap.mapping.pack.loose_neurons import Units
 
 __all__ = ["RECIPES", "Recipe", "fill"]
 

@@ -7,14 +7,15 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.arrays.ragged import rank_in_run
+from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.pack.empty_cores import Books, empty_cores, relieve
 from neuromap.mapping.pack.joint_fill import RECIPES, Recipe, fill
-from neuromap.mapping.pack.packing import CoreLayout
+from neuromap.mapping.pack.loose_neurons import Units, tiles_of_cores, units_of
+from neuromap.mapping.pack.pack_tiles import CoreLayout
 from neuromap.mapping.pack.signals import Signals
-from neuromap.mapping.pack.units import Units, tiles_of_cores, units_of
-from neuromap.mapping.tile.tiling import Tile
+from neuromap.mapping.tile.tile import Tile
 
 __all__ = ["share_cores"]
 
@@ -39,7 +40,7 @@ def share_cores(
     network: Legalised,
     tiles: Sequence[Tile],
     signals: Signals,
-    chip: ChipSpec,
+    model: CoreModel,
     pinned: Collection[int],
     fewer_than: int,
 ) -> tuple[list[Tile], tuple[CoreLayout, ...]] | None:
@@ -53,7 +54,7 @@ def share_cores(
         Each legal alone, with the copies that it needs while every tile has a core of its own.
     signals : Signals
         Of these tiles.
-    chip : ChipSpec
+    model : CoreModel
         Limits of a core.
     pinned : collection of int
         Populations whose tiles stay as they are.
@@ -68,9 +69,9 @@ def share_cores(
     if len(network.populations) * len(signals) > LARGEST_TABLE:
         return None
     synapses = sum(int(np.count_nonzero(tile.plan.synapses)) for tile in tiles)
-    if synapses > HUGE or len(tiles) < 2 or not _may_pay(tiles, chip):
+    if synapses > HUGE or len(tiles) < 2 or not _may_pay(tiles, model):
         return None
-    units = units_of(network, tiles, signals, chip, pinned)
+    units = units_of(network, tiles, signals, model, pinned)
     free = np.flatnonzero(~units.fixed)
     if not len(free):
         return None
@@ -78,12 +79,12 @@ def share_cores(
     for recipe in RECIPES if synapses <= LARGE else RECIPES[:1]:
         copies = units.copies(units.tile)
         for margin in MARGINS if recipe is not None else MARGINS[:1]:  # tiles as they are hold nothing back
-            core_of, n_cores = _fill(units, len(tiles), free, copies, chip, recipe, margin)
+            core_of, n_cores = _fill(units, len(tiles), free, copies, model, recipe, margin)
             if n_cores >= len(tiles) + len(tiles) // 20:
                 break
             copies = units.copies(core_of)
-            books = Books(units, core_of, n_cores, chip.axons, chip.neurons)
-            if synapses > LARGE and (books.load > chip.neurons).sum() > n_cores // CROWDED:
+            books = Books(units, core_of, n_cores, model.axons, model.neurons)
+            if synapses > LARGE and (books.load > model.neurons).sum() > n_cores // CROWDED:
                 continue
             if not relieve(books, units.fixed, len(free) // 4):
                 continue
@@ -95,18 +96,18 @@ def share_cores(
     if best is None or best.cores >= fewer_than:
         return None
     _, core_of = np.unique(best.core_of, return_inverse=True)
-    return tiles_of_cores(units, core_of.astype(np.int64), chip)
+    return tiles_of_cores(units, core_of.astype(np.int64), model)
 
 
-def _may_pay(tiles: Sequence[Tile], chip: ChipSpec) -> bool:
+def _may_pay(tiles: Sequence[Tile], model: CoreModel) -> bool:
     """Whether cores have room in both axons and neurons, summed over all."""
-    axons = sum(tile.plan.n_axons for tile in tiles) / chip.axons
-    neurons = sum(int(tile.copies.sum()) for tile in tiles) / chip.neurons
+    axons = sum(tile.plan.n_axons for tile in tiles) / model.axons
+    neurons = sum(int(tile.copies.sum()) for tile in tiles) / model.neurons
     return max(axons, neurons) < WORTHWHILE * len(tiles)
 
 
 def _fill(
-    units: Units, n_tiles: int, free: Ints, copies: Ints, chip: ChipSpec, recipe: Recipe | None, margin: int
+    units: Units, n_tiles: int, free: Ints, copies: Ints, model: CoreModel, recipe: Recipe | None, margin: int
 ) -> tuple[Ints, int]:
     """Fill cores window by window; the tiles that stay keep a core each."""
     stay = np.unique(units.tile[units.fixed])
@@ -115,11 +116,11 @@ def _fill(
     n_cores = len(stay)
     if recipe is None:
         return units.tile.copy(), n_tiles
-    room = max(1, chip.neurons - margin)
+    room = max(1, model.neurons - margin)
     window = _windows(units, n_tiles)[units.tile[free]]
     for number in np.unique(window).tolist():
         chosen = free[window == number]
-        where, more = fill(units, chosen, np.minimum(copies, room), chip.axons, room, recipe)
+        where, more = fill(units, chosen, np.minimum(copies, room), model.axons, room, recipe)
         core_of[chosen] = n_cores + where
         n_cores += more
     return core_of, n_cores
@@ -132,7 +133,6 @@ def _windows(units: Units, n_tiles: int) -> Ints:
     count = -(-n_tiles // WINDOW)
     order = np.argsort(population, kind="stable")
     ranked = population[order]
-    start = np.searchsorted(ranked, ranked)
     window = np.empty(n_tiles, np.int64)
-    window[order] = (np.arange(n_tiles) - start) * count // np.bincount(population)[ranked]
+    window[order] = rank_in_run(ranked) * count // np.bincount(population)[ranked]
     return window

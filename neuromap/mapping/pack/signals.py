@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.program import BIAS
 from neuromap.mapping.legalise.legalised import HostLink, Legalised
 from neuromap.mapping.legalise.sources import Sources
-from neuromap.mapping.tile.tiling import Tile
+from neuromap.mapping.tile.tile import Tile
 
 __all__ = ["BIAS_SIGNAL", "FROM_CHIP", "FROM_HOST", "Signals", "signals_of"]
 
@@ -84,8 +85,7 @@ def signals_of(network: Legalised, sources: Sequence[Sources], tiles: Sequence[T
     joined_rows = np.concatenate(rows) if rows else np.zeros((0, 5), np.int64)
     order = np.lexsort(joined_rows.T[::-1])
     ranked = joined_rows[order]
-    new = np.ones(len(ranked), bool)
-    new[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
+    new = run_heads(ranked)
     number = np.empty(len(ranked), np.int64)
     number[order] = np.cumsum(new) - 1
     ends = np.cumsum([len(table) for table in rows])

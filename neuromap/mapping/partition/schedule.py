@@ -46,9 +46,7 @@ def ticks_of_step(rollout: Rollout, chip: ChipSpec, fixed: int | None) -> int:
     return fixed or fewest_ticks_per_step(rollout, chip)
 
 
-def schedule_with_splitters(
-    rollout: Rollout, split: frozenset[EdgeKey], chip: ChipSpec, fixed: int | None
-) -> Schedule:
+def schedule_with_splitters(rollout: Rollout, split: frozenset[EdgeKey], chip: ChipSpec, fixed: int | None) -> Schedule:
     """Find the schedule of a rollout with splitters on some of its edges.
 
     Parameters

@@ -1,1 +1,1 @@
-"""Placement strategies: each file holds one, or what several of them share; joined in ``mapping/place.py``."""
+"""Where cores lie on the board: ``place.py`` is the contract, ``strategies.py`` has the placers by name."""

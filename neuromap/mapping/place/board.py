@@ -1,4 +1,4 @@
-"""The places that cores may take, and what a way between two of them costs."""
+"""The board: which places cores may take, how far apart they are, and which ways between them no spike can take."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.defects import defect_map
-from neuromap.mapping.place.wiring import Wiring
 
-__all__ = ["Board", "Faults", "Region", "board_for", "cost", "faults"]
+__all__ = ["Board", "Region", "board_for"]
 
 Ints = NDArray[np.int64]
 Region = tuple[int, int, int, int]
@@ -80,28 +79,6 @@ class Board:
         return crosses(self.dead_along_x, y, x, to_x) | crosses(self.dead_along_y, to_x, y, to_y)
 
 
-@dataclass(frozen=True)
-class Faults:
-    """What makes a layout illegal.
-
-    Attributes
-    ----------
-    far : tuple of int
-        The longest way along x and y that any wire takes.
-    too_far : int
-        Pairs of cores whose way is longer than a spike reaches.
-    blocked : int
-        Pairs of cores whose route meets a dead router or link.
-    """
-
-    far: tuple[int, int]
-    too_far: int
-    blocked: int
-
-    def __bool__(self) -> bool:
-        return bool(self.too_far or self.blocked)
-
-
 def board_for(n_cores: int, chip: ChipSpec, regions: Sequence[Region | None] | None, boundary_cost: float) -> Board:
     """Describe the board of a chip to the placers.
 
@@ -158,50 +135,3 @@ def _checked(region: Region, core: int, columns: int, rows: int) -> Region:
 def _stretched(n: int, of_one_chip: int, boundary_cost: float) -> NDArray[np.float64]:
     index = np.arange(n)
     return np.asarray(index + boundary_cost * (index // of_one_chip), np.float64)
-
-
-def cost(where: Ints, wiring: Wiring, board: Board) -> float:
-    """Add up what the ways of all wires cost: hops and chip boundaries.
-
-    Parameters
-    ----------
-    where : ndarray of int64, shape (n_cores, 2)
-        x and y of every core.
-    wiring : Wiring
-    board : Board
-
-    Returns
-    -------
-    float
-        In hops.
-    """
-    if not len(wiring.neighbour):
-        return 0.0
-    x, y = board.along_x[where[:, 0]], board.along_y[where[:, 1]]
-    core = np.repeat(np.arange(wiring.n_cores), np.diff(wiring.start))
-    way = np.abs(x[core] - x[wiring.neighbour]) + np.abs(y[core] - y[wiring.neighbour])
-    return float(wiring.weight @ way) / 2
-
-
-def faults(where: Ints, wiring: Wiring, board: Board) -> Faults:
-    """Find the pairs of cores that cannot be wired in a layout.
-
-    Parameters
-    ----------
-    where : ndarray of int64, shape (n_cores, 2)
-        x and y of every core.
-    wiring : Wiring
-    board : Board
-
-    Returns
-    -------
-    Faults
-        False where there are none.
-    """
-    if not len(wiring.source):
-        return Faults((0, 0), 0, 0)
-    start, end = where[wiring.source], where[wiring.target]
-    way = np.abs(start - end)
-    too_far = int((way > board.reach).any(axis=1).sum())
-    blocked = int(board.blocked(start, end).sum())
-    return Faults((int(way[:, 0].max()), int(way[:, 1].max())), too_far, blocked)

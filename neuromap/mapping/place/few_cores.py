@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.mapping.place.board import Board
+from neuromap.mapping.place.deadline import Deadline
 from neuromap.mapping.place.wiring import Wiring
-
-if TYPE_CHECKING:
-    from neuromap.mapping.place.exchange import Clock
 
 __all__ = ["FEW_CORES", "improve_few"]
 
@@ -24,7 +20,7 @@ _PLACES = 256
 _MOST_KICKS = 80
 
 
-def improve_few(start: Ints, wiring: Wiring, board: Board, *, seed: int, clock: Clock, penalty: float) -> Ints:
+def improve_few(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: Deadline, penalty: float) -> Ints:
     """Take the best exchange until none saves; then shake and try again, some times.
 
     Parameters
@@ -33,28 +29,28 @@ def improve_few(start: Ints, wiring: Wiring, board: Board, *, seed: int, clock: 
     wiring : Wiring
     board : Board
     seed : int
-    clock : Clock
+    deadline : Deadline
     penalty : float
         Price of every core beyond the reach and of every blocked route.
 
     Returns
     -------
     ndarray of int64, shape (n_cores, 2)
-        Never dearer than ``start``; no exchange saves, unless the clock ran out.
+        Never dearer than ``start``; no exchange saves, unless the time ran out.
     """
     state = _Layout(start, wiring, board, penalty if board.is_strict else 0.0)
     rng = np.random.default_rng(seed)
-    least = state.descend(clock)
+    least = state.descend(deadline)
     best = state.at.copy()
     near = 2 * wiring.n_cores  # places in the order of their distance from the start
     for _ in range(min(_MOST_KICKS, 12 * wiring.n_cores) if wiring.n_cores > 2 else 0):
-        if clock.is_over:
+        if deadline.is_over:
             break
         for core in rng.integers(0, wiring.n_cores, 3):
             places = np.flatnonzero(np.isfinite(state.changes()[core, :near]))
             if len(places):
                 state.exchange(int(core), int(rng.choice(places)))
-        found = state.descend(clock)
+        found = state.descend(deadline)
         if found < least - state.tolerance:
             best, least = state.at.copy(), found
         else:
@@ -98,13 +94,13 @@ class _Layout:
         self.at[other] = self.at[core]
         self.at[core] = place
 
-    def descend(self, clock: Clock) -> float:
+    def descend(self, deadline: Deadline) -> float:
         """Take the best exchange while one saves; return the cost."""
         while True:
             changes = self.changes()
             best = int(np.argmin(changes))
             core, place = divmod(best, len(self.places))
-            if not changes[core, place] < -self.tolerance or clock.is_over:
+            if not changes[core, place] < -self.tolerance or deadline.is_over:
                 break
             self.exchange(core, place)
         return self.cost()

@@ -1,28 +1,26 @@
-"""Place cores on the board so that spikes travel short ways: the contract of all placers, and their choice by name."""
+"""Place cores on the board so that spikes travel short ways: what holds whatever the placer, and what is refused."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.asked.options import PLACERS, Placer
-from neuromap.mapping.place.assignment import assignment_layout
-from neuromap.mapping.place.board import Board, Faults, Region, board_for, cost, faults
-from neuromap.mapping.place.curves import along_hilbert, hilbert_curve, row_by_row
-from neuromap.mapping.place.exchange import Clock, exchange, repair
-from neuromap.mapping.place.regions import within_regions
-from neuromap.mapping.place.spectral import spectral_layout
-from neuromap.mapping.place.wiring import Wiring, weighted_hops, wiring
+from neuromap.mapping.place.board import Board, Region, board_for
+from neuromap.mapping.place.deadline import Deadline, Progress
+from neuromap.mapping.place.exchange import repair
+from neuromap.mapping.place.layout_cost import Faults, faults
+from neuromap.mapping.place.strategies import STRATEGIES, hilbert, row_major
+from neuromap.mapping.place.wiring import Wiring, wiring
 from neuromap.mapping.refused.infeasible import Remedy, refuse
 
-__all__ = ["PLACERS", "Placer", "hilbert_curve", "place", "weighted_hops"]
+__all__ = ["place"]
 
 Ints = NDArray[np.int64]
 
@@ -37,7 +35,7 @@ def place(
     boundary_cost: float | None = None,
     seed: int = 0,
     seconds: float | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Ints:
     """Give every core of a partition its coordinates.
 
@@ -81,55 +79,37 @@ def place(
         If the usable places or the regions do not hold the cores (limit ``cores``), a target lies farther than a
         spike can travel (``reach``), or every layout found has a blocked route (``routes``).
     """
-    if placer not in PLACERS:
-        raise InputError(f"placer {placer!r} is not known; choose one of {', '.join(PLACERS)}")
+    if placer not in STRATEGIES:
+        raise InputError(f"placer {placer!r} is not known; choose one of {', '.join(STRATEGIES)}")
     boundary_cost = chip.router.get("boundary_hops", 0.0) if boundary_cost is None else boundary_cost
     for name, value in (("boundary_cost", boundary_cost), ("seconds", seconds)):
         if value is not None and not (math.isfinite(value) and value >= 0):
             raise InputError(f"{name}: found {value}; allowed are numbers from 0")
     if not 0 <= seed < 2**64:
         raise InputError(f"seed: found {seed}; allowed are integers from 0 to {2**64 - 1}")
-    clock = Clock(None if seconds is None else time.monotonic() + seconds, progress)
+    deadline = Deadline.after(seconds, progress)
     board = board_for(n_cores, chip, regions, boundary_cost)
     room = int(board.usable.sum())
     if n_cores > room:
         text = f"{n_cores} cores are needed, {chip.name} has {room} that work"
         raise refuse("cores", None, n_cores, room, text, [Remedy("chip.cores", n_cores, f"{n_cores} cores would do")])
     graph = wiring(n_cores, wires)
-    first = _layout(graph, board, placer, seed, clock)
-    where = _legal(first, graph, board, seed, clock)
+    first = STRATEGIES[placer](graph, board, seed, deadline)
+    where = _legal(first, graph, board, seed, deadline)
     wrong = faults(where, graph, board)
     if wrong:
         raise _refusal(wrong, first, graph, board, chip, seed)
     return where
 
 
-def _layout(graph: Wiring, board: Board, placer: str, seed: int, clock: Clock) -> Ints:
-    """Let a strategy place the cores; of the chip's limits it keeps usable places and regions."""
-    n = graph.n_cores
-    if placer == "row-major":
-        return within_regions(row_by_row(n, board)[:n], board)
-    if placer == "spectral":
-        return within_regions(spectral_layout(graph, board), board)
-    if placer == "assignment":
-        return within_regions(assignment_layout(along_hilbert(n, board), graph, board), board)
-    curve = within_regions(along_hilbert(n, board)[:n], board)
-    if placer == "hilbert":
-        return curve
-    starts = [curve] if clock.is_over else [curve, within_regions(spectral_layout(graph, board), board)]
-    start = min(starts, key=lambda where: cost(where, graph, board))
-    return exchange(start, graph, board, seed=seed, clock=clock)
-
-
-def _legal(where: Ints, graph: Wiring, board: Board, seed: int, clock: Clock) -> Ints:
+def _legal(where: Ints, graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
     """Repair a layout; if that fails, repair others. The first one without faults, or the one with the least."""
     if not board.is_strict or not faults(where, graph, board):
         return where
-    n = graph.n_cores
+    others = (strategy(graph, board, seed, deadline) for strategy in (row_major, hilbert))
     best, least = where, math.inf
-    for other in (where, row_by_row(n, board)[:n], along_hilbert(n, board)[:n]):
-        plain = within_regions(other, board)
-        for tried in (plain, repair(plain, graph, board, seed=seed, clock=clock)):
+    for start in chain([where], others):
+        for tried in (start, repair(start, graph, board, seed=seed, deadline=deadline)):
             wrong = faults(tried, graph, board)
             if not wrong:
                 return tried
@@ -150,7 +130,7 @@ def _refusal(wrong: Faults, first: Ints, graph: Wiring, board: Board, chip: Chip
     remedies = [Remedy("cores", None, "a network on fewer cores may fit")]
     for enough in (max(wrong.far), max(faults(first, graph, board).far)):
         wider = replace(board, reach=np.maximum(board.reach, enough))
-        if not faults(_legal(first, graph, wider, seed, Clock()), graph, wider):
+        if not faults(_legal(first, graph, wider, seed, Deadline()), graph, wider):
             remedies.insert(0, Remedy("chip.reach", enough, f"a reach of {enough} along x and y would do"))
             break
     return refuse("reach", None, way, bound, text, remedies)

@@ -11,7 +11,7 @@ from scipy import sparse
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
 
-__all__ = ["BACKWARD", "FORWARD", "Wiring", "weighted_hops", "wiring"]
+__all__ = ["BACKWARD", "FORWARD", "Wiring", "wiring"]
 
 Ints = NDArray[np.int64]
 FORWARD, BACKWARD = 1, 2
@@ -98,28 +98,3 @@ def wiring(n_cores: int, wires: tuple[Ints, Ints]) -> Wiring:
         both.data.astype(np.float64),
         flags.data.astype(np.uint8),
     )
-
-
-def weighted_hops(where: NDArray[np.integer], wires: tuple[Ints, Ints]) -> int:
-    """Add up the ways of one spike over every wire: first along x, then along y.
-
-    Parameters
-    ----------
-    where : ndarray of int, shape (n_cores, 2)
-        x and y of every core.
-    wires : tuple of ndarray of int64
-        Source core and target core of every neuron's target.
-
-    Returns
-    -------
-    int
-        Links of the mesh that are crossed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> weighted_hops(np.array([[0, 0], [2, 1]]), (np.array([0, 0, 1]), np.array([1, 1, 1])))
-    6
-    """
-    where = np.asarray(where, np.int64)
-    return int(np.abs(where[wires[0]] - where[wires[1]]).sum())

@@ -11,9 +11,10 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
+from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.partition.fan_out import FanOut
+from neuromap.mapping.partition.split_trials import PartitionedRollout
 from neuromap.mapping.refused.infeasible import Infeasibility
 from neuromap.mapping.remedy.apply_remedy import Request
 from neuromap.mapping.remedy.early_refusal import refuse_early
@@ -138,7 +139,7 @@ def dry_run(
     """
     spec, options = load_chip(chip), options or MappingOptions()
     request = Request(rollout, spec, options)
-    found: FanOut | None = None
+    found: PartitionedRollout | None = None
     problems: tuple[Infeasibility, ...] = ()
     with_remedies: int | None = None
     try:
@@ -152,7 +153,7 @@ def dry_run(
     legal = _legalised(request, found)
     # splitters may change the schedule, on which the bound depends: without a mapping it is not known then
     is_known = found is not None or (options.splitters != "anywhere" and not options.pins.splitters)
-    nodes = () if legal is None else tuple(demands_of(legal, spec, found))
+    nodes = () if legal is None else tuple(demands_of(legal, core_of(spec), found))
     is_held = legal is not None and all(node.axons is not None and node.axons <= spec.axons for node in nodes)
     return DryRun(
         network=rollout.network.name,
@@ -170,7 +171,7 @@ def dry_run(
     )
 
 
-def _legalised(request: Request, found: FanOut | None) -> Legalised | None:
+def _legalised(request: Request, found: PartitionedRollout | None) -> Legalised | None:
     if found is not None:
         return found.partition.network
     try:

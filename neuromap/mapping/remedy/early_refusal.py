@@ -5,6 +5,7 @@ from __future__ import annotations
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_file import list_chips
 from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
 from neuromap.mapping.remedy.apply_remedy import Request
@@ -39,7 +40,7 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
         network = legalise(request.rollout, chip, ticks_per_step=options.ticks_per_step)
     except DoesNotFitError:
         return None
-    if not all(_is_held(node, chip.axons) for node in demands_of(network, chip)):
+    if not all(_is_held(node, chip.axons) for node in demands_of(network, core_of(chip))):
         return None
     bound = core_bound(network, chip, proven=True)
     room = chip.n_usable_cores

@@ -138,9 +138,7 @@ def _refuse_shape(planner: Planner, copies: Ints, cell: Ints, tile: Shape, shape
     else:
         _, weights, threshold = planner.asked_of_core(cell)
         short = core.shortage_together(weights, threshold)
-    text = (
-        f"a pinned tile of {_product(tile)} needs {short.demand} {short.what}, a {core.name} core has {short.bound}"
-    )
+    text = f"a pinned tile of {_product(tile)} needs {short.demand} {short.what}, a {core.name} core has {short.bound}"
     smaller = _smaller(planner, copies, tile, shape)
     remedies = [Remedy("pins.tiles", smaller, f"a tile of {_product(smaller)} would fit")]
     return refuse(short.limit, planner.population.name, short.demand, short.bound, text, remedies)

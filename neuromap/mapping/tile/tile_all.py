@@ -161,7 +161,7 @@ class _Tiler:
         return copies_asked(self._network.populations[index], links, self._sources, self.tiles)
 
     def _split(self, index: int, copies: Ints) -> list[Tile] | None:
-        """Split the tiles that are too full; ``None`` where they have to be made anew, as those of pinned nodes have."""
+        """Split the tiles that are too full; ``None`` where they have to be made anew, as those of pinned nodes."""
         if index in self._pinned:
             return None
         planner = Planner(index, self._network.populations[index], self._sources[index].matrix, self._core)

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.errors import NetworkError
 from neuromap.files.toml_table import show
 from neuromap.network.transforms.limits import MAX_NEURONS, show_shape
@@ -135,6 +136,5 @@ def window_pairs(
     first, last = np.maximum(start, 0), np.minimum(start + kernel, length)
     counts = np.maximum(last - first, 0)
     window = np.repeat(np.arange(windows), counts)
-    nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    cell = first[window] + nth
+    cell = ragged_ranges(first, counts)
     return (cell - start[window]).astype(np.int32), cell.astype(np.int32), window.astype(np.int32)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.program import Program
 
 __all__ = ["Usage", "sampling_frequency", "usage"]
@@ -166,9 +167,7 @@ def _source(node: NDArray[np.int32], index: NDArray[np.int32], program: Program)
 
 def _runs(ascending: Ints) -> tuple[Ints, Ints]:
     """Give the distinct values of a sorted array, and how often each occurs; much faster than ``np.unique``."""
-    new = np.ones(len(ascending), np.bool_)
-    new[1:] = ascending[1:] != ascending[:-1]
-    start = np.flatnonzero(new)
+    start = np.flatnonzero(run_heads(ascending))
     return ascending[start], np.diff(start, append=len(ascending))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.errors import InputError
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.run.tick_run import TickSpikes
@@ -159,8 +160,7 @@ class WorkCounter:
         cores, rows = axons // self._n_axons, axons % self._n_axons
         first = self._first[cores]
         each = self._first[cores + 1] - first
-        within = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
-        shares = np.repeat(first, each) + within
+        shares = ragged_ranges(first, each)
         done = np.zeros(len(self._core), np.int64)
         np.add.at(done, shares, self._synapses[shares, np.repeat(rows, each)])
         of_core = np.zeros(self._program.n_cores, np.int64)

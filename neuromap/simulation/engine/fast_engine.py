@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.compiling.numba_cache import announced
+from neuromap.compiling.announcement import announced
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import HostEvents, Spikes, Totals, check_run

@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import HostEvents, Spikes, Totals, check_run
@@ -237,14 +238,14 @@ class NumpyEngine:
         blocks = -(-program.axon_types.shape[1] // _LANE)
         key = (rows * n_types + types) * blocks + axons // _LANE
         order = np.argsort(key, kind="stable")
-        starts = _run_starts(key[order])
+        starts = np.flatnonzero(run_heads(key[order]))
         bits = np.unpackbits(program.crossbar[cores[order], axons[order]], axis=1, bitorder="little")
         # Eight counters at once: bytes of a 64-bit word never carry into their neighbours.
         counts = np.add.reduceat(bits.view(np.uint64), starts, axis=0).view(np.uint8)[:, :n_neurons]
 
         first = order[starts]
         sums = counts * self._fixed_weights[cores[first], types[first]].astype(np.int64)
-        of_core = _run_starts(rows[first])
+        of_core = np.flatnonzero(run_heads(rows[first]))
         drive[rows[first][of_core]] += np.add.reduceat(sums, of_core, axis=0)
 
     def _add_drawn(
@@ -261,7 +262,7 @@ class NumpyEngine:
         for start in range(0, len(rows), _DRAWS):
             row = rows[start : start + _DRAWS]
             drawn = self._single_events(awake[row], axons[start : start + _DRAWS], every, drawn_only=True)
-            of_row = _run_starts(row)
+            of_row = np.flatnonzero(run_heads(row))
             drive[row[of_row]] += np.add.reduceat(drawn, of_row, axis=0)
 
     def _single_events(
@@ -300,8 +301,3 @@ class NumpyEngine:
         cores, neurons = cores[sent], neurons[sent]
         slot = (self.tick + program.delay[cores, neurons].astype(np.int64)) % len(self._due)
         self._due[slot, target[sent], program.target_axon[cores, neurons]] = True
-
-
-def _run_starts(sorted_keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Positions at which a new value starts in a sorted array."""
-    return np.flatnonzero(np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]]))

@@ -112,7 +112,7 @@ class MeshEvents:
         NotSupportedError
             If there are so many spikes, or so slow a clock, that 64 bits do not hold cycle and spike.
         """
-        from neuromap.compiling.numba_cache import announced
+        from neuromap.compiling.announcement import announced
 
         n = len(self._number)
         bits = max(1, n.bit_length())

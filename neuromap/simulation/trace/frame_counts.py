@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.program import NodePort
 from neuromap.simulation.trace.recording import Chunk, Readout
 from neuromap.simulation.trace.trace import Trace
@@ -105,8 +106,7 @@ def _add(
     index: NDArray[np.int32],
 ) -> None:
     """Add sorted events; copies of a neuron, which stand beside each other, count once."""
-    mine = node >= 0
-    mine[1:] &= (np.diff(tick) != 0) | (np.diff(node) != 0) | (np.diff(index) != 0)
+    mine = run_heads(tick, node, index) & (node >= 0)
     tick, node = tick[mine], node[mine]
     sample_tick = np.array([port.sample_tick for port in header.nodes], dtype=np.int64)
     frame, between = np.divmod(tick - sample_tick[node], header.period)

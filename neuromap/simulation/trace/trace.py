@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import run_heads
 from neuromap.errors import InputError
 from neuromap.hardware.program.program import NodePort
 from neuromap.simulation.trace.recording import Potentials
@@ -91,9 +92,7 @@ class Trace:
         """
         mine = self.node == self.nodes.index(self._port(name))
         events = np.stack([self.tick[mine], self.index[mine].astype(np.int64)], axis=1)
-        again = np.zeros(len(events), dtype=np.bool_)
-        again[1:] = (events[1:] == events[:-1]).all(axis=1)
-        return events[~again]
+        return events[run_heads(events)]
 
     def frames(self, name: str) -> NDArray[np.bool_]:
         """Spikes of a recorded node by frame: frame i is what fires at tick ``sample_tick + i * period``.

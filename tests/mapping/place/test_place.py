@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.defects import Defects, route_blocked
-from neuromap.mapping.place.place import PLACERS, hilbert_curve, place, weighted_hops
+from neuromap.mapping.asked.options import PLACERS
+from neuromap.mapping.place import exchange_kernel, wiring
+from neuromap.mapping.place.curves import hilbert_curve
+from neuromap.mapping.place.layout_cost import weighted_hops
+from neuromap.mapping.place.place import place
+from neuromap.mapping.place.strategies import STRATEGIES
 
 REFINED = ("auto", "exchange")
 
@@ -47,6 +52,14 @@ def check(where: np.ndarray, n: int, links: tuple[np.ndarray, np.ndarray], spec,
         if region is not None:
             assert region[0] <= x <= region[2]
             assert region[1] <= y <= region[3]
+
+
+def test_the_compiled_code_knows_the_directions_of_the_wiring():
+    assert (exchange_kernel.FORWARD, exchange_kernel.BACKWARD) == (wiring.FORWARD, wiring.BACKWARD)
+
+
+def test_every_placer_that_can_be_asked_for_has_a_strategy():
+    assert tuple(STRATEGIES) == PLACERS
 
 
 @pytest.mark.parametrize("placer", PLACERS)

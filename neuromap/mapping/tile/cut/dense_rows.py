@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["dense_rows"]
@@ -29,10 +30,9 @@ def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
     weights : ndarray of int64, shape (k, c)
         Weights in these columns.
     """
-    begin, end = matrix.indptr[neurons], matrix.indptr[neurons + 1]
-    lengths = (end - begin).astype(np.int64)
-    ends = np.cumsum(lengths)
-    place = np.arange(ends[-1] if len(ends) else 0) + np.repeat(begin - (ends - lengths), lengths)
+    begin = matrix.indptr[neurons]
+    lengths = (matrix.indptr[neurons + 1] - begin).astype(np.int64)
+    place = ragged_ranges(begin, lengths)
     indices = matrix.indices[place]
     columns, inverse = np.unique(indices, return_inverse=True)
     weights = np.zeros((len(neurons), len(columns)), np.int64)

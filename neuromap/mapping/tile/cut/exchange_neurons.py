@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.cut.cut_order import compiled_for, join_items
@@ -102,12 +103,11 @@ class _Window:
         self._group_of = np.unique(keys, return_inverse=True)[1].astype(np.int64)
         n_groups = int(self._group_of.max()) + 1
         begin, end = demand.indptr[neurons], demand.indptr[neurons + 1]
-        ends = np.cumsum(end - begin)
-        items = demand.items[np.arange(ends[-1]) + np.repeat(end - ends, end - begin)]
+        items = demand.items[ragged_ranges(begin, end - begin)]
         read = np.zeros(len(demand.price), bool)
         read[items] = True
         seen, items = np.flatnonzero(read), (np.cumsum(read) - 1)[items]
-        indptr = np.concatenate([np.zeros(1, np.int64), ends])
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(end - begin)])
         self._indptr, self._items = join_items(indptr, items, self._group_of, n_groups, len(seen))
         self._price = demand.price[seen]
         self._load = np.bincount(self._group_of, weights=copies[neurons], minlength=n_groups).astype(np.int64)

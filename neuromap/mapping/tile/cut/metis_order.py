@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import rows_of_entries
 from neuromap.errors import NotSupportedError
 from neuromap.mapping.tile.cut.axon_demand import AxonDemand
 
@@ -52,7 +53,7 @@ def metis_order(demand: AxonDemand, copies: Ints, tiles: int, seed: int) -> Ints
     alive = np.flatnonzero(copies > 0)
     place = np.full(len(copies), -1, np.int64)
     place[alive] = np.arange(len(alive))
-    reader = place[np.repeat(np.arange(len(copies)), np.diff(demand.indptr))]
+    reader = place[rows_of_entries(demand.indptr)]
     item = demand.items[reader >= 0]
     reader = reader[reader >= 0]
     read, item = np.unique(item, return_inverse=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import rows_of_entries
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import AxonDemand
 from neuromap.mapping.tile.cut.cut_order import compiled_for
@@ -62,7 +63,7 @@ def _readers_of_items(demand: AxonDemand, neurons: Ints) -> tuple[Ints, Ints]:
     """Turn the demand round: which of ``neurons`` read each item, as ``begin`` and ``readers``."""
     alive = np.zeros(len(demand.indptr) - 1, bool)
     alive[neurons] = True
-    reader = np.repeat(np.arange(len(alive)), np.diff(demand.indptr))
+    reader = rows_of_entries(demand.indptr)
     kept = alive[reader]
     order = np.argsort(demand.items[kept], kind="stable")
     begin = np.searchsorted(demand.items[kept][order], np.arange(len(demand.price) + 1))

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.arrays.ragged import ragged_ranges, rank_in_run
+from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, Signals
-from neuromap.mapping.tile.tiling import Tile
+from neuromap.mapping.tile.tile import Tile
 
 __all__ = ["CoreLayout", "alone", "pack", "ranks"]
 
@@ -50,14 +51,14 @@ class CoreLayout:
         freeze_arrays(self)
 
 
-def alone(tiles: Sequence[Tile], chip: ChipSpec) -> tuple[CoreLayout, ...]:
+def alone(tiles: Sequence[Tile], model: CoreModel) -> tuple[CoreLayout, ...]:
     """Give every tile a core of its own.
 
     Parameters
     ----------
     tiles : sequence of Tile
         Each legal alone.
-    chip : ChipSpec
+    model : CoreModel
         Axon types of a core.
 
     Returns
@@ -65,12 +66,12 @@ def alone(tiles: Sequence[Tile], chip: ChipSpec) -> tuple[CoreLayout, ...]:
     tuple of CoreLayout
         One per tile, in their order.
     """
-    return tuple(_alone(number, tile, chip) for number, tile in enumerate(tiles))
+    return tuple(_alone(number, tile, model) for number, tile in enumerate(tiles))
 
 
-def _alone(number: int, tile: Tile, chip: ChipSpec) -> CoreLayout:
+def _alone(number: int, tile: Tile, model: CoreModel) -> CoreLayout:
     n_axons = tile.plan.n_axons
-    return CoreLayout((number,), (np.arange(n_axons),), (np.arange(chip.axon_types),), n_axons)
+    return CoreLayout((number,), (np.arange(n_axons),), (np.arange(model.axon_types),), n_axons)
 
 
 class _OpenCore:
@@ -106,8 +107,7 @@ class _OpenCore:
         per_signal = self.n_types * self.n_ranks
         start = np.searchsorted(self.codes, signal * per_signal)
         lengths = np.searchsorted(self.codes, (signal + 1) * per_signal) - start
-        at = np.repeat(start - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
-        there = self.codes[at] // self.n_ranks % self.n_types
+        there = self.codes[ragged_ranges(start, lengths)] // self.n_ranks % self.n_types
         pair = np.repeat(tile.plan.axon_type, lengths) * self.n_types + there
         agree = np.bincount(pair, minlength=self.n_types**2).reshape(self.n_types, self.n_types)
         if not agree.any():
@@ -131,17 +131,13 @@ def ranks(signal: Ints, types: Ints) -> Ints:
         0 for the first of its kind.
     """
     order = np.lexsort((types, signal))
-    s, t = signal[order], types[order]
-    new = np.ones(len(s), bool)
-    new[1:] = (s[1:] != s[:-1]) | (t[1:] != t[:-1])
-    start = np.flatnonzero(new)
-    rank = np.empty(len(s), np.int64)
-    rank[order] = np.arange(len(s)) - np.repeat(start, np.diff([*start, len(s)]))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = rank_in_run(signal[order], types[order])
     return rank
 
 
 def pack(
-    tiles: Sequence[Tile], signals: Signals, chip: ChipSpec, pinned: Collection[int] = ()
+    tiles: Sequence[Tile], signals: Signals, model: CoreModel, pinned: Collection[int] = ()
 ) -> tuple[CoreLayout, ...]:
     """Pack tiles into few cores.
 
@@ -151,7 +147,7 @@ def pack(
         Each legal alone.
     signals : Signals
         Of these tiles.
-    chip : ChipSpec
+    model : CoreModel
         Axons and neurons of a core.
     pinned : collection of int
         Populations whose tiles share their cores with nothing.
@@ -162,14 +158,14 @@ def pack(
         Every tile is in one of them.
     """
     size = np.array([[t.plan.n_axons, t.copies.sum()] for t in tiles], np.int64).reshape(-1, 2)
-    share = size / (chip.axons, chip.neurons)
+    share = size / (model.axons, model.neurons)
     order = np.lexsort((np.arange(len(tiles)), -share.sum(axis=1), -share.max(axis=1, initial=0)))
-    least = size.min(axis=0, initial=max(chip.axons, chip.neurons))  # a core with less room takes nothing more
+    least = size.min(axis=0, initial=max(model.axons, model.neurons))  # a core with less room takes nothing more
     cores: list[_OpenCore] = []
     readers: dict[int, list[int]] = {}
     free_axons, free_neurons = (np.full(len(tiles), -1) for _ in range(2))  # -1 in cores that take nothing more
     bias = signals.kind == BIAS_SIGNAL
-    lonely = size[:, 1] + least[1] > chip.neurons  # no other tile can join
+    lonely = size[:, 1] + least[1] > model.neurons  # no other tile can join
     lonely |= np.array([tile.population in pinned for tile in tiles], bool)
     for number in order[~lonely[order]].tolist():
         tile, signal = tiles[number], signals.of_axon[number]
@@ -186,22 +182,24 @@ def pack(
             free = free_axons[here]
             likely = free + np.minimum(shared, axons) >= axons
             here, shared, free = here[likely], shared[likely], free[likely]
-            waste = free / chip.axons + free_neurons[here] / chip.neurons - 3 * np.minimum(shared, axons) / chip.axons
+            waste = (
+                free / model.axons + free_neurons[here] / model.neurons - 3 * np.minimum(shared, axons) / model.axons
+            )
             for c in here[np.argsort(waste, kind="stable")[:TRIED]].tolist():
                 types, same = cores[c].fit(tile, signal, rank)
                 if free_axons[c] + same < axons:
                     continue
-                left = (free_axons[c] + same - axons) / chip.axons + (free_neurons[c] - neurons) / chip.neurons
-                score = left - 2 * same / chip.axons
+                left = (free_axons[c] + same - axons) / model.axons + (free_neurons[c] - neurons) / model.neurons
+                score = left - 2 * same / model.axons
                 if best is None or score < best[0]:
                     best = (score, c, types)
         if best is None:
-            best = (0.0, len(cores), np.arange(chip.axon_types))
-            cores.append(_OpenCore(chip.axon_types, chip.axons))
+            best = (0.0, len(cores), np.arange(model.axon_types))
+            cores.append(_OpenCore(model.axon_types, model.axons))
         _, c, types = best
         core = cores[c]
         core.add(number, tile, signal, rank, types)
-        room = chip.axons - len(core.codes), chip.neurons - core.neurons
+        room = model.axons - len(core.codes), model.neurons - core.neurons
         if (room < least).any():
             free_axons[c] = free_neurons[c] = -1
         else:
@@ -211,4 +209,4 @@ def pack(
     shared_cores = [
         CoreLayout(tuple(core.tiles), tuple(core.axon_of), tuple(core.type_of), len(core.codes)) for core in cores
     ]
-    return (*shared_cores, *(_alone(number, tiles[number], chip) for number in np.flatnonzero(lonely).tolist()))
+    return (*shared_cores, *(_alone(number, tiles[number], model) for number in np.flatnonzero(lonely).tolist()))

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.hardware.program.program import BIAS
-from neuromap.mapping.core.axon_types import AxonPlan
+from neuromap.mapping.core.axon_plan import AxonPlan
+from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.pack.packing import CoreLayout, ranks
+from neuromap.mapping.pack.pack_tiles import CoreLayout, ranks
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, FROM_CHIP, Signals
-from neuromap.mapping.tile.tiling import Tile
+from neuromap.mapping.tile.tile import Tile
 
 __all__ = ["Units", "tiles_of_cores", "units_of"]
 
@@ -90,7 +91,7 @@ class Units:
 
 
 def units_of(
-    network: Legalised, tiles: Sequence[Tile], signals: Signals, chip: ChipSpec, pinned: Collection[int] = ()
+    network: Legalised, tiles: Sequence[Tile], signals: Signals, model: CoreModel, pinned: Collection[int] = ()
 ) -> Units:
     """Take tiles apart.
 
@@ -102,7 +103,7 @@ def units_of(
         One or more, each legal alone.
     signals : Signals
         Of these tiles.
-    chip : ChipSpec
+    model : CoreModel
         Axon types.
     pinned : collection of int
         Populations whose tiles stay as they are.
@@ -122,7 +123,7 @@ def units_of(
     replica = replicas[everywhere]
     copies = np.concatenate([np.zeros(0, np.int64), *(t.copies for t in tiles)])
 
-    names = _name_types(tiles, signals, chip)
+    names = _name_types(tiles, signals, model)
     rows, keys, columns, weights = [], [], [], []
     start = 0
     for number, (tile, name) in enumerate(zip(tiles, names, strict=True)):
@@ -131,18 +132,20 @@ def units_of(
         types = plan.axon_type if name is None else name
         axon, row = np.nonzero(plan.synapses)
         # private axons are set apart by their tile
-        code = np.ravel_multi_index((signal, types, ranks(signal, types)), (len(signals), chip.axon_types, chip.axons))
+        code = np.ravel_multi_index(
+            (signal, types, ranks(signal, types)), (len(signals), model.axon_types, model.axons)
+        )
         code = code * (len(tiles) + 1) + (number + 1 if own else 0)
         rows.append(start + row)
         keys.append(code[axon])
         column = np.where(plan.source == BIAS, BIAS, tile.columns[plan.source] if len(tile.columns) else BIAS)
         columns.append(column[axon])
-        weights.append(plan.weights if name is None else _renamed(plan, name, chip.axon_types))
+        weights.append(plan.weights if name is None else _renamed(plan, name, model.axon_types))
         start += sizes[number]
     row, key, column = np.concatenate(rows), np.concatenate(keys), np.concatenate(columns)
     distinct, place = np.unique(key, return_inverse=True)
     order = np.lexsort((place, row))
-    carried, key_type, _ = np.unravel_index(distinct // (len(tiles) + 1), (len(signals), chip.axon_types, chip.axons))
+    carried, key_type, _ = np.unravel_index(distinct // (len(tiles) + 1), (len(signals), model.axon_types, model.axons))
     unit_of = np.full(first[-1], -1)
     unit_of[everywhere] = np.arange(len(everywhere))
     unit_of[replicas] = -1
@@ -170,10 +173,10 @@ def units_of(
     )
 
 
-def _name_types(tiles: Sequence[Tile], signals: Signals, chip: ChipSpec) -> list[Ints | None]:
+def _name_types(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> list[Ints | None]:
     """Name the types of every tile such that tiles agree; ``None`` for tiles where that cannot be."""
     values = [_axon_values(tile.plan) for tile in tiles]
-    names = (_types_by_source(tiles, signals, values, chip), _types_by_weight(tiles, values, chip))
+    names = (_types_by_source(tiles, signals, values, model), _types_by_weight(tiles, values, model))
     return max(names, key=lambda given: sum(name is not None for name in given))
 
 
@@ -187,7 +190,7 @@ def _axon_values(plan: AxonPlan) -> Ints | None:
 
 
 def _types_by_source(
-    tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None], chip: ChipSpec
+    tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None], model: CoreModel
 ) -> list[Ints | None]:
     """Give every signal one type on the whole chip: signals conflict where a population has other weights for them.
 
@@ -208,7 +211,7 @@ def _types_by_source(
     for number in np.argsort(-size, kind="stable").tolist():
         mine = classes[number]
         conflict = ((classes != mine) & (classes != 0) & (mine != 0)).any(axis=1)
-        free = np.setdiff1d(np.arange(chip.axon_types), colour[conflict])
+        free = np.setdiff1d(np.arange(model.axon_types), colour[conflict])
         if len(free):
             colour[number] = free[0]
     type_of = np.where(clear, colour[of_signal], -1)
@@ -217,7 +220,7 @@ def _types_by_source(
         bias = tile.plan.source == BIAS
         name = type_of[signal]
         kinds = np.unique(tile.plan.axon_type[bias])
-        free = np.setdiff1d(np.arange(chip.axon_types), name[~bias])
+        free = np.setdiff1d(np.arange(model.axon_types), name[~bias])
         single = len(np.unique(signal[~bias])) == int((~bias).sum())
         if value is None or not single or (name[~bias] < 0).any() or len(kinds) > len(free):
             names.append(None)
@@ -227,16 +230,16 @@ def _types_by_source(
     return names
 
 
-def _types_by_weight(tiles: Sequence[Tile], values: Sequence[Ints | None], chip: ChipSpec) -> list[Ints | None]:
+def _types_by_weight(tiles: Sequence[Tile], values: Sequence[Ints | None], model: CoreModel) -> list[Ints | None]:
     """Give every weight a type, the commonest first."""
     weights = [v[tile.plan.source != BIAS] for tile, v in zip(tiles, values, strict=True) if v is not None]
     found, times = np.unique(np.concatenate([np.zeros(0, np.int64), *weights]), return_counts=True)
-    chosen = np.sort(found[np.argsort(-times, kind="stable")[: chip.axon_types]])
+    chosen = np.sort(found[np.argsort(-times, kind="stable")[: model.axon_types]])
     names: list[Ints | None] = []
     for tile, value in zip(tiles, values, strict=True):
         bias = tile.plan.source == BIAS
         kinds = np.unique(tile.plan.axon_type[bias])
-        if value is None or not np.isin(value[~bias], chosen).all() or len(chosen) + len(kinds) > chip.axon_types:
+        if value is None or not np.isin(value[~bias], chosen).all() or len(chosen) + len(kinds) > model.axon_types:
             names.append(None)
             continue
         name = np.searchsorted(chosen, value)
@@ -253,7 +256,7 @@ def _renamed(plan: AxonPlan, name: Ints, types: int) -> Ints:
     return weights
 
 
-def tiles_of_cores(units: Units, core_of: Ints, chip: ChipSpec) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
+def tiles_of_cores(units: Units, core_of: Ints, model: CoreModel) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
     """Put neurons together again: one tile for every population of a core.
 
     Parameters
@@ -262,7 +265,7 @@ def tiles_of_cores(units: Units, core_of: Ints, chip: ChipSpec) -> tuple[list[Ti
         All neurons.
     core_of : ndarray of int64, shape (U,)
         Core of every neuron; cores are numbered from 0 without gaps.
-    chip : ChipSpec
+    model : CoreModel
         Axon types.
 
     Returns
@@ -286,7 +289,7 @@ def tiles_of_cores(units: Units, core_of: Ints, chip: ChipSpec) -> tuple[list[Ti
             CoreLayout(
                 tuple(range(first, len(tiles))),
                 tuple(np.searchsorted(here, keys) for _, keys in made),
-                tuple(np.arange(chip.axon_types) for _ in made),
+                tuple(np.arange(model.axon_types) for _ in made),
                 len(here),
             )
         )
@@ -295,7 +298,7 @@ def tiles_of_cores(units: Units, core_of: Ints, chip: ChipSpec) -> tuple[list[Ti
 
 def _tile(units: Units, part: Ints, copies: Ints) -> tuple[Tile, Ints]:
     lengths = units.first_key[part + 1] - units.first_key[part]
-    at = np.repeat(units.first_key[part] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+    at = ragged_ranges(units.first_key[part], lengths)
     keys, where, axon = np.unique(units.keys[at], return_index=True, return_inverse=True)
     synapses = np.zeros((len(keys), len(part)), bool)
     synapses[axon, np.repeat(np.arange(len(part)), lengths)] = True

@@ -1,0 +1,256 @@
+"""Exchanges of cores, compiled: annealing at one temperature, and a descent to a local optimum.
+
+All of the compiled code is in this file, because Numba's cache on disk looks at the file of an entry point only. It
+is imported when a placement needs it, and never before: Numba is slow to import.
+
+The cost of a pair of wired cores is its weight times the distance of their coordinates along the board, and where
+there is a penalty, that for every core beyond the reach and for every direction whose route is blocked. An exchange of
+core a with what is at place (X, Y), a core or nothing, changes the terms of a and of the other core alone: O(degree).
+
+What the functions share: ``graph``, the row pointers, neighbours, weights and directions of a
+:class:`~neuromap.mapping.place.wiring.Wiring`; ``axes``, ``along_x`` and ``along_y`` of the board; ``limits``, its
+reach along x and y and the prefix sums of what is dead; ``where``, x and y of every core; ``along``, the same in the
+coordinates of the axes; ``occupant``, the core at ``[y, x]`` or ``VACANT`` or ``UNUSABLE``; ``regions`` of the cores.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, uint64
+
+from neuromap.compiling.numba_cache import cached
+
+__all__ = ["BACKWARD", "FORWARD", "UNUSABLE", "VACANT", "Kernels", "compiled"]
+
+VACANT, UNUSABLE = -1, -2
+FORWARD, BACKWARD = 1, 2
+"""As in ``wiring.py``; said here too because the cache sees edits of this file only."""
+_part = njit(error_model="numpy")
+
+
+class Kernels(NamedTuple):
+    """Compiled entry points; their arrays are those of :class:`neuromap.mapping.place.many_cores.ManyCores`."""
+
+    anneal: Any
+    """Propose exchanges at one temperature."""
+    descend: Any
+    """Give every core, one after the other, its best exchange."""
+
+
+@_part
+def _draw(state):  # type: ignore[no-untyped-def]
+    """Give the next 64 random bits: SplitMix64, a counter and a mixing function (Steele et al. 2014)."""
+    state[0] += uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return z ^ (z >> uint64(31))
+
+
+@_part
+def _below(state, n):  # type: ignore[no-untyped-def]
+    return np.int64(((_draw(state) >> uint64(32)) * uint64(n)) >> uint64(32))
+
+
+@_part
+def _unit(state):  # type: ignore[no-untyped-def]
+    return float(_draw(state) >> uint64(11)) / 2.0**53
+
+
+@_part
+def _is_crossed(counted, line, one, other):  # type: ignore[no-untyped-def]
+    return counted[line, 2 * max(one, other) + 1] != counted[line, 2 * min(one, other)]
+
+
+@_part
+def _fault(limits, x, y, to_x, to_y, direction):  # type: ignore[no-untyped-def]
+    """Cores beyond the reach, and directions that are blocked, between a core and a neighbour."""
+    reach_x, reach_y, dead_x, dead_y = limits
+    count = max(abs(x - to_x) - reach_x, 0) + max(abs(y - to_y) - reach_y, 0)
+    if direction & FORWARD and (_is_crossed(dead_x, y, x, to_x) or _is_crossed(dead_y, to_x, y, to_y)):
+        count += 1
+    if direction & BACKWARD and (_is_crossed(dead_x, to_y, to_x, x) or _is_crossed(dead_y, x, to_y, y)):
+        count += 1
+    return count
+
+
+@_part
+def _change(graph, axes, limits, penalty, where, along, core, x, y, other):  # type: ignore[no-untyped-def]
+    """Change of cost of all pairs of a core, but for the one with ``other``, when it goes to (x, y)."""
+    start, neighbour, weight, direction = graph
+    to_x, to_y = axes[0][x], axes[1][y]
+    from_x, from_y = along[core, 0], along[core, 1]
+    change = 0.0
+    for k in range(start[core], start[core + 1]):
+        n = neighbour[k]
+        if n != other:
+            n_x, n_y = along[n, 0], along[n, 1]
+            change += weight[k] * (abs(to_x - n_x) + abs(to_y - n_y) - abs(from_x - n_x) - abs(from_y - n_y))
+    if penalty > 0.0:
+        for k in range(start[core], start[core + 1]):
+            n = neighbour[k]
+            if n != other:
+                n_x, n_y = where[n, 0], where[n, 1]
+                now = _fault(limits, where[core, 0], where[core, 1], n_x, n_y, direction[k])
+                change += penalty * (_fault(limits, x, y, n_x, n_y, direction[k]) - now)
+    return change
+
+
+@_part
+def _turn(graph, limits, penalty, where, core, other):  # type: ignore[no-untyped-def]
+    """Change of cost of the pair of two cores when they exchange places: only its routes turn around."""
+    start, neighbour, _, direction = graph
+    for k in range(start[core], start[core + 1]):
+        if neighbour[k] == other:
+            x, y, to_x, to_y = where[core, 0], where[core, 1], where[other, 0], where[other, 1]
+            now = _fault(limits, x, y, to_x, to_y, direction[k])
+            return penalty * (_fault(limits, to_x, to_y, x, y, direction[k]) - now)
+    return 0.0
+
+
+@_part
+def _theirs(graph, axes, limits, penalty, where, along, regions, core, other):  # type: ignore[no-untyped-def]
+    """Price what an exchange costs beyond the core's own change; infinite where the other one may not go there."""
+    x, y = where[core, 0], where[core, 1]
+    if not (regions[other, 0] <= x <= regions[other, 2] and regions[other, 1] <= y <= regions[other, 3]):
+        return np.inf
+    change = _change(graph, axes, limits, penalty, where, along, other, x, y, core)
+    if penalty > 0.0:
+        change += _turn(graph, limits, penalty, where, core, other)
+    return change
+
+
+@_part
+def _move(axes, where, along, occupant, core, x, y):  # type: ignore[no-untyped-def]
+    from_x, from_y = where[core, 0], where[core, 1]
+    other = occupant[y, x]
+    occupant[from_y, from_x] = other
+    occupant[y, x] = core
+    where[core, 0], where[core, 1] = x, y
+    along[core, 0], along[core, 1] = axes[0][x], axes[1][y]
+    if other >= 0:
+        where[other, 0], where[other, 1] = from_x, from_y
+        along[other, 0], along[other, 1] = axes[0][from_x], axes[1][from_y]
+
+
+def _anneal(
+    graph, axes, limits, penalty, where, along, occupant, regions, temperature, radius, proposals, directed, state
+):  # type: ignore[no-untyped-def]
+    """Propose exchanges; return how many were possible, how many were made, the change of cost, and its spread.
+
+    A core is drawn, and a place: near one of its neighbours (with probability ``directed``), or within ``radius``.
+    With an infinite temperature nothing is done: then the spread (mean square of the changes) tells where to start.
+    """
+    start, neighbour = graph[0], graph[1]
+    possible, made, total, squares = 0, 0, 0.0, 0.0
+    for _ in range(proposals):
+        core = _below(state, len(where))
+        degree = start[core + 1] - start[core]
+        x, y, r = where[core, 0], where[core, 1], radius
+        if degree > 0 and _unit(state) < directed:
+            n = neighbour[start[core] + _below(state, degree)]
+            x, y, r = where[n, 0], where[n, 1], min(radius, 2)
+        low_x, high_x = max(x - r, regions[core, 0]), min(x + r, regions[core, 2])
+        low_y, high_y = max(y - r, regions[core, 1]), min(y + r, regions[core, 3])
+        if low_x > high_x or low_y > high_y:
+            continue  # the neighbour is too far from the region
+        x, y = low_x + _below(state, high_x - low_x + 1), low_y + _below(state, high_y - low_y + 1)
+        other = occupant[y, x]
+        if other in (core, UNUSABLE):
+            continue
+        change = _change(graph, axes, limits, penalty, where, along, core, x, y, other)
+        if other >= 0:
+            change += _theirs(graph, axes, limits, penalty, where, along, regions, core, other)
+            if change == np.inf:
+                continue
+        possible += 1
+        squares += change * change
+        if temperature < np.inf and (change <= 0.0 or _unit(state) < np.exp(-change / temperature)):
+            _move(axes, where, along, occupant, core, x, y)
+            made += 1
+            total += change
+    return possible, made, total, squares
+
+
+@_part
+def _add_up_ways(graph, axes, along, core, ways):  # type: ignore[no-untyped-def]
+    """Fill ``ways`` with what the ways of a core would cost along either axis: ``[0, x]`` plus ``[1, y]`` at (x, y)."""
+    start, neighbour, weight, _ = graph
+    ways[:] = 0.0
+    for k in range(start[core], start[core + 1]):
+        n_x, n_y, w = along[neighbour[k], 0], along[neighbour[k], 1], weight[k]
+        for i in range(len(axes[0])):
+            ways[0, i] += w * abs(axes[0][i] - n_x)
+        for i in range(len(axes[1])):
+            ways[1, i] += w * abs(axes[1][i] - n_y)
+
+
+@_part
+def _has_fault(graph, limits, where, core):  # type: ignore[no-untyped-def]
+    start, neighbour, _, direction = graph
+    for k in range(start[core], start[core + 1]):
+        n = neighbour[k]
+        if _fault(limits, where[core, 0], where[core, 1], where[n, 0], where[n, 1], direction[k]) > 0:
+            return True
+    return False
+
+
+@_part
+def _best_place(graph, axes, limits, penalty, where, along, occupant, regions, core, ways, dearest):  # type: ignore[no-untyped-def]
+    """Find the place whose exchange changes the cost least, below ``dearest``; x and y are -1 where there is none.
+
+    An exchange that saves has at least one core whose own pairs save; so only places are looked at where the core's
+    own pairs do; without faults of its own those are places that cost it less by distance alone.
+    """
+    low_x, low_y, high_x, high_y = regions[core, 0], regions[core, 1], regions[core, 2], regions[core, 3]
+    now = ways[0, where[core, 0]] + ways[1, where[core, 1]]
+    if penalty > 0.0 and _has_fault(graph, limits, where, core):
+        now = np.inf  # any place may repair it
+    least_y = np.inf
+    for j in range(low_y, high_y + 1):
+        least_y = min(least_y, ways[1, j])
+    best, best_x, best_y = dearest, -1, -1
+    for i in range(low_x, high_x + 1):
+        if ways[0, i] + least_y >= now:
+            continue
+        for j in range(low_y, high_y + 1):
+            other = occupant[j, i]
+            if ways[0, i] + ways[1, j] >= now or other in (core, UNUSABLE):
+                continue
+            change = _change(graph, axes, limits, penalty, where, along, core, i, j, other)
+            if other >= 0:
+                if change >= 0.0 and penalty <= 0.0:
+                    continue  # if it saves, it is the other one's turn that finds it
+                change += _theirs(graph, axes, limits, penalty, where, along, regions, core, other)
+            if change < best:
+                best, best_x, best_y = change, i, j
+    return best, best_x, best_y
+
+
+def _descend(graph, axes, limits, penalty, where, along, occupant, regions, ways, tolerance):  # type: ignore[no-untyped-def]
+    """Give every core its best exchange if it saves more than ``tolerance``; return how much all saved.
+
+    ``ways`` is room for the cost of a core along either axis, shape (2, max(columns, rows)).
+    """
+    start = graph[0]
+    saved = 0.0
+    for core in range(len(where)):
+        if start[core + 1] == start[core]:
+            continue
+        _add_up_ways(graph, axes, along, core, ways)
+        change, x, y = _best_place(
+            graph, axes, limits, penalty, where, along, occupant, regions, core, ways, -tolerance
+        )
+        if x >= 0:
+            _move(axes, where, along, occupant, core, x, y)
+            saved -= change
+    return saved
+
+
+@cache
+def compiled() -> Kernels:
+    """Entry points for this machine; they compile when they are first called."""
+    return Kernels(cached(_anneal), cached(_descend))
