@@ -13,7 +13,7 @@ from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised, Population
 from neuromap.mapping.legalise.sources import Sources
 from neuromap.mapping.tile.tile import Stuck, Tile
-from neuromap.mapping.tile.tiling import tile_population
+from neuromap.mapping.tile.tile_population import tile_population
 
 __all__ = ["Tilings"]
 

@@ -168,6 +168,22 @@ def _move(
     came_from: Any,
 ) -> int:
     """Move groups where that saves; ``whole``: all or none, if it saves in the end. Return how many were moved."""
+
+    def transfer(u: int, origin: int, target: int) -> None:
+        for k in range(indptr[u], indptr[u + 1]):
+            item = items[k]
+            count[origin, item] -= 1
+            if count[origin, item] == 0:
+                read[origin] -= 1
+            if count[target, item] == 0:
+                read[target] += 1
+            count[target, item] += 1
+        taken[origin] -= load[u]
+        taken[target] += load[u]
+        size[origin] -= 1
+        size[target] += 1
+        tile[u] = target
+
     moved, spent = 0, 0
     failed = False
     for g in range(len(groups)):
@@ -203,37 +219,10 @@ def _move(
         came_from[g] = home
         spent += best
         moved += 1
-        for k in range(indptr[u], indptr[u + 1]):
-            item = items[k]
-            count[home, item] -= 1
-            if count[home, item] == 0:
-                read[home] -= 1
-            if count[found, item] == 0:
-                read[found] += 1
-            count[found, item] += 1
-        taken[home] -= load[u]
-        taken[found] += load[u]
-        size[home] -= 1
-        size[found] += 1
-        tile[u] = found
+        transfer(u, home, found)
     if whole and (failed or spent >= 0):
         for g in range(len(groups)):
-            if came_from[g] < 0:
-                continue
-            u, home = groups[g], came_from[g]
-            now = tile[u]
-            for k in range(indptr[u], indptr[u + 1]):
-                item = items[k]
-                count[now, item] -= 1
-                if count[now, item] == 0:
-                    read[now] -= 1
-                if count[home, item] == 0:
-                    read[home] += 1
-                count[home, item] += 1
-            taken[now] -= load[u]
-            taken[home] += load[u]
-            size[now] -= 1
-            size[home] += 1
-            tile[u] = home
+            if came_from[g] >= 0:
+                transfer(groups[g], tile[groups[g]], came_from[g])
         moved = 0
     return moved
