@@ -15,11 +15,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.mapping.legalise.legalised import Matrix
-from neuromap.mapping.pack.loose_neurons import Units
+from neuromap.mapping.pack.books import NOWHERE
+from neuromap.mapping.pack.loose_neurons import LooseNeurons
 
 __all__ = ["RECIPES", "Recipe", "fill"]
 
 Ints = NDArray[np.int64]
+NEW_AXON = 2
+"""Price of an axon that a core lacks, where that of its own tile is worth 1, when a neuron may be too dear."""
+FREE = 1e-9
+"""Least price, so that what costs nothing can be compared."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +59,13 @@ RECIPES: tuple[Recipe | None, ...] = (
 """What is tried; ``None`` begins with the tiles as they are."""
 
 
-def fill(units: Units, chosen: Ints, copies: Ints, axons: int, neurons: int, recipe: Recipe) -> tuple[Ints, int]:
+def fill(loose: LooseNeurons, chosen: Ints, copies: Ints, axons: int, neurons: int, recipe: Recipe) -> tuple[Ints, int]:
     """Distribute neurons over new cores.
 
     Parameters
     ----------
-    units : Units
-        Neurons and their keys.
+    loose : LooseNeurons
+        Neurons and the axons that they need.
     chosen : ndarray of int64, shape (n,)
         Which of them, ascending.
     copies : ndarray of int64, shape (U,)
@@ -77,73 +82,118 @@ def fill(units: Units, chosen: Ints, copies: Ints, axons: int, neurons: int, rec
     int
         Number of cores.
     """
-    everything = sparse.csr_array(
-        (np.ones(len(units.keys), np.int8), units.keys, units.first_key), shape=(len(units), len(units.key_type))
-    )
-    rows = everything[chosen]
-    used, local = np.unique(rows.indices, return_inverse=True)
-    matrix = sparse.csr_array((rows.data, local, rows.indptr), shape=(len(chosen), len(used)))
-    readers = matrix.T.tocsr()
-    first, keys = matrix.indptr, matrix.indices
-    load = copies[chosen]
-    own = np.diff(first).astype(np.int64)
-    tiles, tile = np.unique(units.tile[chosen], return_inverse=True)
-    size = np.bincount(tile)
-    pairs = np.unique(np.repeat(tile, np.diff(first)).astype(np.int64) * max(1, len(used)) + keys)
-    of_axons = np.bincount(pairs // max(1, len(used)), minlength=len(tiles)) / axons
-    of_copies = np.bincount(tile, load) / neurons
-    worth = (of_axons / size)[tile] + recipe.copies_worth * load / neurons
-    urgency = of_axons - of_copies if recipe.slim_first else of_axons
-    members = np.split(np.argsort(tile, kind="stable"), np.cumsum(size)[:-1])
+    pool = _Pool(loose, chosen, copies[chosen], axons, neurons, recipe)
+    n_cores = 0
+    for tile in pool.tiles_by_urgency:
+        while len(left := pool.waiting_of(tile)):
+            core = _Core(pool, n_cores)
+            core.seed(left)
+            core.take_the_best()
+            n_cores += 1
+    return pool.core_of, n_cores
 
-    core_of = np.full(len(chosen), -1, np.int64)
-    core = 0
-    for seed in np.argsort(-urgency, kind="stable").tolist():
-        while True:
-            left = members[seed][core_of[members[seed]] < 0]
-            if not len(left):
-                break
-            bin_ = _Core(matrix, readers, own, axons, neurons)
-            for rank, unit in enumerate(left.tolist()):  # the first always fits: it was legal alone
-                after = (bin_.axons - bin_.missing[unit]) / axons, (bin_.copies - load[unit]) / neurons
-                if rank and min(after) < 1 - recipe.seed:
-                    break
-                bin_.take(unit, load[unit])
-                core_of[unit] = core
-            waiting = np.flatnonzero(core_of < 0)
-            while True:
-                waiting = waiting[(core_of[waiting] < 0) & (load[waiting] <= bin_.copies)]
-                able = waiting[bin_.missing[waiting] <= bin_.axons]
-                if not len(able):
-                    break
-                if recipe.least:
-                    fair = bin_.missing[able] * (2 / axons) + load[able] * (recipe.copies_worth / neurons)
-                    able = able[worth[able] >= recipe.least * fair]
-                    if not len(able):
-                        break
-                price = bin_.missing[able] / max(bin_.axons, 1) + load[able] / max(bin_.copies, 1)
-                unit = int(able[np.argmax(worth[able] / np.maximum(price, 1e-9))])
-                bin_.take(unit, load[unit])
-                core_of[unit] = core
-            core += 1
-    return core_of, core
+
+class _Pool:
+    """The neurons that are to be distributed, numbered from 0, and what each is worth.
+
+    Attributes
+    ----------
+    core_of : ndarray of int64, shape (n,)
+        Core of every neuron, ``NOWHERE`` while it waits.
+    needs, readers : csr_array, shape (n, K) and (K, n)
+        Which axons each neuron needs, and the other way round.
+    n_needed, load : ndarray of int64, shape (n,)
+        Axons that a neuron needs, and neurons of a core that it takes.
+    worth : ndarray of float64, shape (n,)
+        What a core gains by each: its part of the axons that its tile would take alone, and its copies.
+    tiles_by_urgency : list of int
+        Tiles, those first that should seed cores first.
+    """
+
+    def __init__(self, loose: LooseNeurons, chosen: Ints, load: Ints, axons: int, neurons: int, recipe: Recipe) -> None:
+        self.axons, self.neurons, self.recipe, self.load = axons, neurons, recipe, load
+        self.core_of = np.full(len(chosen), NOWHERE, np.int64)
+        self.needs = _needed_axons(loose, chosen)
+        self.readers: Matrix = self.needs.T.tocsr()
+        self.n_needed = np.diff(self.needs.indptr).astype(np.int64)
+        tiles, tile = np.unique(loose.tile[chosen], return_inverse=True)
+        size = np.bincount(tile)
+        of_axons = _axons_of_groups(self.needs, tile, len(tiles)) / axons
+        of_copies = np.bincount(tile, load) / neurons
+        self.worth = (of_axons / size)[tile] + recipe.copies_worth * load / neurons
+        urgency = of_axons - of_copies if recipe.slim_first else of_axons
+        self.tiles_by_urgency: list[int] = np.argsort(-urgency, kind="stable").tolist()
+        self._members = np.split(np.argsort(tile, kind="stable"), np.cumsum(size)[:-1])
+
+    def waiting_of(self, tile: int) -> Ints:
+        """Neurons of a tile that are in no core yet."""
+        members = self._members[tile]
+        waiting: Ints = members[self.core_of[members] == NOWHERE]
+        return waiting
+
+
+def _needed_axons(loose: LooseNeurons, chosen: Ints) -> Matrix:
+    """Rows of the chosen neurons, columns of those axons only that any of them needs."""
+    shape = (len(loose), len(loose.key_type))
+    rows = sparse.csr_array((np.ones(len(loose.keys), np.int8), loose.keys, loose.first_key), shape=shape)[chosen]
+    used, column = np.unique(rows.indices, return_inverse=True)
+    return sparse.csr_array((rows.data, column, rows.indptr), shape=(len(chosen), len(used)))
+
+
+def _axons_of_groups(needs: Matrix, group: NDArray[np.intp], n_groups: int) -> Ints:
+    """Count the axons that the neurons of every group need together."""
+    width = max(1, needs.shape[1])
+    pairs = np.unique(np.repeat(group, np.diff(needs.indptr)).astype(np.int64) * width + needs.indices)
+    return np.bincount(pairs // width, minlength=n_groups)
 
 
 class _Core:
-    """The core that is being filled: room, and the axons that every neuron would add."""
+    """The core that is being filled: its room, and the axons that every neuron would add."""
 
-    def __init__(self, matrix: Matrix, readers: Matrix, own: Ints, axons: int, neurons: int) -> None:
-        self.matrix, self.readers = matrix, readers
-        self.missing = own.copy()
-        self.held = np.zeros(matrix.shape[1], bool)
-        self.axons, self.copies = axons, neurons
+    def __init__(self, pool: _Pool, number: int) -> None:
+        self._pool, self._number = pool, number
+        self._missing = pool.n_needed.copy()
+        self._held = np.zeros(pool.needs.shape[1], bool)
+        self._axons, self._copies = pool.axons, pool.neurons
 
-    def take(self, unit: int, copies: int) -> None:
-        gained = self.matrix.indices[self.matrix.indptr[unit] : self.matrix.indptr[unit + 1]]
-        gained = gained[~self.held[gained]]
-        self.held[gained] = True
-        reader, first = self.readers.indices, self.readers.indptr
-        for key in gained.tolist():  # a neuron reads a key once
-            self.missing[reader[first[key] : first[key + 1]]] -= 1
-        self.axons -= len(gained)
-        self.copies -= copies
+    def seed(self, left: Ints) -> None:
+        """Take neurons of one tile in their order, up to the seed's share of the core; the first fits in any case."""
+        self._take(int(left[0]))
+        for unit in left[1:].tolist():
+            axons_left = (self._axons - self._missing[unit]) / self._pool.axons
+            copies_left = (self._copies - self._pool.load[unit]) / self._pool.neurons
+            if min(axons_left, copies_left) < 1 - self._pool.recipe.seed:
+                break
+            self._take(unit)
+
+    def take_the_best(self) -> None:
+        """Take the neuron that is worth most for its price, again and again until none fits or is worth its price."""
+        pool = self._pool
+        waiting = np.flatnonzero(pool.core_of == NOWHERE)
+        while True:
+            waiting = waiting[(pool.core_of[waiting] == NOWHERE) & (pool.load[waiting] <= self._copies)]
+            able = self._worth_it(waiting[self._missing[waiting] <= self._axons])
+            if not len(able):
+                return
+            price = self._missing[able] / max(self._axons, 1) + pool.load[able] / max(self._copies, 1)
+            self._take(int(able[np.argmax(pool.worth[able] / np.maximum(price, FREE))]))
+
+    def _worth_it(self, units: Ints) -> Ints:
+        """Leave out those that the recipe finds too dear: they would add too many axons."""
+        pool, recipe = self._pool, self._pool.recipe
+        if not recipe.least:
+            return units
+        price = self._missing[units] * (NEW_AXON / pool.axons) + pool.load[units] * (recipe.copies_worth / pool.neurons)
+        return units[pool.worth[units] >= recipe.least * price]
+
+    def _take(self, unit: int) -> None:
+        pool = self._pool
+        reader, first = pool.readers.indices, pool.readers.indptr
+        needed = pool.needs.indices[pool.needs.indptr[unit] : pool.needs.indptr[unit + 1]]
+        gained = needed[~self._held[needed]]
+        self._held[gained] = True
+        for key in gained.tolist():  # a neuron needs an axon once
+            self._missing[reader[first[key] : first[key + 1]]] -= 1
+        self._axons -= len(gained)
+        self._copies -= pool.load[unit]
+        pool.core_of[unit] = self._number

@@ -1,139 +1,36 @@
-"""Pack tiles into cores: several nodes may share a core, and its axons where they carry the same signal.
+"""Pack whole tiles into cores: several nodes may share a core, and its axons where they carry the same signal.
 
-Tiles are placed in falling size, each into the open core that it fills best; an axon that the core has already,
+Tiles are packed in falling size, each into the open core that it fills best; an axon that the core has already,
 with the same signal, costs nothing. Types may be renamed freely: neurons have weights of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.ragged import ragged_ranges, rank_in_run
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.pack.axon_keys import AxonKeys, ranks
+from neuromap.mapping.pack.core_layout import CoreLayout, layout_alone
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, Signals
 from neuromap.mapping.tile.tile import Tile
 
-__all__ = ["CoreLayout", "alone", "pack", "ranks"]
+__all__ = ["pack"]
 
 Ints = NDArray[np.int64]
 TRIED = 16
 """Cores that are looked at closely for a tile, the likeliest first."""
-
-
-@dataclass(frozen=True, eq=False)
-class CoreLayout:
-    """Tiles that share a core.
-
-    Attributes
-    ----------
-    tiles : tuple of int
-        Positions in ``Partition.tiles``.
-    axon_of : tuple of ndarray of int64, each of shape (axons of the tile,)
-        Axon of the core for every axon of each tile; tiles meet on an axon only if it carries one signal.
-    type_of : tuple of ndarray of int64, each of shape (axon_types,)
-        Axon type of the core for every type of each tile, a permutation.
-    n_axons : int
-        Axons in use.
-    """
-
-    tiles: tuple[int, ...]
-    axon_of: tuple[Ints, ...]
-    type_of: tuple[Ints, ...]
-    n_axons: int
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-
-def alone(tiles: Sequence[Tile], model: CoreModel) -> tuple[CoreLayout, ...]:
-    """Give every tile a core of its own.
-
-    Parameters
-    ----------
-    tiles : sequence of Tile
-        Each legal alone.
-    model : CoreModel
-        Axon types of a core.
-
-    Returns
-    -------
-    tuple of CoreLayout
-        One per tile, in their order.
-    """
-    return tuple(_alone(number, tile, model) for number, tile in enumerate(tiles))
-
-
-def _alone(number: int, tile: Tile, model: CoreModel) -> CoreLayout:
-    n_axons = tile.plan.n_axons
-    return CoreLayout((number,), (np.arange(n_axons),), (np.arange(model.axon_types),), n_axons)
-
-
-class _OpenCore:
-    """A core that is being filled. An axon's *code* holds its signal, type and rank, in this order."""
-
-    def __init__(self, n_types: int, n_ranks: int) -> None:
-        self.n_types, self.n_ranks = n_types, n_ranks
-        self.codes = np.zeros(0, np.int64)  # ascending
-        self.axons = np.zeros(0, np.int64)  # axon of the core for each
-        self.neurons = 0
-        self.tiles: list[int] = []
-        self.axon_of: list[Ints] = []
-        self.type_of: list[Ints] = []
-
-    def code(self, signal: Ints, types: Ints, rank: Ints) -> Ints:
-        """Code of axons."""
-        return (signal * self.n_types + types) * self.n_ranks + rank
-
-    def add(self, number: int, tile: Tile, signal: Ints, rank: Ints, types: Ints) -> None:
-        """Add a tile whose types are renamed."""
-        codes = self.code(signal, types[tile.plan.axon_type], rank)
-        new = codes[~np.isin(codes, self.codes)]
-        order = np.argsort(np.concatenate([self.codes, new]), kind="stable")
-        self.axons = np.concatenate([self.axons, len(self.axons) + np.arange(len(new))])[order]
-        self.codes = np.concatenate([self.codes, new])[order]
-        self.tiles.append(number)
-        self.axon_of.append(self.axons[np.searchsorted(self.codes, codes)])
-        self.type_of.append(types)
-        self.neurons += int(tile.copies.sum())
-
-    def fit(self, tile: Tile, signal: Ints, rank: Ints) -> tuple[Ints, int]:
-        """Choose the tile's types so that most axons are shared; return them and the axons shared."""
-        per_signal = self.n_types * self.n_ranks
-        start = np.searchsorted(self.codes, signal * per_signal)
-        lengths = np.searchsorted(self.codes, (signal + 1) * per_signal) - start
-        there = self.codes[ragged_ranges(start, lengths)] // self.n_ranks % self.n_types
-        pair = np.repeat(tile.plan.axon_type, lengths) * self.n_types + there
-        agree = np.bincount(pair, minlength=self.n_types**2).reshape(self.n_types, self.n_types)
-        if not agree.any():
-            return np.arange(self.n_types), 0
-        types = np.asarray(linear_sum_assignment(agree, maximize=True)[1], np.int64)
-        codes = self.code(signal, types[tile.plan.axon_type], rank)
-        return types, int(np.isin(codes, self.codes).sum())
-
-
-def ranks(signal: Ints, types: Ints) -> Ints:
-    """Rank of every axon of a tile among those with its signal and type.
-
-    Parameters
-    ----------
-    signal, types : ndarray of int64, shape (axons,)
-        Signal and axon type of every axon.
-
-    Returns
-    -------
-    ndarray of int64, shape (axons,)
-        0 for the first of its kind.
-    """
-    order = np.lexsort((types, signal))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = rank_in_run(signal[order], types[order])
-    return rank
+SHARED_WORTH = 2
+"""Worth of a shared axon, where an axon left over costs 1: it leaves one over, which is no waste, and saves one."""
+HOPED_WORTH = 3
+"""The same before it is known how many can be shared: more, so that cores that share most are among those looked at."""
+CLOSED = -1
+"""Free axons and neurons of a core that takes nothing more."""
 
 
 def pack(
@@ -158,55 +55,141 @@ def pack(
         Every tile is in one of them.
     """
     size = np.array([[t.plan.n_axons, t.copies.sum()] for t in tiles], np.int64).reshape(-1, 2)
-    share = size / (model.axons, model.neurons)
-    order = np.lexsort((np.arange(len(tiles)), -share.sum(axis=1), -share.max(axis=1, initial=0)))
-    least = size.min(axis=0, initial=max(model.axons, model.neurons))  # a core with less room takes nothing more
-    cores: list[_OpenCore] = []
-    readers: dict[int, list[int]] = {}
-    free_axons, free_neurons = (np.full(len(tiles), -1) for _ in range(2))  # -1 in cores that take nothing more
-    bias = signals.kind == BIAS_SIGNAL
+    least = size.min(axis=0, initial=max(model.axons, model.neurons))
     lonely = size[:, 1] + least[1] > model.neurons  # no other tile can join
     lonely |= np.array([tile.population in pinned for tile in tiles], bool)
+    order = _largest_first(size / (model.axons, model.neurons))
+    cores = _OpenCores(signals.kind == BIAS_SIGNAL, model, least, len(tiles))
     for number in order[~lonely[order]].tolist():
-        tile, signal = tiles[number], signals.of_axon[number]
-        axons, neurons = size[number].tolist()
-        rank = ranks(signal, tile.plan.axon_type)
-        distinct, times = np.unique(signal, return_counts=True)
-        best: tuple[float, int, Ints] | None = None
-        here = np.flatnonzero(free_neurons[: len(cores)] >= neurons)
-        if len(here):
-            seen = [c for s in distinct[~bias[distinct]].tolist() for c in readers.get(s, ())]
-            most = int(times.max(initial=1))
-            bias_axons = int(times[bias[distinct]].sum())
-            shared = np.bincount(np.array(seen, np.int64), minlength=len(cores))[here] * most + bias_axons
-            free = free_axons[here]
-            likely = free + np.minimum(shared, axons) >= axons
-            here, shared, free = here[likely], shared[likely], free[likely]
-            waste = (
-                free / model.axons + free_neurons[here] / model.neurons - 3 * np.minimum(shared, axons) / model.axons
-            )
-            for c in here[np.argsort(waste, kind="stable")[:TRIED]].tolist():
-                types, same = cores[c].fit(tile, signal, rank)
-                if free_axons[c] + same < axons:
-                    continue
-                left = (free_axons[c] + same - axons) / model.axons + (free_neurons[c] - neurons) / model.neurons
-                score = left - 2 * same / model.axons
-                if best is None or score < best[0]:
-                    best = (score, c, types)
+        cores.add(_Item(number, tiles[number], signals.of_axon[number]))
+    return (*cores.layouts(), *(layout_alone(n, tiles[n], model) for n in np.flatnonzero(lonely).tolist()))
+
+
+def _largest_first(share: NDArray[np.float64]) -> Ints:
+    """Order tiles by the greater of their shares of a core, falling, then by the sum of both; shape (tiles, 2)."""
+    order: Ints = np.lexsort((np.arange(len(share)), -share.sum(axis=1), -share.max(axis=1, initial=0)))
+    return order
+
+
+class _Item:
+    """A tile that is being packed."""
+
+    def __init__(self, number: int, tile: Tile, signal: Ints) -> None:
+        self.number, self.signal = number, signal
+        self.axon_type = tile.plan.axon_type
+        self.rank = ranks(signal, self.axon_type)
+        self.axons, self.neurons = tile.plan.n_axons, int(tile.copies.sum())
+
+
+class _OpenCore:
+    """A core that is being filled."""
+
+    def __init__(self, model: CoreModel) -> None:
+        self._n_types = model.axon_types
+        self._key = AxonKeys(model.axon_types, model.axons)
+        self._keys = np.zeros(0, np.int64)  # ascending
+        self._axons = np.zeros(0, np.int64)  # axon of the core for each
+        self._tiles: list[int] = []
+        self._axon_of: list[Ints] = []
+        self._type_of: list[Ints] = []
+        self.neurons = 0
+
+    @property
+    def axons(self) -> int:
+        """Axons in use."""
+        return len(self._keys)
+
+    def add(self, item: _Item, types: Ints) -> None:
+        """Add a tile whose types are renamed."""
+        keys = self._key.encode(item.signal, types[item.axon_type], item.rank)
+        new = keys[~np.isin(keys, self._keys)]
+        order = np.argsort(np.concatenate([self._keys, new]), kind="stable")
+        self._axons = np.concatenate([self._axons, self.axons + np.arange(len(new))])[order]
+        self._keys = np.concatenate([self._keys, new])[order]
+        self._tiles.append(item.number)
+        self._axon_of.append(self._axons[np.searchsorted(self._keys, keys)])
+        self._type_of.append(types)
+        self.neurons += item.neurons
+
+    def fit(self, item: _Item) -> tuple[Ints, int]:
+        """Choose the tile's types so that most axons are shared; return them and the axons shared."""
+        start = np.searchsorted(self._keys, self._key.first_of(item.signal))
+        lengths = np.searchsorted(self._keys, self._key.first_of(item.signal + 1)) - start
+        there = self._key.axon_type(self._keys[ragged_ranges(start, lengths)])
+        pair = np.repeat(item.axon_type, lengths) * self._n_types + there
+        agree = np.bincount(pair, minlength=self._n_types**2).reshape(self._n_types, self._n_types)
+        if not agree.any():
+            return np.arange(self._n_types), 0
+        types = np.asarray(linear_sum_assignment(agree, maximize=True)[1], np.int64)
+        keys = self._key.encode(item.signal, types[item.axon_type], item.rank)
+        return types, int(np.isin(keys, self._keys).sum())
+
+    def layout(self) -> CoreLayout:
+        """Say where every axon and type went."""
+        return CoreLayout(tuple(self._tiles), tuple(self._axon_of), tuple(self._type_of), self.axons)
+
+
+class _OpenCores:
+    """The cores that are being filled, their room, and which of them have an axon for a signal."""
+
+    def __init__(self, is_bias: NDArray[np.bool_], model: CoreModel, least: Ints, most_cores: int) -> None:
+        self._is_bias, self._model = is_bias, model
+        self._least = least  # a core with less room takes nothing more
+        self._cores: list[_OpenCore] = []
+        self._free_axons, self._free_neurons = (np.full(most_cores, CLOSED) for _ in range(2))
+        self._having: dict[int, list[int]] = {}
+
+    def add(self, item: _Item) -> None:
+        """Put a tile into the core that it fills best, or into a new one."""
+        signals, times = np.unique(item.signal, return_counts=True)
+        number, types = self._best(item, self._likely(item, signals, times))
+        core = self._cores[number]
+        core.add(item, types)
+        room = self._model.axons - core.axons, self._model.neurons - core.neurons
+        if (room < self._least).any():
+            self._free_axons[number] = self._free_neurons[number] = CLOSED
+            return
+        self._free_axons[number], self._free_neurons[number] = room
+        for signal in signals.tolist():
+            self._having.setdefault(signal, []).append(number)
+
+    def _likely(self, item: _Item, signals: Ints, times: Ints) -> list[int]:
+        """List the cores that may take a tile, if all of its axons are shared that could be; the likeliest first."""
+        here = np.flatnonzero(self._free_neurons[: len(self._cores)] >= item.neurons)
+        if not len(here):
+            return []
+        bias = self._is_bias[signals]
+        having = [core for signal in signals[~bias].tolist() for core in self._having.get(signal, ())]
+        most = int(times.max(initial=1))  # axons of the tile for one signal
+        shared = np.bincount(np.array(having, np.int64), minlength=len(self._cores))[here] * most
+        shared = np.minimum(shared + int(times[bias].sum()), item.axons)
+        able = self._free_axons[here] + shared >= item.axons
+        here, shared = here[able], shared[able]
+        waste = self._share(self._free_axons[here], self._free_neurons[here]) - HOPED_WORTH * shared / self._model.axons
+        likely: list[int] = here[np.argsort(waste, kind="stable")[:TRIED]].tolist()
+        return likely
+
+    def _best(self, item: _Item, likely: Iterable[int]) -> tuple[int, Ints]:
+        """Choose the core with the least room left over, and the types of the tile there; open one if none takes it."""
+        least, best = np.inf, None
+        for number in likely:
+            types, shared = self._cores[number].fit(item)
+            axons_left = int(self._free_axons[number]) + shared - item.axons
+            if axons_left < 0:
+                continue
+            left = self._share(axons_left, int(self._free_neurons[number]) - item.neurons)
+            waste = left - SHARED_WORTH * shared / self._model.axons
+            if waste < least:
+                least, best = waste, (number, types)
         if best is None:
-            best = (0.0, len(cores), np.arange(model.axon_types))
-            cores.append(_OpenCore(model.axon_types, model.axons))
-        _, c, types = best
-        core = cores[c]
-        core.add(number, tile, signal, rank, types)
-        room = model.axons - len(core.codes), model.neurons - core.neurons
-        if (room < least).any():
-            free_axons[c] = free_neurons[c] = -1
-        else:
-            free_axons[c], free_neurons[c] = room
-            for s in distinct.tolist():
-                readers.setdefault(s, []).append(c)
-    shared_cores = [
-        CoreLayout(tuple(core.tiles), tuple(core.axon_of), tuple(core.type_of), len(core.codes)) for core in cores
-    ]
-    return (*shared_cores, *(_alone(number, tiles[number], model) for number in np.flatnonzero(lonely).tolist()))
+            best = len(self._cores), np.arange(self._model.axon_types)
+            self._cores.append(_OpenCore(self._model))
+        return best
+
+    def _share(self, axons: Any, neurons: Any) -> Any:
+        """Add up shares of a core."""
+        return axons / self._model.axons + neurons / self._model.neurons
+
+    def layouts(self) -> list[CoreLayout]:
+        """List all cores."""
+        return [core.layout() for core in self._cores]

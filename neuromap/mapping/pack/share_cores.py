@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from neuromap.arrays.ragged import rank_in_run
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.pack.empty_cores import Books, empty_cores, relieve
+from neuromap.mapping.pack.books import NOWHERE, Books
+from neuromap.mapping.pack.core_layout import CoreLayout
+from neuromap.mapping.pack.empty_cores import empty_cores
 from neuromap.mapping.pack.joint_fill import RECIPES, Recipe, fill
-from neuromap.mapping.pack.loose_neurons import Units, tiles_of_cores, units_of
-from neuromap.mapping.pack.pack_tiles import CoreLayout
+from neuromap.mapping.pack.loose_neurons import LooseNeurons
+from neuromap.mapping.pack.relieve_cores import relieve
 from neuromap.mapping.pack.signals import Signals
+from neuromap.mapping.pack.take_apart import put_together, take_apart
 from neuromap.mapping.tile.tile import Tile
 
 __all__ = ["share_cores"]
@@ -32,6 +35,10 @@ CROWDED = 8
 """One overfull core in so many is too many to relieve, neuron by neuron, in reasonable time."""
 WORTHWHILE = 0.97
 """Fill of the cores, in the resource of which they hold more, up to which it is tried."""
+FAR_MORE = 20
+"""One core in so many more than there are tiles: then the recipe is given up."""
+MOVED = 4
+"""One neuron in so many may be moved to relieve cores, at most."""
 MARGINS = (0, 8)
 """Neurons of a core that are held back for copies that a filling turns out to need, round by round."""
 
@@ -71,32 +78,38 @@ def share_cores(
     synapses = sum(int(np.count_nonzero(tile.plan.synapses)) for tile in tiles)
     if synapses > HUGE or len(tiles) < 2 or not _may_pay(tiles, model):
         return None
-    units = units_of(network, tiles, signals, model, pinned)
-    free = np.flatnonzero(~units.fixed)
-    if not len(free):
+    loose = take_apart(network, tiles, signals, model, pinned)
+    if loose.fixed.all():
         return None
-    best: Books | None = None
-    for recipe in RECIPES if synapses <= LARGE else RECIPES[:1]:
-        copies = units.copies(units.tile)
-        for margin in MARGINS if recipe is not None else MARGINS[:1]:  # tiles as they are hold nothing back
-            core_of, n_cores = _fill(units, len(tiles), free, copies, model, recipe, margin)
-            if n_cores >= len(tiles) + len(tiles) // 20:
-                break
-            copies = units.copies(core_of)
-            books = Books(units, core_of, n_cores, model.axons, model.neurons)
-            if synapses > LARGE and (books.load > model.neurons).sum() > n_cores // CROWDED:
-                continue
-            if not relieve(books, units.fixed, len(free) // 4):
-                continue
-            empty_cores(books, units.fixed)
-            if best is None or books.cores < best.cores:
-                best = books
-            if synapses > LARGE:
-                break
+    best = _best_books(loose, len(tiles), model, synapses > LARGE)
     if best is None or best.cores >= fewer_than:
         return None
     _, core_of = np.unique(best.core_of, return_inverse=True)
-    return tiles_of_cores(units, core_of.astype(np.int64), model)
+    return put_together(loose, core_of.astype(np.int64), model)
+
+
+def _best_books(loose: LooseNeurons, n_tiles: int, model: CoreModel, large: bool) -> Books | None:
+    """Try all recipes and margins, of a large network the first that succeeds; ``None`` where none does."""
+    n_free = int(np.count_nonzero(~loose.fixed))
+    best: Books | None = None
+    for recipe in RECIPES[:1] if large else RECIPES:
+        copies = loose.copies(loose.tile)
+        for margin in MARGINS if recipe is not None else MARGINS[:1]:  # tiles as they are hold nothing back
+            core_of, n_cores = _fill(loose, n_tiles, copies, model, recipe, margin)
+            if n_cores >= n_tiles + n_tiles // FAR_MORE:
+                break
+            copies = loose.copies(core_of)  # so many does this filling need; the next one expects them
+            books = Books(loose, core_of, n_cores, model.axons, model.neurons)
+            if large and (books.load > model.neurons).sum() > n_cores // CROWDED:
+                continue
+            if not relieve(books, loose.fixed, n_free // MOVED):
+                continue
+            empty_cores(books, loose.fixed)
+            if best is None or books.cores < best.cores:
+                best = books
+            if large:
+                break
+    return best
 
 
 def _may_pay(tiles: Sequence[Tile], model: CoreModel) -> bool:
@@ -107,29 +120,30 @@ def _may_pay(tiles: Sequence[Tile], model: CoreModel) -> bool:
 
 
 def _fill(
-    units: Units, n_tiles: int, free: Ints, copies: Ints, model: CoreModel, recipe: Recipe | None, margin: int
+    loose: LooseNeurons, n_tiles: int, copies: Ints, model: CoreModel, recipe: Recipe | None, margin: int
 ) -> tuple[Ints, int]:
     """Fill cores window by window; the tiles that stay keep a core each."""
-    stay = np.unique(units.tile[units.fixed])
-    core_of = np.full(len(units), -1, np.int64)
-    core_of[units.fixed] = np.searchsorted(stay, units.tile[units.fixed])
-    n_cores = len(stay)
     if recipe is None:
-        return units.tile.copy(), n_tiles
+        return loose.tile.copy(), n_tiles
+    stay = np.unique(loose.tile[loose.fixed])
+    core_of = np.full(len(loose), NOWHERE, np.int64)
+    core_of[loose.fixed] = np.searchsorted(stay, loose.tile[loose.fixed])
+    n_cores = len(stay)
     room = max(1, model.neurons - margin)
-    window = _windows(units, n_tiles)[units.tile[free]]
+    free = np.flatnonzero(~loose.fixed)
+    window = _windows(loose, n_tiles)[loose.tile[free]]
     for number in np.unique(window).tolist():
         chosen = free[window == number]
-        where, more = fill(units, chosen, np.minimum(copies, room), model.axons, room, recipe)
+        where, more = fill(loose, chosen, np.minimum(copies, room), model.axons, room, recipe)
         core_of[chosen] = n_cores + where
         n_cores += more
     return core_of, n_cores
 
 
-def _windows(units: Units, n_tiles: int) -> Ints:
+def _windows(loose: LooseNeurons, n_tiles: int) -> Ints:
     """Window of every tile: tiles of each population are cut into as many runs as there are windows."""
     population = np.zeros(n_tiles, np.int64)
-    population[units.tile] = units.population
+    population[loose.tile] = loose.population
     count = -(-n_tiles // WINDOW)
     order = np.argsort(population, kind="stable")
     ranked = population[order]

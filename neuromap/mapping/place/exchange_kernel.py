@@ -26,6 +26,10 @@ from neuromap.compiling.numba_cache import cached
 __all__ = ["BACKWARD", "FORWARD", "UNUSABLE", "VACANT", "Kernels", "compiled"]
 
 VACANT, UNUSABLE = -1, -2
+DIRECTED = 0.2
+"""Share of the proposals that draw a place near a neighbour of the core."""
+NEAR = 2
+"""Places along either axis that count as near."""
 FORWARD, BACKWARD = 1, 2
 """As in ``wiring.py``; said here too because the cache sees edits of this file only."""
 _part = njit(error_model="numpy")
@@ -136,12 +140,10 @@ def _move(axes, where, along, occupant, core, x, y):  # type: ignore[no-untyped-
         along[other, 0], along[other, 1] = axes[0][from_x], axes[1][from_y]
 
 
-def _anneal(
-    graph, axes, limits, penalty, where, along, occupant, regions, temperature, radius, proposals, directed, state
-):  # type: ignore[no-untyped-def]
+def _anneal(graph, axes, limits, penalty, where, along, occupant, regions, temperature, radius, proposals, state):  # type: ignore[no-untyped-def]
     """Propose exchanges; return how many were possible, how many were made, the change of cost, and its spread.
 
-    A core is drawn, and a place: near one of its neighbours (with probability ``directed``), or within ``radius``.
+    A core is drawn, and a place: near one of its neighbours (with odds of ``DIRECTED``), or within ``radius``.
     With an infinite temperature nothing is done: then the spread (mean square of the changes) tells where to start.
     """
     start, neighbour = graph[0], graph[1]
@@ -150,9 +152,9 @@ def _anneal(
         core = _below(state, len(where))
         degree = start[core + 1] - start[core]
         x, y, r = where[core, 0], where[core, 1], radius
-        if degree > 0 and _unit(state) < directed:
+        if degree > 0 and _unit(state) < DIRECTED:
             n = neighbour[start[core] + _below(state, degree)]
-            x, y, r = where[n, 0], where[n, 1], min(radius, 2)
+            x, y, r = where[n, 0], where[n, 1], min(radius, NEAR)
         low_x, high_x = max(x - r, regions[core, 0]), min(x + r, regions[core, 2])
         low_y, high_y = max(y - r, regions[core, 1]), min(y + r, regions[core, 3])
         if low_x > high_x or low_y > high_y:

@@ -22,8 +22,6 @@ __all__ = ["ManyCores", "proposals_per_core"]
 
 Ints = NDArray[np.int64]
 
-_DIRECTED = 0.2
-"""Share of the proposals that draw a place near a neighbour of the core."""
 _WANTED_RATE = 0.44
 _COLDEST = 0.02
 """Lowest temperature, in mean costs of a pair."""
@@ -114,7 +112,7 @@ class ManyCores:
 
     def _propose(self, temperature: float, radius: int, proposals: int, state: NDArray[np.uint64]) -> Any:
         with self._announced("the placement for this processor"):
-            return self._kernels.anneal(*self._arrays, float(temperature), radius, proposals, _DIRECTED, state)
+            return self._kernels.anneal(*self._arrays, float(temperature), radius, proposals, state)
 
     def descend(self, deadline: Deadline) -> None:
         """Exchange until nothing is saved."""

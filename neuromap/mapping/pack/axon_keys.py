@@ -1,0 +1,74 @@
+"""Keys of axons: what an axon is to a core, as one number, so that sets of axons are compared as sorted arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.ragged import rank_in_run
+
+__all__ = ["EVERYBODY", "AxonKeys", "ranks"]
+
+Ints = NDArray[np.int64]
+EVERYBODY = 0
+"""Owner of the axons that any tile may share."""
+
+
+@dataclass(frozen=True)
+class AxonKeys:
+    """The numbers that stand for signal, type, rank and owner of an axon, ordered in this order.
+
+    Axons of different tiles may be one axon of a core iff their keys are equal. The *rank* tells a tile's axons of one
+    signal and type apart. An axon whose type means nothing to other tiles is kept apart by its *owner*.
+
+    Attributes
+    ----------
+    n_types : int
+        Axon types.
+    n_ranks : int
+        More than any rank: the axons of a core.
+    n_owners : int
+        More than any owner.
+    """
+
+    n_types: int
+    n_ranks: int
+    n_owners: int = 1
+
+    def encode(self, signal: Ints, axon_type: Ints, rank: Ints, owner: int = EVERYBODY) -> Ints:
+        """Give the key of every axon."""
+        keys: Ints = ((signal * self.n_types + axon_type) * self.n_ranks + rank) * self.n_owners + owner
+        return keys
+
+    def first_of(self, signal: Ints) -> Ints:
+        """Give the least key that an axon of a signal can have."""
+        return signal * (self.n_types * self.n_ranks * self.n_owners)
+
+    def signal(self, keys: Ints) -> Ints:
+        """Tell which signal every axon carries."""
+        return keys // (self.n_types * self.n_ranks * self.n_owners)
+
+    def axon_type(self, keys: Ints) -> Ints:
+        """Tell the type of every axon."""
+        return keys // (self.n_ranks * self.n_owners) % self.n_types
+
+
+def ranks(signal: Ints, types: Ints) -> Ints:
+    """Rank of every axon of a tile among those with its signal and type.
+
+    Parameters
+    ----------
+    signal, types : ndarray of int64, shape (axons,)
+        Signal and axon type of every axon.
+
+    Returns
+    -------
+    ndarray of int64, shape (axons,)
+        0 for the first of its kind.
+    """
+    order = np.lexsort((types, signal))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = rank_in_run(signal[order], types[order])
+    return rank

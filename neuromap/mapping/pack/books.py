@@ -1,0 +1,145 @@
+"""Books of where neurons sit: what every core holds, kept while neurons are moved.
+
+A move changes the axons of two cores and, with them, the copies of every neuron that feeds those axons, wherever
+that neuron sits. Books are kept of all of it, so that a move is made only if every core still holds what it must.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.ragged import ragged_ranges, rows_of_entries
+from neuromap.mapping.pack.loose_neurons import LooseNeurons
+
+__all__ = ["NOWHERE", "Books"]
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+NOWHERE = -1
+TRIED = 12
+"""Cores that are tried for a neuron, those that lack fewest of its axons first."""
+
+
+class Books:
+    """Where every neuron sits, and what every core holds because of it.
+
+    Attributes
+    ----------
+    loose : LooseNeurons
+        The neurons, U of them.
+    core_of : ndarray of int64, shape (U,)
+        Core of every neuron, ``NOWHERE`` while it sits in none.
+    copies : ndarray of int64, shape (U,)
+        Copies that each needs.
+    axons, load : ndarray of int64, shape (C,)
+        Axons and neurons in use of every core.
+    room_axons, room_copies : int
+        Axons and neurons that a core has.
+    """
+
+    def __init__(self, loose: LooseNeurons, core_of: Ints, n_cores: int, axons: int, neurons: int) -> None:
+        self.loose, self.room_axons, self.room_copies = loose, axons, neurons
+        self.core_of = core_of.copy()
+        self.copies = loose.copies(core_of)
+        self.axons = loose.axons(core_of, n_cores)
+        self.load = np.bincount(core_of, self.copies, minlength=n_cores).astype(np.int64)
+        order = np.argsort(loose.keys, kind="stable")
+        self._reader = rows_of_entries(loose.first_key)[order]
+        self._first_reader = np.searchsorted(loose.keys[order], np.arange(len(loose.key_type) + 1))
+
+    @property
+    def cores(self) -> int:
+        """Cores in use."""
+        return len(np.unique(self.core_of))
+
+    def cores_with(self, chosen: Bools) -> Bools:
+        """Mark the cores in which any of the chosen neurons sits, shape (C,)."""
+        held = np.zeros(len(self.load), bool)
+        held[self.core_of[chosen]] = True
+        return held
+
+    def open_core(self) -> int:
+        """Add an empty core."""
+        self.load, self.axons = np.append(self.load, 0), np.append(self.axons, 0)
+        return len(self.load) - 1
+
+    def take_out(self, unit: int) -> None:
+        """Take a neuron out of its core."""
+        core = int(self.core_of[unit])
+        keys = self._keys_of(unit)
+        own = self._lacking(keys, core, self._held(keys, but=unit))
+        self.axons[core] -= len(own)
+        self._feed(own, -1)
+        self.load[core] -= self.copies[unit]
+        self.core_of[unit] = NOWHERE
+
+    def put_in(self, unit: int, core: int) -> None:
+        """Put a neuron that sits nowhere into a core, whether it fits or not."""
+        keys = self._keys_of(unit)
+        new = self._lacking(keys, core, self._held(keys, but=unit))
+        self.axons[core] += len(new)
+        self.core_of[unit] = core
+        self.load[core] += self.copies[unit]
+        self._feed(new, 1)
+
+    def find(self, unit: int, closed: Bools, *, strict: bool = True) -> int | None:
+        """Find the core that takes a neuron, which sits nowhere, with fewest new axons; ``None`` where none does.
+
+        If ``strict``, no core may hold too many copies for it; else only the one that is found is looked at.
+        """
+        keys = self._keys_of(unit)
+        held = self._held(keys, but=unit)
+        lacking = len(keys) - np.bincount(held[1], minlength=len(self.load))
+        room = self.room_axons - self.axons
+        able = (lacking <= room) & (self.load + self.copies[unit] <= self.room_copies) & ~closed
+        candidates = np.flatnonzero(able)
+        order = np.lexsort((candidates, room[candidates] - lacking[candidates], lacking[candidates]))
+        for core in candidates[order[:TRIED]].tolist():
+            if not strict or self._all_have_room(unit, core, self._lacking(keys, core, held)):
+                return int(core)
+        return None
+
+    def _all_have_room(self, unit: int, core: int, new: Ints) -> bool:
+        """Whether no core would hold too many copies if a neuron, and the new axons for it, were in ``core``."""
+        home = self._homes(new)
+        there = np.where(home == unit, core, self.core_of[home])
+        asked = np.bincount(there[there != NOWHERE], minlength=len(self.load))
+        asked[core] += self.copies[unit]
+        return bool((self.load[asked > 0] + asked[asked > 0] <= self.room_copies).all())
+
+    def _keys_of(self, unit: int) -> Ints:
+        """Axons that a neuron needs."""
+        return self.loose.keys[self.loose.first_key[unit] : self.loose.first_key[unit + 1]]
+
+    def _held(self, keys: Ints, *, but: int) -> tuple[Ints, Ints]:
+        """Pairs (position in ``keys``, core), each once, of cores that have an axon for neurons other than ``but``."""
+        start = self._first_reader[keys]
+        lengths = self._first_reader[keys + 1] - start
+        unit = self._reader[ragged_ranges(start, lengths)]
+        place = np.repeat(np.arange(len(keys)), lengths)
+        core = self.core_of[unit]
+        other = (unit != but) & (core != NOWHERE)
+        n = len(self.load)
+        pairs = np.unique(place[other] * n + core[other])
+        return pairs // n, pairs % n
+
+    def _lacking(self, keys: Ints, core: int, held: tuple[Ints, Ints]) -> Ints:
+        """Those of ``keys`` that a core has no axon for, but perhaps for the neuron that :meth:`_held` left out."""
+        place, where = held
+        lacks = np.ones(len(keys), bool)
+        lacks[place[where == core]] = False
+        lacking: Ints = keys[lacks]
+        return lacking
+
+    def _feed(self, keys: Ints, by: int) -> None:
+        """Change the copies of the neurons that feed axons, and the load of their cores."""
+        home = self._homes(keys)
+        np.add.at(self.copies, home, by)
+        core = self.core_of[home]
+        np.add.at(self.load, core[core != NOWHERE], by)
+
+    def _homes(self, keys: Ints) -> Ints:
+        """List the neurons that feed axons; those of the host and of replicas are left out."""
+        home = self.loose.home[keys]
+        return home[home >= 0]

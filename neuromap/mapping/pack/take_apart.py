@@ -1,0 +1,186 @@
+"""Take tiles apart into neurons, and put neurons together again into tiles that share cores.
+
+Neurons of different tiles share an axon where its key agrees. For that to happen often, types are renamed so that tiles
+agree on them (``shared_types.py``); the axons of tiles where that cannot be stay their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.ragged import ragged_ranges
+from neuromap.hardware.program.program import BIAS
+from neuromap.mapping.core.axon_plan import AxonPlan
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.pack.axon_keys import EVERYBODY, AxonKeys, ranks
+from neuromap.mapping.pack.core_layout import CoreLayout
+from neuromap.mapping.pack.loose_neurons import LooseNeurons
+from neuromap.mapping.pack.shared_types import shared_types
+from neuromap.mapping.pack.signals import FROM_CHIP, Signals
+from neuromap.mapping.tile.tile import Tile
+
+__all__ = ["put_together", "take_apart"]
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def take_apart(
+    network: Legalised, tiles: Sequence[Tile], signals: Signals, model: CoreModel, pinned: Collection[int] = ()
+) -> LooseNeurons:
+    """Take tiles apart.
+
+    Parameters
+    ----------
+    network : Legalised
+        Says which populations are read out.
+    tiles : sequence of Tile
+        One or more, each legal alone.
+    signals : Signals
+        Of these tiles.
+    model : CoreModel
+        Axon types.
+    pinned : collection of int
+        Populations whose tiles stay as they are.
+
+    Returns
+    -------
+    LooseNeurons
+        Tiles whose types cannot be named like those of others keep axons of their own.
+    """
+    members = _Members(network, tiles)
+    types = shared_types(tiles, signals, model)
+    axon_keys = AxonKeys(model.axon_types, model.axons, 1 + len(tiles))
+    row, key, column = _synapses(tiles, signals, types, axon_keys)
+    distinct, number = np.unique(key, return_inverse=True)
+    home, from_replica = members.sources(signals, axon_keys.signal(distinct))
+    stay = members.is_replica | np.isin(members.population, list(pinned))
+    stay[row[from_replica[number]]] = True
+    is_output = np.array([p.is_output for p in network.populations], bool)
+    order = np.lexsort((number, row))
+    return LooseNeurons(
+        tile=members.tile,
+        population=members.population,
+        neuron=members.neuron,
+        fixed=np.bincount(members.tile, stay, minlength=len(tiles)).astype(bool)[members.tile],
+        own_copies=np.where(members.is_replica, members.copies, is_output[members.population]),
+        weights=np.concatenate([_weights(t.plan, named, model) for t, named in zip(tiles, types, strict=True)]),
+        leak=np.concatenate([t.plan.leak for t in tiles]),
+        first_key=np.searchsorted(row[order], np.arange(len(members.tile) + 1)),
+        keys=number[order],
+        columns=column[order],
+        key_type=axon_keys.axon_type(distinct),
+        home=home,
+    )
+
+
+class _Members:
+    """The neurons of all tiles in one row (U of them), and which of them sends a signal."""
+
+    def __init__(self, network: Legalised, tiles: Sequence[Tile]) -> None:
+        sizes = [len(tile.neurons) for tile in tiles]
+        self.tile = np.repeat(np.arange(len(tiles)), sizes)
+        self.population = np.repeat(np.array([t.population for t in tiles], np.int64), sizes)
+        self.neuron = np.concatenate([t.neurons for t in tiles])
+        self.copies = np.concatenate([t.copies for t in tiles])
+        self._first = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
+        everywhere = self._first[self.population] + self.neuron  # neurons of all populations in one row
+        self._replicas = np.bincount(everywhere, minlength=self._first[-1]) > 1
+        self.is_replica: Bools = self._replicas[everywhere]
+        self._member = np.full(self._first[-1], -1)
+        self._member[everywhere] = np.arange(len(everywhere))
+        self._member[self._replicas] = -1
+
+    def sources(self, signals: Signals, carried: Ints) -> tuple[Ints, Bools]:
+        """Tell which neuron sends each signal, -1 for the host and replicas, and whether replicas do."""
+        from_chip = signals.kind[carried] == FROM_CHIP
+        population = np.where(from_chip, signals.source[carried], 0)  # a host signal's source is a port, no population
+        everywhere = np.where(from_chip, self._first[population] + signals.neuron[carried], 0)
+        return np.where(from_chip, self._member[everywhere], -1), from_chip & self._replicas[everywhere]
+
+
+def _synapses(
+    tiles: Sequence[Tile], signals: Signals, types: Sequence[Ints | None], axon_keys: AxonKeys
+) -> tuple[Ints, Ints, Ints]:
+    """List all synapses: neuron among those of all tiles, key of the axon, and column that feeds it (or ``BIAS``)."""
+    rows, keys, columns = [], [], []
+    start = 0
+    for number, (tile, named, signal) in enumerate(zip(tiles, types, signals.of_axon, strict=True)):
+        plan = tile.plan
+        axon_type, owner = (plan.axon_type, 1 + number) if named is None else (named, EVERYBODY)
+        key = axon_keys.encode(signal, axon_type, ranks(signal, axon_type), owner)
+        column = np.full(plan.n_axons, BIAS)
+        column[plan.source != BIAS] = tile.columns[plan.source[plan.source != BIAS]]
+        axon, row = np.nonzero(plan.synapses)
+        rows.append(start + row)
+        keys.append(key[axon])
+        columns.append(column[axon])
+        start += len(tile.neurons)
+    return np.concatenate(rows), np.concatenate(keys), np.concatenate(columns)
+
+
+def _weights(plan: AxonPlan, named: Ints | None, model: CoreModel) -> Ints:
+    """Weights of a plan for its types, or for their new names where it has them; shape (n, axon_types)."""
+    if named is None:
+        return plan.weights
+    weights = np.zeros((plan.weights.shape[0], model.axon_types), np.int64)
+    axon, row = np.nonzero(plan.synapses)
+    weights[row, named[axon]] = plan.weights[row, plan.axon_type[axon]]
+    return weights
+
+
+def put_together(loose: LooseNeurons, core_of: Ints, model: CoreModel) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
+    """Put neurons together again: one tile for every population of a core.
+
+    Parameters
+    ----------
+    loose : LooseNeurons
+        All neurons.
+    core_of : ndarray of int64, shape (U,)
+        Core of every neuron; cores are numbered from 0 without gaps.
+    model : CoreModel
+        Axon types.
+
+    Returns
+    -------
+    list of Tile
+        By core, then population. Copies are those that ``core_of`` asks for.
+    tuple of CoreLayout
+        One per core.
+    """
+    copies = loose.copies(core_of)
+    types = np.arange(model.axon_types)
+    tiles: list[Tile] = []
+    layouts = []
+    order = np.lexsort((loose.neuron, loose.population, core_of))
+    for members in _split_where_it_changes(order, core_of):
+        made = [_tile(loose, part, copies) for part in _split_where_it_changes(members, loose.population)]
+        in_use = np.unique(np.concatenate([keys for _, keys in made]))
+        numbers = tuple(range(len(tiles), len(tiles) + len(made)))
+        axon_of = tuple(np.searchsorted(in_use, keys) for _, keys in made)
+        layouts.append(CoreLayout(numbers, axon_of, (types,) * len(made), len(in_use)))
+        tiles += [tile for tile, _ in made]
+    return tiles, tuple(layouts)
+
+
+def _split_where_it_changes(members: Ints, label: Ints) -> list[Ints]:
+    """Cut a row of neurons into runs of one label."""
+    return np.split(members, np.flatnonzero(np.diff(label[members])) + 1)
+
+
+def _tile(loose: LooseNeurons, part: Ints, copies: Ints) -> tuple[Tile, Ints]:
+    """Make a tile of neurons of one population; return it and the keys of its axons, ascending."""
+    lengths = loose.first_key[part + 1] - loose.first_key[part]
+    at = ragged_ranges(loose.first_key[part], lengths)
+    keys, where, axon = np.unique(loose.keys[at], return_index=True, return_inverse=True)
+    synapses = np.zeros((len(keys), len(part)), bool)
+    synapses[axon, np.repeat(np.arange(len(part)), lengths)] = True
+    column = loose.columns[at[where]]
+    columns = np.unique(column[column != BIAS])
+    source = np.where(column == BIAS, BIAS, np.searchsorted(columns, column))
+    plan = AxonPlan(source, loose.key_type[keys], loose.weights[part], synapses, loose.leak[part])
+    return Tile(int(loose.population[part[0]]), loose.neuron[part], copies[part], columns, plan), keys
