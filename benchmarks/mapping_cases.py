@@ -27,7 +27,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.bounds.lower_bounds import core_bound
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import Network
 
 __all__ = ["CASES", "REFERENCE", "Case", "measure"]
@@ -111,11 +111,11 @@ def measure(title: str, *, packing: bool, bound: bool) -> dict[str, Any]:
         "network_synapses": count_synapses(network),  # builds the matrices, so that mapping alone is timed
     }
     small = nm.Rollout(convolution_network(side=8), "streaming")
-    map_network(small, "truenorth", options)  # compiles what is compiled, outside the clock
+    map_with_stages(small, "truenorth", options)  # compiles what is compiled, outside the clock
     rollout = nm.Rollout(network, case.pattern)
     start = time.process_time()
     try:
-        mapping = map_network(rollout, chip, options)
+        mapping = map_with_stages(rollout, chip, options)
     except DoesNotFitError as refusal:
         return {**found, "cpu_seconds": time.process_time() - start, "refused": str(refusal)}
     found["cpu_seconds"] = time.process_time() - start

@@ -17,7 +17,7 @@ from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.forms.card import Card
 from neuromap.forms.formed import form, forms_of
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.remedy.dry_run import dry_run
 from neuromap.network import build_network
 from neuromap.simulation.activity.energy import energy_of
@@ -89,7 +89,7 @@ def bench():
 def shown(network, report, exploration, bench):
     """All public values, by class."""
     rollout = nm.Rollout(network, "streaming")
-    mapping = map_network(rollout)
+    mapping = map_with_stages(rollout)
     batch = nm.simulate_batch(mapping.program, {"I": np.ones((2, 3, 2), bool)})
     trace = nm.simulate(mapping.program, {"I": np.ones((3, 2), bool)})
     activity = nm.measure_activity(mapping.program, {"I": np.ones((3, 2), bool)})

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from neuromap.hardware.chip.chip_spec import NeuronRules
 from neuromap.hardware.program.program import BIAS
-from neuromap.mapping.core.axon_types import plan_axons
+from neuromap.mapping.core.core_of import core_of
 
 
 def rebuilt(plan, shape):
@@ -51,7 +51,7 @@ def test_weights_and_thresholds_are_exact(chip, data, span, types, weight_bits, 
     theta = clipped(theta, weights)
     rules = NeuronRules(number_format=number_format)
     spec = chip(axon_types=types, axons=100_000, weight_bits=weight_bits, leak_bits=leak_bits, rules=rules)
-    plan = plan_axons(weights, theta, spec)
+    plan = core_of(spec).plan(weights, theta)
     if plan is None:
         event("no plan")
         assert types < 3  # a type of each sign and one for bias express everything
@@ -71,23 +71,23 @@ def test_sign_fixed_takes_one_axon_per_source(chip, seed):
     rng = np.random.default_rng(seed)
     weights = rng.integers(0, 2, (60, 80)) * rng.choice([-1, 1], (1, 80))
     weights[0] = rng.choice([-1, 1], 80) * 0 + np.where((weights < 0).any(axis=0), -1, 1)
-    plan = plan_axons(weights, np.full(60, 3), chip())
+    plan = core_of(chip()).plan(weights, np.full(60, 3))
     assert plan.n_axons == 80
 
 
 def test_few_neurons_take_types_by_pattern_of_signs(chip):
     """Two neurons have four patterns of signs: one axon per ternary source."""
     weights = np.array(list(itertools.product([-1, 1], repeat=2)) * 20).T
-    assert plan_axons(weights, np.full(2, 1), chip()).n_axons == 80
+    assert core_of(chip()).plan(weights, np.full(2, 1)).n_axons == 80
 
 
 def test_ternary_takes_two_axons_and_four_bits_take_four(chip):
     rng = np.random.default_rng(0)
     ternary = rng.integers(-1, 2, (64, 50))
-    assert plan_axons(ternary, np.full(64, 2), chip()).n_axons == 100
+    assert core_of(chip()).plan(ternary, np.full(64, 2)).n_axons == 100
     four_bits = rng.integers(-8, 8, (200, 50))
     four_bits[:16] = np.arange(-8, 8)[:, None]
-    assert plan_axons(four_bits, np.full(200, 2), chip()).n_axons == 200
+    assert core_of(chip()).plan(four_bits, np.full(200, 2)).n_axons == 200
 
 
 @settings(deadline=None, max_examples=80)
@@ -107,12 +107,12 @@ def test_one_axon_per_source_wherever_a_colouring_exists(chip, weights, types):
         )
         for colours in itertools.product(range(types), repeat=weights.shape[1])
     )
-    plan = plan_axons(weights, theta, chip(axon_types=types))
+    plan = core_of(chip(axon_types=types)).plan(weights, theta)
     if (theta >= 1).all():  # else bias axons come on top
         assert (plan is not None and plan.n_axons == weights.shape[1]) == exists
 
 
 def test_a_potential_too_narrow_is_no_plan(chip):
     weights = np.full((1, 3), 200)
-    assert plan_axons(weights, np.array([5]), chip(potential_bits=10)) is None
-    assert plan_axons(weights, np.array([5]), chip(potential_bits=11)) is not None
+    assert core_of(chip(potential_bits=10)).plan(weights, np.array([5])) is None
+    assert core_of(chip(potential_bits=11)).plan(weights, np.array([5])) is not None

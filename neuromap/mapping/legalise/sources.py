@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.mapping.legalise.legalise import HostLink, Legalised, Link, Matrix
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matrix
 
 __all__ = ["Sources", "join_sources"]
 
 Ints = NDArray[np.int64]
+LOOKED_AT = 64
+"""Neurons of a population among which the one with the greatest demand is sought."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,17 @@ class Sources:
     def fed_by_chip(self) -> NDArray[np.bool_]:
         """Which columns are neurons of the chip; shape (s,)."""
         return np.array([isinstance(link, Link) for link in self.links], bool)[self.link_of]
+
+    @property
+    def busiest(self) -> list[int]:
+        """Neurons with most synapses, some dozens of them."""
+        order: list[int] = np.argsort(-np.diff(self.matrix.indptr), kind="stable")[:LOOKED_AT].tolist()
+        return order
+
+    def weights_of(self, neuron: int) -> Ints:
+        """Nonzero weights of one neuron, shape (1, s)."""
+        weights: Ints = self.matrix[[neuron]].data.astype(np.int64)[None, :]
+        return weights
 
 
 def join_sources(network: Legalised) -> tuple[Sources, ...]:

@@ -1,31 +1,26 @@
-"""Encode the weights of one core on axons of few types, with as few axons per source as possible.
+"""Palettes: which weight each type stands for, neuron by neuron, and the axons that make up every weight from them.
 
 An axon has one type and every neuron one weight per type, so a core offers each neuron a *palette* of
 ``axon_types`` values. A source whose weights all match one type's values takes one axon; others take several, and
-the weight is the sum over those whose synapse is set. Strategies propose palettes, the cheapest legal one wins:
+the weight is the sum over those whose synapse is set:
 
 ``coloured``   one axon per source: types by the pattern of weights (sign-fixed sources fall out as two types);
 ``valued``     one type per distinct weight, so a source takes one axon per value that it uses (ternary: two);
 ``digits``     the weight is a sum of digits, several axons of one type where a digit exceeds one (-8, 4, 2, 1).
-
-Thresholds that the leak cannot hold arrive as spikes on bias axons, whose weights sit in types that a neuron
-does not use otherwise, or, failing that, in those it has (docs/mapping.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import ragged_ranges
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program import BIAS
+from neuromap.mapping.core.crossbar import Crossbar
 
-__all__ = ["AxonPlan", "plan_axons"]
+__all__ = ["Proposal", "by_digits", "by_value", "coloured"]
 
 TABLE = 4096
 """Span of weights up to which distinct ones are found by a table."""
@@ -34,92 +29,45 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class AxonPlan:
-    """Axons, types and synapses of one core.
+class Proposal(NamedTuple):
+    """Axons for the weights of a core, thresholds left aside.
 
     Attributes
     ----------
-    source : ndarray of int64, shape (a,)
-        Column of the weights that feeds the axon, or ``BIAS``.
-    axon_type : ndarray of int64, shape (a,)
-        Type of the axon.
-    weights : ndarray of int64, shape (n, axon_types)
-        Weight of every neuron for every type.
+    source, axon_type : ndarray of int64, shape (a,)
+        Column of the weights that feeds each axon, and its type.
     synapses : ndarray of bool, shape (a, n)
         Crossbar.
-    leak : ndarray of int64, shape (n,)
-        Negative leak of every neuron.
+    palette : ndarray of int64, shape (n, axon_types)
+        Weight of every neuron for every type; 0 where no synapse of the neuron has the type.
     """
 
     source: Ints
     axon_type: Ints
-    weights: Ints
     synapses: Bools
-    leak: Ints
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-    @property
-    def n_axons(self) -> int:
-        """Axons in use, bias axons included."""
-        return len(self.source)
-
-    @property
-    def swing(self) -> Ints:
-        """Highest potential that each neuron's range must hold, shape (n,).
-
-        Events come first, in any order, then the leak: a potential rises to the sum of positive weights and falls to
-        the sum of negative weights and leak; two's complement reaches one farther down than up.
-        """
-        drive = self.weights.T[self.axon_type] * self.synapses
-        rise, fall = np.maximum(drive, 0).sum(axis=0), np.minimum(drive, 0).sum(axis=0) + self.leak
-        highest: Ints = np.maximum(rise, -fall - 1)
-        return highest
+    palette: Ints
 
 
-def plan_axons(weights: Ints, threshold: Ints, chip: ChipSpec) -> AxonPlan | None:
-    """Find the plan with the fewest axons.
+def coloured(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
+    """Propose one axon per source, types by colouring.
 
     Parameters
     ----------
     weights : ndarray of int64, shape (n, s)
-        Weights from s sources to n neurons; every column has a nonzero.
-    threshold : ndarray of int64, shape (n,)
-        theta of every neuron.
-    chip : ChipSpec
-        Axons, types and widths.
+        Every column has a nonzero.
+    types : int
+        Axon types that may be used.
+    room : int
+        Axons that may be used, at least one per source.
+    core : Crossbar
+        Axon types and the range of weights.
 
     Returns
     -------
-    AxonPlan or None
-        ``None`` where no strategy stays within the core's axons and the potential's width.
+    Proposal or None
+        ``None`` where the strategy does not do.
     """
-    n_sources = weights.shape[1]
-    best: AxonPlan | None = None
-    # with all types first; holding one back pays only where bias axons crowd the others
-    for types in (chip.axon_types, chip.axon_types - 1):
-        for propose in (_coloured, _by_value, _by_digits):
-            room = chip.axons if best is None else best.n_axons - 1
-            if room < n_sources or types < 1:
-                return best
-            proposal = propose(weights, types, room, chip)
-            plan = None if proposal is None else _with_bias(proposal, threshold, room, chip)
-            if plan is not None:  # then it has fewer axons than the best so far
-                best = plan
-        if best is not None and not (best.source == BIAS).any():
-            return best
-    return best
-
-
-_Proposal = tuple[Ints, Ints, Bools, Ints]
-"""Source and type of every axon, synapses (a, n), and the palette (n, axon_types)."""
-
-
-def _coloured(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
-    """One axon per source, types by colouring."""
-    low, high = chip.weight_range
+    low, high = core.weight_range
     if weights.size and (weights.min() < low or weights.max() > high):
         return None
     colours = _colour_by_value(weights, types)
@@ -127,11 +75,11 @@ def _coloured(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal
         colours = _colour(weights, types)
     if colours is None:
         return None
-    palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
+    palette = np.zeros((weights.shape[0], core.axon_types), np.int64)
     for colour in range(int(colours.max(initial=-1)) + 1):
         columns = weights[:, colours == colour]
         palette[:, colour] = columns.max(axis=1, initial=0) + columns.min(axis=1, initial=0)
-    return np.arange(weights.shape[1]), colours, (weights != 0).T, palette
+    return Proposal(np.arange(weights.shape[1]), colours, (weights != 0).T, palette)
 
 
 def _colour_by_value(weights: Ints, types: int) -> Ints | None:
@@ -174,14 +122,17 @@ def _colour(weights: Ints, types: int) -> Ints | None:
     return colours
 
 
-def _by_value(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
-    """One type per distinct weight; the same for all neurons if there are few, else ranked per neuron."""
+def by_value(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
+    """Propose one type per distinct weight; the same for all neurons if there are few, else ranked per neuron.
+
+    Parameters and result as for :func:`coloured`.
+    """
     values = _distinct(weights)[0]
     values = values[values != 0]
-    low, high = chip.weight_range
+    low, high = core.weight_range
     if len(values) and (values[0] < low or values[-1] > high):
         return None
-    palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
+    palette = np.zeros((weights.shape[0], core.axon_types), np.int64)
     if len(values) <= types:
         palette[:, : len(values)] = values
     else:
@@ -197,17 +148,17 @@ def _by_value(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal
     synapses = match[:, source, axon_type].T
     # a neuron that uses no synapse of a type leaves it free for bias axons
     used = np.zeros(palette.shape, bool)
-    for kind in range(chip.axon_types):
+    for kind in range(core.axon_types):
         used[:, kind] = synapses[axon_type == kind].any(axis=0)
-    return source, axon_type, synapses, np.where(used, palette, 0)
+    return Proposal(source, axon_type, synapses, np.where(used, palette, 0))
 
 
-def _bases(low: int, high: int, types: int, chip: ChipSpec) -> Iterator[tuple[int, ...]]:
-    """Yield bases for digits that the chip's weights can hold and that cover ``low`` to ``high``.
+def _bases(low: int, high: int, types: int, core: Crossbar) -> Iterator[tuple[int, ...]]:
+    """Yield bases for digits that the core's weights can hold and that cover ``low`` to ``high``.
 
     Powers of a radix, of one sign if the weights are, else with one negative value or with both signs.
     """
-    floor, ceiling = chip.weight_range
+    floor, ceiling = core.weight_range
     signs = [s for s, needed in ((1, high > 0), (-1, low < 0)) if needed]
     for radix in range(2, 17):
         for count in range(1, types + 1):
@@ -243,17 +194,20 @@ def _digits(values: Ints, base: tuple[int, ...]) -> Ints:
     return counts
 
 
-def _by_digits(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposal | None:
-    """Take the cheapest sum of digits."""
+def by_digits(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
+    """Propose the cheapest sum of digits.
+
+    Parameters and result as for :func:`coloured`.
+    """
     values, inverse = _distinct(weights)
-    if np.count_nonzero(values) <= 2 and types >= 2 and len(values) and np.abs(values).max() <= chip.weight_range[1]:
+    if np.count_nonzero(values) <= 2 and types >= 2 and len(values) and np.abs(values).max() <= core.weight_range[1]:
         return None  # one type per value is as good
     if weights.size == 0:
         return None
     reads = np.zeros((len(values), weights.shape[1]), bool)  # which source has which weight somewhere
     reads[inverse, np.arange(weights.shape[1])[None, :]] = True
     best: tuple[tuple[int, ...], Ints, Ints] | None = None
-    for base in _bases(int(values[0]), int(values[-1]), types, chip):
+    for base in _bases(int(values[0]), int(values[-1]), types, core):
         counts = _digits(values, base)
         need = np.stack([(reads * digit[:, None]).max(axis=0) for digit in counts.T], axis=1)
         if need.sum() <= room:
@@ -265,10 +219,10 @@ def _by_digits(weights: Ints, types: int, room: int, chip: ChipSpec) -> _Proposa
     axon_type = np.repeat(np.tile(np.arange(len(base)), len(need)), need.ravel())
     rank = ragged_ranges(0, need.ravel())
     synapses = rank[:, None] < counts[inverse[:, source], axon_type[None, :]].T
-    palette = np.zeros((weights.shape[0], chip.axon_types), np.int64)
+    palette = np.zeros((weights.shape[0], core.axon_types), np.int64)
     for kind, value in enumerate(base):
         palette[synapses[axon_type == kind].any(axis=0), kind] = value
-    return source, axon_type, synapses, palette
+    return Proposal(source, axon_type, synapses, palette)
 
 
 def _distinct(weights: Ints) -> tuple[Ints, NDArray[np.intp]]:
@@ -283,63 +237,3 @@ def _distinct(weights: Ints) -> tuple[Ints, NDArray[np.intp]]:
     seen = np.bincount((weights - low).ravel(), minlength=high - low + 1) > 0
     places = np.cumsum(seen) - 1
     return np.flatnonzero(seen) + low, places[weights - low]
-
-
-def _with_bias(proposal: _Proposal, threshold: Ints, room: int, chip: ChipSpec) -> AxonPlan | None:
-    """Add leak and bias axons: the neuron spikes iff its sum plus bias reaches -leak, and bias = -leak - theta."""
-    source, axon_type, synapses, palette = proposal
-    leak_limit = -chip.leak_range[0]
-    least = np.clip(threshold, 1, leak_limit) - threshold  # bias nearest to zero
-    free = palette == 0  # types without synapses of this neuron
-    palette = palette.copy()
-    count = np.zeros(palette.shape, np.int64)
-    wanting = np.flatnonzero(least)
-    popular = np.argsort(-free[wanting].sum(axis=0), kind="stable")  # so that neurons share bias axons
-    for n in wanting:
-        spare = [int(g) for g in popular if free[n, g]][:1]
-        found = _bias_of(int(least[n]), palette[n], spare, leak_limit, room, chip)
-        if found is None:
-            return None
-        kind, weight, spikes = found
-        palette[n, kind] = weight
-        count[n, kind] = spikes
-    most = count.max(axis=0, initial=0)
-    kinds = np.repeat(np.arange(len(most)), most)
-    if len(source) + len(kinds) > room:
-        return None
-    bias_synapses = ragged_ranges(0, most)[:, None] < count[:, kinds].T
-    plan = AxonPlan(
-        source=np.concatenate([source, np.full(len(kinds), BIAS)]).astype(np.int64),
-        axon_type=np.concatenate([axon_type, kinds]).astype(np.int64),
-        weights=palette,
-        synapses=np.concatenate([synapses, bias_synapses]),
-        leak=-(threshold + (count * palette).sum(axis=1)),
-    )
-    return plan if (plan.swing <= chip.potential_range[1]).all() else None
-
-
-def _bias_of(
-    least: int, palette: Ints, spare: list[int], leak_limit: int, room: int, chip: ChipSpec
-) -> tuple[int, int, int] | None:
-    """Choose type, weight and spikes whose product is ``least`` or up to ``leak_limit - 1`` farther from zero.
-
-    A type that the neuron leaves free takes any weight; the others only the one that they have.
-    """
-    sign, need = (1, least) if least > 0 else (-1, -least)
-    if spare:
-        widest = chip.weight_range[1] if sign > 0 else -chip.weight_range[0]
-        spikes = np.arange(-(-need // widest), min(need, room) + 1)
-        weights = -(-need // spikes)
-        fits = np.flatnonzero(spikes * weights - need < leak_limit)
-        if len(fits):
-            return spare[0], sign * int(weights[fits[0]]), int(spikes[fits[0]])
-    options = []
-    for kind in np.flatnonzero(palette * sign > 0).tolist():
-        weight = abs(int(palette[kind]))
-        times = -(-need // weight)
-        if times * weight - need < leak_limit:
-            options.append((times, kind))
-    if not options:
-        return None
-    times, kind = min(options)
-    return kind, int(palette[kind]), times
