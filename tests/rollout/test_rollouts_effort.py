@@ -8,10 +8,9 @@ import pytest
 from neuromap.cli.main import main
 from neuromap.cli.printing.rollout_figures import network_figures, pattern_figures
 from neuromap.network.network import Network
-from neuromap.rollout.cycles.blocks import cycle_structure
-from neuromap.rollout.patterns import sequential
+from neuromap.rollout.cycles import indexed_network, sequential_values
 from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.schedule import walks
+from neuromap.rollout.patterns.sequential import most_sequential_summary
 from neuromap.rollout.schedule.rollout import Rollout
 
 
@@ -19,8 +18,8 @@ def test_the_most_sequential_pattern_is_searched_once(monkeypatch, tmp_path, cap
     path = tmp_path / "net.toml"
     path.write_text('format = 1\n[edges."I -> A"]\n[edges."A -> B"]\n[edges."B -> A"]\n')
     blocks = []
-    search = sequential._search
-    monkeypatch.setattr(sequential, "_search", lambda block: blocks.append(block) or search(block))
+    search = sequential_values._search
+    monkeypatch.setattr(sequential_values, "_search", lambda block: blocks.append(block) or search(block))
     main(["rollouts", str(path), "--json"])
     assert '"name": "sequential"' in capsys.readouterr().out
     assert len(blocks) == 1
@@ -30,8 +29,8 @@ def test_both_executions_share_the_search_for_blocks(monkeypatch):
     net = Network.from_edges([("I", "A"), ("A", "B"), ("B", "A")])
     pattern = RolloutPattern.streaming(net)
     calls = []
-    split = walks.nx.biconnected_component_edges
-    monkeypatch.setattr(walks.nx, "biconnected_component_edges", lambda graph: calls.append(graph) or split(graph))
+    split = indexed_network.split_at_nodes
+    monkeypatch.setattr(indexed_network, "split_at_nodes", lambda pairs: calls.append(pairs) or split(pairs))
     for execution in ("windowed", "pipelined"):
         assert Rollout(net, pattern, execution).full_responses
     assert len(calls) == 1
@@ -49,9 +48,7 @@ def test_ten_thousand_nodes_and_a_hundred_thousand_edges_are_analysed_in_seconds
             edges[u, v] = None
     net = Network.from_edges((f"n{u}", f"n{v}") for u, v in edges)
     begin = time.process_time()
-    structure = cycle_structure(net)
-    summary = sequential.most_sequential_summary(net, structure)
-    figures = network_figures(net, structure, summary)
+    figures = network_figures(net, most_sequential_summary(net))
     assert figures["proven"]["most_sequential"] != cyclic
     assert pattern_figures(RolloutPattern.streaming(net), 1)["inference_factor"] == 1
     # About 5 s of one slow core; several times that is a defect, not a busy machine.

@@ -57,7 +57,6 @@ def rollouts(
     import neuromap as nm
     from neuromap.cli.printing.rollout_figures import class_numbers, network_figures, pattern_figures
     from neuromap.cli.printing.rollout_table import print_rollouts
-    from neuromap.rollout.cycles.blocks import cycle_structure
     from neuromap.rollout.patterns.sequential import most_sequential_summary
 
     if not 1 <= limit <= _MOST_LISTED:
@@ -66,10 +65,9 @@ def rollouts(
         raise InputError("--all and --pattern: give one of them")
     net = nm.load_network(network)
     found, complete = _every_pattern(net, limit) if every else (_chosen_patterns(net, pattern or []), False)
-    structure = cycle_structure(net)
-    sequential = most_sequential_summary(net, structure)
+    sequential = most_sequential_summary(net)
     chosen = [sequential.first if one is None else one for one in found]
-    figures = network_figures(net, structure, sequential)
+    figures = network_figures(net, sequential)
     rows: list[dict[str, Any]] = []
     with progress_bar("timing patterns") as progress:
         for done, (one, number) in enumerate(zip(chosen, class_numbers(chosen), strict=True), start=1):

@@ -9,7 +9,6 @@ from neuromap.cli.printing.output import count_members
 
 if TYPE_CHECKING:
     from neuromap.network.network import EdgeKey, Network
-    from neuromap.rollout.cycles.blocks import CycleStructure
     from neuromap.rollout.patterns.pattern import RolloutPattern
     from neuromap.rollout.patterns.sequential import MostSequential
     from neuromap.rollout.schedule.rollout import Rollout
@@ -17,17 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["class_numbers", "network_figures", "pattern_figures"]
 
 
-def network_figures(network: Network, structure: CycleStructure, sequential: MostSequential) -> dict[str, Any]:
+def network_figures(network: Network, sequential: MostSequential) -> dict[str, Any]:
     """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven.
 
-    The structure of its cycles and its most sequential patterns are the caller's, who needs them elsewhere too.
+    Its most sequential patterns are the caller's, who needs them elsewhere too.
     """
     from neuromap.rollout.patterns.behaviour import count_behaviour_classes
     from neuromap.rollout.patterns.counting import count_valid_patterns
     from neuromap.rollout.patterns.lemma1 import lemma1_bounds
 
-    valid = count_valid_patterns(network, structure)
-    bounds = lemma1_bounds(network, structure)
+    valid = count_valid_patterns(network)
+    bounds = lemma1_bounds(network)
     classes = count_behaviour_classes(network)
     return {
         "network": network.name,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.network.network import Network
-from neuromap.rollout.cycles.blocks import cycle_structure
+from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.execution import chosen_period
