@@ -8,9 +8,8 @@ import pytest
 from neuromap.cli.main import main
 from neuromap.cli.printing.rollout_figures import network_figures, pattern_figures
 from neuromap.network.network import Network
-from neuromap.rollout.cycles import indexed_network, sequential_values
+from neuromap.rollout.cycles import cycle_structure, indexed_network, sequential_values
 from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.patterns.sequential import most_sequential_summary
 from neuromap.rollout.schedule.rollout import Rollout
 
 
@@ -23,6 +22,50 @@ def test_the_most_sequential_pattern_is_searched_once(monkeypatch, tmp_path, cap
     main(["rollouts", str(path), "--json"])
     assert '"name": "sequential"' in capsys.readouterr().out
     assert len(blocks) == 1
+
+
+LOOP = """\
+format = 1
+[nodes.I]
+shape = [1, 1, 3]
+[nodes.A]
+shape = [1, 1, 3]
+threshold = 1
+[nodes.B]
+shape = [1, 1, 3]
+threshold = 1
+[edges."I -> A"]
+transform = "identity"
+[edges."A -> B"]
+transform = "identity"
+[edges."B -> A"]
+transform = "identity"
+"""
+
+
+@pytest.mark.parametrize("words", [("rollouts", "--json"), ("explore", "--frames", "2", "--json")])
+def test_the_cycles_of_a_network_are_looked_at_once_on_a_trip(words, monkeypatch, tmp_path, capsys):
+    path = tmp_path / "net.toml"
+    path.write_text(LOOP)
+    found = {"components and blocks": 0, "edges on cycles": 0, "most sequential": 0}
+
+    def counted(what, function):
+        def count(*args, **kwargs):
+            found[what] += 1
+            return function(*args, **kwargs)
+
+        return count
+
+    for module, name, what in (
+        (indexed_network, "split_at_nodes", "components and blocks"),
+        (cycle_structure, "CycleStructure", "edges on cycles"),
+        (sequential_values, "_search", "most sequential"),
+    ):
+        monkeypatch.setattr(module, name, counted(what, getattr(module, name)))
+    command, *flags = words
+    main([command, str(path), *flags])
+    assert '"sequential"' in capsys.readouterr().out
+    assert found == {"components and blocks": 1, "edges on cycles": 1, "most sequential": 1}
 
 
 def test_both_executions_share_the_search_for_blocks(monkeypatch):
@@ -48,7 +91,7 @@ def test_ten_thousand_nodes_and_a_hundred_thousand_edges_are_analysed_in_seconds
             edges[u, v] = None
     net = Network.from_edges((f"n{u}", f"n{v}") for u, v in edges)
     begin = time.process_time()
-    figures = network_figures(net, most_sequential_summary(net))
+    figures = network_figures(net)
     assert figures["proven"]["most_sequential"] != cyclic
     assert pattern_figures(RolloutPattern.streaming(net), 1)["inference_factor"] == 1
     # About 5 s of one slow core; several times that is a defect, not a busy machine.

@@ -10,23 +10,21 @@ from neuromap.cli.printing.output import count_members
 if TYPE_CHECKING:
     from neuromap.network.network import EdgeKey, Network
     from neuromap.rollout.patterns.pattern import RolloutPattern
-    from neuromap.rollout.patterns.sequential import MostSequential
     from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["class_numbers", "network_figures", "pattern_figures"]
 
 
-def network_figures(network: Network, sequential: MostSequential) -> dict[str, Any]:
-    """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven.
-
-    Its most sequential patterns are the caller's, who needs them elsewhere too.
-    """
+def network_figures(network: Network) -> dict[str, Any]:
+    """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven."""
     from neuromap.rollout.patterns.behaviour import count_behaviour_classes
     from neuromap.rollout.patterns.counting import count_valid_patterns
     from neuromap.rollout.patterns.lemma1 import lemma1_bounds
+    from neuromap.rollout.patterns.sequential import most_sequential_summary
 
     valid = count_valid_patterns(network)
     bounds = lemma1_bounds(network)
+    sequential = most_sequential_summary(network)
     classes = count_behaviour_classes(network)
     return {
         "network": network.name,
