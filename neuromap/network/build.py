@@ -9,7 +9,7 @@ from neuromap.errors import NetworkError
 from neuromap.network.complete import check_pooling
 from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node
 from neuromap.network.thresholds import spread_threshold
-from neuromap.network.transforms.layers import Conv, Dense, Identity, Pool
+from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
 from neuromap.network.transforms.limits import as_integers, as_shape, show_shape
 from neuromap.network.transforms.matrices import MatrixTransform
 

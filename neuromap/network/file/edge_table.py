@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from neuromap.errors import NetworkError
 from neuromap.files.toml_table import TomlTable, show
 from neuromap.network.network import EdgeKey
-from neuromap.network.transforms.layers import Conv, Dense, Identity, Pool, Shape
+from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool, Shape
 from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, MAX_NEURONS
 from neuromap.network.transforms.weights import MAX_SEED, MAX_VALUES, SeededWeights
 

@@ -27,7 +27,7 @@ class Windows:
     kernel, stride : tuple of two int
         Along rows and columns.
     padding : {"same", "valid"}
-        See :class:`~neuromap.network.transforms.layers.Conv`.
+        See :class:`~neuromap.network.transforms.kinds.Conv`.
     """
 
     kernel: tuple[int, int]

@@ -18,7 +18,7 @@ from neuromap.mapping.bounds.window_axons import areas, axons_of_windows, find_w
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_network
 from neuromap.network import build_network
-from neuromap.network.transforms.layers import Conv
+from neuromap.network.transforms.kinds import Conv
 
 
 def least_unions(matrix):
