@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -62,3 +63,19 @@ def digraphs() -> Callable[..., st.SearchStrategy[list[tuple[int, int]]]]:
 def cyclic_networks() -> Callable[..., st.SearchStrategy[Network]]:
     """The strategy of networks with many cycles: ``data.draw(cyclic_networks())``."""
     return _cyclic_networks
+
+
+@pytest.fixture(scope="session")
+def large_edges() -> Callable[[random.Random, bool], list[tuple[int, int]]]:
+    """100,000 random edges between 10,000 nodes, of which node 0 reaches all; with cycles or without."""
+
+    def make(rng: random.Random, cyclic: bool) -> list[tuple[int, int]]:
+        n = 10_000
+        edges = {(rng.randrange(v), v): None for v in range(1, n)}
+        while len(edges) < 100_000:
+            u, v = rng.randrange(n), rng.randrange(1, n)
+            if cyclic or u < v:
+                edges[u, v] = None
+        return list(edges)
+
+    return make

@@ -81,14 +81,9 @@ def test_both_executions_share_the_search_for_blocks(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cyclic", [False, True])
-def test_ten_thousand_nodes_and_a_hundred_thousand_edges_are_analysed_in_seconds(cyclic):
+def test_ten_thousand_nodes_and_a_hundred_thousand_edges_are_analysed_in_seconds(large_edges, cyclic):
     rng = random.Random(1)
-    n = 10_000
-    edges = {(rng.randrange(v), v): None for v in range(1, n)}
-    while len(edges) < 100_000:
-        u, v = rng.randrange(n), rng.randrange(1, n)
-        if cyclic or u < v:
-            edges[u, v] = None
+    edges = large_edges(rng, cyclic)
     net = Network.from_edges((f"n{u}", f"n{v}") for u, v in edges)
     begin = time.process_time()
     figures = network_figures(net)

@@ -1,4 +1,7 @@
-"""Longest walks through a pattern, or the cycles that make them endless."""
+"""Longest walks through a pattern, or the cycles that make them endless.
+
+A *walk* may visit a node again, so that this is quick; paths that may not are in ``longest_paths.py``.
+"""
 
 from __future__ import annotations
 
