@@ -15,7 +15,7 @@ from scipy import sparse
 
 from neuromap.network import Network, build_network
 from neuromap.network.network import EdgeKey
-from neuromap.network.transforms.layers import Conv, Identity, Pool
+from neuromap.network.transforms.kinds import Conv, Identity, Pool
 from neuromap.network.transforms.weights import StoredWeights
 
 __all__ = ["Signs", "board_network", "convolution_network", "count_neurons", "count_synapses", "irregular_network"]

@@ -15,7 +15,7 @@ from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
-from neuromap.network.transforms.layers import Conv, Dense
+from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.weights import WeightSource, as_weight_source
 from neuromap.rollout.schedule.rollout import Rollout
 

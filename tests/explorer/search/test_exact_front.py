@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.explorer.explore import explore
 from neuromap.network import build_network
-from neuromap.network.transforms.layers import Conv, Dense
+from neuromap.network.transforms.kinds import Conv, Dense
 
 
 def check(found, brute, point_of):

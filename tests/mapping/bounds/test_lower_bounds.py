@@ -20,7 +20,7 @@ from neuromap.mapping.bounds.window_axons import axons_of_windows
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import build_network
-from neuromap.network.transforms.layers import Conv
+from neuromap.network.transforms.kinds import Conv
 
 
 def least_unions(matrix):

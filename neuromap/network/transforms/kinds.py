@@ -1,8 +1,8 @@
-"""The transforms of edges as integer sparse matrices.
+"""The kinds of transforms that are computed from the shapes of their nodes: conv, dense, identity, pool.
 
-Every transform gives a matrix of shape ``(n_target, n_source)``; the index of a neuron in its node is
-row-major over (row, column, feature). Sizes are checked before anything is allocated (see
-:mod:`neuromap.network.transforms.limits`).
+Every transform of an edge, these and the explicit matrices of ``matrices.py``, gives a matrix of shape
+``(n_target, n_source)``; the index of a neuron in its node is row-major over (row, column, feature). Sizes are checked
+before anything is allocated (see :mod:`neuromap.network.transforms.limits`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from neuromap.network.transforms.matrices import from_entries
 from neuromap.network.transforms.weights import WeightSource, as_weight_source
 from neuromap.network.transforms.windows import Padding, Windows, as_pair
 
-__all__ = ["Conv", "Dense", "Identity", "Pool", "Shape"]
+__all__ = ["Conv", "Dense", "Identity", "Pool", "Shape", "Transform"]
 
 Shape: TypeAlias = tuple[int, int, int]
 
@@ -31,7 +31,7 @@ _CHUNK = 2**22
 
 @dataclass(frozen=True, eq=False)
 class _Shaped:
-    """Shapes of the two nodes; shared by all transforms that are computed from shapes."""
+    """Shapes of the two nodes; shared by all kinds."""
 
     kind: ClassVar[str]
 
@@ -274,6 +274,10 @@ class Pool(_Shaped):
         rows = (target[:, None] * len(features) + features).ravel()
         columns = (source[:, None] * len(features) + features).ravel()
         return self._finish(rows, columns, np.ones(len(rows)))
+
+
+Transform: TypeAlias = Conv | Dense | Identity | Pool
+"""What the ``transform`` of an edge may be in a network file."""
 
 
 def _tensor(kind: str, weights: WeightSource | None, shape: tuple[int, ...]) -> NDArray[np.int64]:
