@@ -19,8 +19,9 @@ import numpy as np
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.hardware.program.program import HostTable, NodePort, OutputTable, Program
 from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.run.batch import simulate_batch
+from neuromap.simulation.run.simulate_batch import simulate_batch
 
 _CORES, _INPUTS, _OUTPUTS = 64, 784, 40
 
@@ -66,7 +67,7 @@ def main() -> None:
 
     program = program_with_ports()
     stimuli = {"I": np.random.default_rng(1).random((options.stimuli, options.ticks, _INPUTS)) < 0.05}
-    engine = make_engine(program, threads=1)
+    engine = make_engine(program, EngineChoice(threads=1))
     nothing, silent = HostEvents.none(options.ticks), np.zeros(program.target_core.shape, np.bool_)
     engine.run(nothing, silent)
     bare: list[float] = []

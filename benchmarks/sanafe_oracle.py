@@ -31,8 +31,8 @@ from benchmarks.sanafe_networks import Case, cases, random_frames
 from benchmarks.sanafe_page import table, write_page
 from neuromap.errors import NeuromapError
 from neuromap.files.whole_file import write_whole
+from neuromap.hardware.load.load_program import load_program
 from neuromap.hardware.program.program import Program
-from neuromap.hardware.program_file.program_file import load_program
 from neuromap.simulation.run.simulate import simulate
 from neuromap.simulation.trace.recording import Recording
 from neuromap.simulation.trace.trace import Trace

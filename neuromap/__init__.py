@@ -24,13 +24,13 @@ _HOMES = {
     "list_chips": "hardware.chip.chip_file",
     "load_chip": "hardware.chip.chip_file",
     "load_network": "network.file.network_file",
-    "load_program": "hardware.program_file.program_file",
-    "load_trace": "simulation.trace.trace_file",
+    "load_program": "hardware.load.load_program",
+    "load_trace": "simulation.trace.reading.load_trace",
     "map_rollout": "mapping.map_rollout",
     "measure_activity": "simulation.activity.measure_activity",
     "reference": "simulation.reference_frames",
     "simulate": "simulation.run.simulate",
-    "simulate_batch": "simulation.run.batch",
+    "simulate_batch": "simulation.run.simulate_batch",
     "simulate_to_file": "simulation.run.simulate",
     "verify": "verification.law",
 }
@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_file import list_chips as list_chips
     from neuromap.hardware.chip.chip_file import load_chip as load_chip
     from neuromap.hardware.chip.chip_spec import ChipSpec as ChipSpec
+    from neuromap.hardware.load.load_program import load_program as load_program
     from neuromap.hardware.program.program import Program as Program
-    from neuromap.hardware.program_file.program_file import load_program as load_program
     from neuromap.mapping.map_rollout import map_rollout as map_rollout
     from neuromap.network.file.network_file import load_network as load_network
     from neuromap.network.network import Network as Network
@@ -75,11 +75,11 @@ if TYPE_CHECKING:
     from neuromap.rollout.schedule.rollout import Rollout as Rollout
     from neuromap.simulation.activity.measure_activity import measure_activity as measure_activity
     from neuromap.simulation.reference_frames import reference as reference
-    from neuromap.simulation.run.batch import simulate_batch as simulate_batch
     from neuromap.simulation.run.simulate import simulate as simulate
     from neuromap.simulation.run.simulate import simulate_to_file as simulate_to_file
+    from neuromap.simulation.run.simulate_batch import simulate_batch as simulate_batch
+    from neuromap.simulation.trace.reading.load_trace import load_trace as load_trace
     from neuromap.simulation.trace.recording import Recording as Recording
-    from neuromap.simulation.trace.trace_file import load_trace as load_trace
     from neuromap.verification.law import verify as verify
 
 __all__ = sorted([*_HOMES, *_ROOMS, "__version__"])

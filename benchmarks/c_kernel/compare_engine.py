@@ -18,6 +18,7 @@ from benchmarks.c_kernel.c_kernel import CKernel
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 
 __all__ = ["compare", "interleaved"]
@@ -80,7 +81,7 @@ def compare(program: Program, threads: int, repeats: int, engine_name: str) -> N
         neuromap's engine.
     """
     kernel = CKernel(program, threads)
-    engine = make_engine(program, engine_name, threads=threads)
+    engine = make_engine(program, EngineChoice(engine_name, threads))
     nobody = np.zeros(program.neurons.threshold.shape, np.bool_)
 
     def run_engine(n_ticks: int) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 from measure import Stopwatch, arguments, report
 
 import neuromap
-from neuromap.hardware.program_file.program_file import load_program
+from neuromap.hardware.load.load_program import load_program
 from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.engine.fast_engine import FastEngine
 
@@ -18,7 +19,7 @@ def main() -> None:
     """Run the program file beside the arrays."""
     asked = arguments()
     start = time.perf_counter()
-    engine = make_engine(load_program(asked.network / "program.safetensors"), "fast", threads=1)
+    engine = make_engine(load_program(asked.network / "program.safetensors"), EngineChoice("fast", threads=1))
     assert isinstance(engine, FastEngine)
     nobody = np.zeros(engine.program.target_core.shape, np.bool_)
     build_s, spikes, before = 0.0, [], 0

@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.peers.catalogue import Peer
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 
 __all__ = ["Failure", "difference", "reference_counts", "ticks_for", "turn"]
@@ -110,7 +111,7 @@ def reference_counts(program: Program, warm: int, ticks: Sequence[int]) -> dict[
     dict
         One list of ``warm + 1`` counts per number of ticks.
     """
-    engine = make_engine(program, "fast", threads=1)
+    engine = make_engine(program, EngineChoice("fast", threads=1))
     nobody = np.zeros(program.target_core.shape, np.bool_)
     totals = [0]
     for _ in range(warm):

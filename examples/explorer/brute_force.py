@@ -20,7 +20,8 @@ from neuromap.explorer.explore import explore
 from neuromap.explorer.measuring.steady_energy import energy_per_frame
 from neuromap.mapping.map_rollout import map_network
 from neuromap.rollout.patterns.behaviour import equivalent
-from neuromap.simulation.stimulus.choose_frames import choose_frames
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_frames
 
 FRAMES = 8
 
@@ -39,7 +40,7 @@ class Point(NamedTuple):
 def point_of(network: str, chip: str, values: tuple[int, ...], execution: str) -> Point | None:
     """Map one candidate and measure it; ``None`` where it does not fit."""
     net = nm.load_network(network)
-    frames, _ = choose_frames(net, None, FRAMES, 0, None)
+    frames, _ = choose_frames(net, None, RandomFrames(FRAMES))
     try:
         mapping = map_network(nm.Rollout(net, nm.RolloutPattern(net, values), execution), nm.load_chip(chip))
     except DoesNotFitError:
@@ -52,7 +53,7 @@ def point_of(network: str, chip: str, values: tuple[int, ...], execution: str) -
         min(rollout.worst_case_reaction(o) for o in net.outputs) * step,
         program.period,
         program.n_cores,
-        rounded(energy_per_frame(program, frames, threads=1)),
+        rounded(energy_per_frame(program, frames, EngineChoice(threads=1))),
     )
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from neuromap.explorer.answer.exploration import Exploration, ExploredRow
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.listing import streaming_edges
+from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.whole_file import write_whole
 
 __all__ = ["RESULTS", "document", "load", "mapped_rows", "save"]

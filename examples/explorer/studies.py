@@ -16,8 +16,9 @@ import numpy as np
 
 import neuromap as nm
 from examples.explorer.rows import document
+from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
-from neuromap.explorer.candidates.schedules import graph_of, schedules_of
+from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.explorer.measuring.steady_energy import energy_per_frame, steady_counts
 from neuromap.files.whole_file import write_whole
 from neuromap.rollout.patterns.behaviour import behaviour_classes, count_behaviour_classes

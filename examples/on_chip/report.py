@@ -18,8 +18,8 @@ from pathlib import Path
 import neuromap as nm
 from neuromap.files.whole_file import write_whole
 from neuromap.mapping.asked.options import MappingOptions
+from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
-from neuromap.report.latency import LatencyReport
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "on-chip.md"

@@ -8,12 +8,12 @@ What disturbs the machine for a while disturbs all of them alike, so ratios carr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
 
-from neuromap.bench.machine import Bandwidth, Machine, Stream, this_machine
+from neuromap.bench.bench_report import Activity, BenchReport, BenchRun, Spread, Timing
+from neuromap.bench.machine import Bandwidth, Stream, this_machine
 from neuromap.bench.session import Session, open_session, require_equal_totals
 from neuromap.errors import InputError
 from neuromap.hardware.program.program import Program
@@ -21,182 +21,12 @@ from neuromap.hardware.program.structure import program_tensors
 from neuromap.simulation.engine.threads import thread_count
 from neuromap.version import __version__
 
-__all__ = ["TIME_AXIS", "Activity", "BenchReport", "BenchRun", "Spread", "Timing", "bench"]
-
-TIME_AXIS = {
-    "tick_seconds": "network time: the length of a tick on the chip",
-    "wall": "wall-clock time on this machine",
-    "cpu": "time of all threads on this machine's CPUs together",
-}
-"""The times that a bench speaks of."""
+__all__ = ["bench"]
 
 _MOST_TICKS, _MOST_ROUNDS = 10**9, 10**4
 """Days of work."""
 _BLOCK_SECONDS = 0.25
 """An engine is asked for so much at a time: an interrupt need not wait longer."""
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Median and quartiles of one figure over the rounds."""
-
-    low: float
-    median: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        """Take quartiles, interpolated linearly."""
-        return cls(*(float(q) for q in np.quantile(np.asarray(values, np.float64), (0.25, 0.5, 0.75))))
-
-
-@dataclass(frozen=True)
-class Activity:
-    """What the chip does in a tick, on average over all ticks that were measured.
-
-    Attributes
-    ----------
-    spikes, axon_events, synaptic_events : float
-        Neurons that fire, axons that are due, synapses on these axons.
-    visits : float or None
-        Cores that are not skipped; ``None`` where the engine does not count them.
-    """
-
-    spikes: float
-    axon_events: float
-    synaptic_events: float
-    visits: float | None
-
-
-@dataclass(frozen=True)
-class Timing:
-    """One program on one number of threads.
-
-    Attributes
-    ----------
-    threads : int
-        Threads of the engine.
-    tick : Spread
-        Wall-clock seconds per tick.
-    cpu : Spread
-        Seconds per tick on all CPUs together.
-    bandwidth : Bandwidth
-        Of as many threads, medians over the same rounds.
-    load_seconds : float
-        From a program in memory to an engine before tick 0, without compiling.
-    compile_seconds : float or None
-        Spent on compiling; 0 where everything came from the cache, ``None`` where nothing is compiled.
-    """
-
-    threads: int
-    tick: Spread
-    cpu: Spread
-    bandwidth: Bandwidth
-    load_seconds: float
-    compile_seconds: float | None
-
-
-@dataclass(frozen=True)
-class BenchRun:
-    """One program on all numbers of threads.
-
-    Attributes
-    ----------
-    name, chip : str
-        Of the program.
-    settings : tuple of (str, object)
-        How the program was made, name by name; empty where that is not known.
-    cores, neurons, synapses : int
-        Cores in use, their neurons, and synapses that are set.
-    tick_seconds : float
-        Length of a tick on the chip.
-    ticks_per_round : int
-        Ticks that every timing has per round.
-    activity : Activity
-        The same for all timings: that is checked.
-    program_bytes : int
-        The arrays of the program.
-    hot_bytes : int or None
-        What the engine reads and writes in its ticks; ``None`` where it does not say, like the next.
-    bytes_per_tick : float or None
-        Of it, what an average tick has to move.
-    timings : tuple of Timing
-        In the order that was asked for.
-    """
-
-    name: str
-    chip: str
-    settings: tuple[tuple[str, object], ...]
-    cores: int
-    neurons: int
-    synapses: int
-    tick_seconds: float
-    ticks_per_round: int
-    activity: Activity
-    program_bytes: int
-    hot_bytes: int | None
-    bytes_per_tick: float | None
-    timings: tuple[Timing, ...]
-
-    @property
-    def rate_hz(self) -> float:
-        """Mean spikes per neuron and second of network time, silent neurons included."""
-        return self.activity.spikes / self.neurons / self.tick_seconds
-
-    def real_time_factor(self, timing: Timing) -> float:
-        """Length of a tick / time per tick: above 1 the engine is faster than the chip's clock."""
-        return self.tick_seconds / timing.tick.median
-
-    def synaptic_events_per_second(self, timing: Timing) -> float:
-        """Synaptic events per second of wall-clock time."""
-        return self.activity.synaptic_events / timing.tick.median
-
-    def speed_up(self, timing: Timing) -> float:
-        """Time per tick of the first timing / that of this one."""
-        return self.timings[0].tick.median / timing.tick.median
-
-    def limit_seconds(self, timing: Timing) -> float | None:
-        """Bytes per tick / bandwidth: what a tick would take if memory were all; ``None`` where not known."""
-        return None if self.bytes_per_tick is None else self.bytes_per_tick / timing.bandwidth.best
-
-    def distance(self, timing: Timing) -> float | None:
-        """Time per tick / :meth:`limit_seconds`; ``None`` where no bytes are moved, or it is not known.
-
-        Below 1 is no contradiction where the hot memory fits into a cache.
-        """
-        limit = self.limit_seconds(timing)
-        return timing.tick.median / limit if limit else None
-
-
-@dataclass(frozen=True)
-class BenchReport:
-    """What a bench found.
-
-    Attributes
-    ----------
-    version : str
-        Of neuromap.
-    date : str
-        When, in UTC, to the second (ISO 8601).
-    machine : Machine
-        Where.
-    engine : str
-        What ran the ticks.
-    rounds : int
-        Rounds that medians are taken over.
-    scaling : str or None
-        What differs between the runs; ``None`` for a single one.
-    runs : tuple of BenchRun
-        One per program.
-    """
-
-    version: str
-    date: str
-    machine: Machine
-    engine: str
-    rounds: int
-    scaling: str | None
-    runs: tuple[BenchRun, ...]
 
 
 def bench(

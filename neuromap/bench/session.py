@@ -7,41 +7,25 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import VerificationError
 from neuromap.hardware.program.program import Program
-from neuromap.simulation.engine.engine import Engine, HostEvents, Totals
+from neuromap.simulation.engine.engine import Engine, Footprint, HostEvents, Totals
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.host_feed import HostFeed
 from neuromap.simulation.stimulus.stimulus import random_frames
 
-__all__ = ["Footprint", "Session", "open_session", "require_equal_totals"]
+__all__ = ["Session", "open_session", "require_equal_totals"]
 
 _HOST_VALUES = 2**24
 """Host rows times turns that are laid out at once."""
 _WARM_SECONDS = 0.02
 """The calibration doubles its ticks until they take so long."""
-
-
-class Footprint(Protocol):
-    """What an engine moves through memory; all in bytes.
-
-    Attributes
-    ----------
-    hot_bytes : int
-        All that ticks read or write, of the whole program.
-    visit_bytes, event_bytes, spike_bytes : int
-        Moved per core that is visited in a tick, per axon that is due, and per spike.
-    """
-
-    hot_bytes: int
-    visit_bytes: int
-    event_bytes: int
-    spike_bytes: int
 
 
 class Session:
@@ -56,7 +40,7 @@ class Session:
     threads : int
         Its threads; a label.
     load_seconds, compile_seconds : float
-        What was spent before; see :class:`neuromap.bench.bench.Timing`.
+        What was spent before; see :class:`neuromap.bench.bench_report.Timing`.
 
     Attributes
     ----------
@@ -213,7 +197,7 @@ def open_session(program: Program, engine: str, threads: int) -> Session:
     compiler = _compiler(engine)
     start = time.perf_counter()
     with compiler.install_recorder("numba:compile") if compiler else nullcontext() as recorder:
-        loaded = make_engine(program, engine, threads=threads)
+        loaded = make_engine(program, EngineChoice(engine, threads))
         load_seconds = time.perf_counter() - start
         compiled_loading = _outermost(recorder.buffer) if recorder else 0.0
         loaded.run(HostEvents.none(1), _nobody(program))

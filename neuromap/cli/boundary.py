@@ -13,7 +13,8 @@ from typing import TextIO
 
 import typer
 
-from neuromap.cli.printing.output import error_object, one_line, print_error, print_json
+from neuromap.cli.printing.json_output import error_object, print_json
+from neuromap.cli.printing.text_output import one_line, print_error
 from neuromap.errors import NeuromapError, VerificationError
 
 __all__ = ["run_guarded"]

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
-    "Candidate": "answer.exploration",
+    "Candidate": "answer.rows",
     "Exploration": "answer.exploration",
-    "ExploredRow": "answer.exploration",
+    "ExploredRow": "answer.rows",
     "Limits": "answer.limits",
     "exploration_schema": "forms.json_form",
 }
 
 if TYPE_CHECKING:
-    from neuromap.explorer.answer.exploration import Candidate as Candidate
     from neuromap.explorer.answer.exploration import Exploration as Exploration
-    from neuromap.explorer.answer.exploration import ExploredRow as ExploredRow
     from neuromap.explorer.answer.limits import Limits as Limits
+    from neuromap.explorer.answer.rows import Candidate as Candidate
+    from neuromap.explorer.answer.rows import ExploredRow as ExploredRow
     from neuromap.explorer.forms.json_form import exploration_schema as exploration_schema
 
 __all__ = sorted(_HOMES)

@@ -6,43 +6,34 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from neuromap.errors import InputError
-from neuromap.explorer.answer.exploration import Exploration, ExploredRow
-from neuromap.explorer.candidates.core_estimate import core_weights
-from neuromap.explorer.candidates.named_patterns import NamedPatterns, named_patterns
-from neuromap.explorer.candidates.pattern_space import PatternSpace, pattern_space
-from neuromap.explorer.candidates.row_keys import Keys, sharing_of
-from neuromap.explorer.candidates.row_table import RowTable, row_table
-from neuromap.explorer.candidates.schedules import Graph, graph_of
-from neuromap.explorer.candidates.ways_to_map import Way, stretches
+from neuromap.explorer.answer.exploration import Exploration
+from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.candidates.asked import asked_for
+from neuromap.explorer.candidates.graph import graph_of
+from neuromap.explorer.candidates.mapping_choices import mapping_choices
+from neuromap.explorer.candidates.named_patterns import named_patterns
+from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.measuring.evaluate import Setting
-from neuromap.explorer.measuring.processes import MappingProcesses
-from neuromap.explorer.measuring.results_file import ResultsFile, digest_of_setting
-from neuromap.explorer.search.best_first import Search, groups_of
-from neuromap.explorer.search.described_rows import DescribedRows, listed_rows
+from neuromap.explorer.measuring.measurements import Measurements
+from neuromap.explorer.measuring.results import fingerprint_of_setting
+from neuromap.explorer.search.best_first import Effort, Progress, map_best_first
 from neuromap.explorer.search.gap import gap_of
-from neuromap.explorer.search.row_bounds import core_bound_of_all
-from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.explorer.search.listed_rows import listed_rows
+from neuromap.explorer.search.open_rows import open_rows
+from neuromap.explorer.search.search_rows import search_rows
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.asked.options import MappingOptions
-from neuromap.mapping.legalise.legalise import legalise
+from neuromap.jobs.workers import check_processes
 from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.behaviour import count_behaviour_classes
 from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
-from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, choose_frames
+from neuromap.rollout.schedule.execution import EXECUTIONS
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
 
 __all__ = ["explore"]
-
-MAX_PERIOD = 1000
-"""Longest frame period that may be asked for, in update steps; far beyond what brings any response forward."""
-
-Progress = Callable[[str, int, int], object]
 
 
 def explore(
@@ -139,139 +130,44 @@ def explore(
     (True, ['streaming'])
     """
     require_weights(network)
-    specs = _chips(chips)
-    wanted = _executions(executions)
-    options = [(s, t) for s in dict.fromkeys(_listed(splitters)) for t in dict.fromkeys(_listed(ticks_per_step))]
-    for s, t in options:
-        MappingOptions(splitters=s, ticks_per_step=t)
-    _check(within, seconds, most_mapped, processes)
-    allows: Callable[[ExploredRow], bool] = getattr(limits, "allows", limits) or _anything
+    asked = asked_for(chips, executions, splitters, ticks_per_step, within)
+    effort = Effort(seconds, most_mapped)
+    check_processes(processes)
     names = named_patterns(network, given)
-    checked, stimulus = choose_frames(network, frames, n_frames, seed, density)
-    run = {"engine": engine, "threads": threads, "noise_seed": noise_seed}
-    setting = Setting(network, {chip.name: chip for chip in specs}, checked, verify, run)
-    kept = ResultsFile(results)
+    checked, stimulus = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
+    choice = EngineChoice(engine, threads, noise_seed)
+    setting = Setting(network, {chip.name: chip for chip in asked.chips}, checked, verify, choice)
+    measurements = Measurements(setting, results, processes)
 
-    graph = graph_of(network)
-    space = pattern_space(graph, list(names.patterns), seed=seed)
-    if within == "class":
+    # candidates: patterns, and the choices with which they are mapped; equal schedules are one row
+    space = pattern_space(graph_of(network), list(names.patterns), seed=seed)
+    if asked.within == "class":
         space = space.of_class(names.given)
-    ways, keys = _ways(network, graph, space, specs, wanted, options, names)
-    groups = [group for way in ways for group in groups_of(way)]
-    digest = digest_of_setting(setting)
-    rows = DescribedRows(groups, keys, names, digest)
-    with MappingProcesses(setting, processes) as helpers:
-        search = Search(
-            groups, rows.seeds, rows.candidate, rows.describe, allows, rows.key, kept, helpers, verify, processes
-        )
-        complete = search.run(seconds=seconds, most_mapped=most_mapped, progress=progress)
-    n_candidates = space.n_patterns * len(wanted) * len(options) * len(specs)
-    listed = listed_rows(search, rows)
-    classes = count_behaviour_classes(network)
+    choices = mapping_choices(space, names.given, asked)
+    rows = search_rows(choices, names, fingerprint_of_setting(setting))
+
+    # search: map rows until no other can be on a front
+    still_open = open_rows(rows, _allowed_by(limits))
+    with measurements:
+        complete = map_best_first(still_open, measurements, effort, progress)
+
+    # answer: the rows, their fronts, and what these are worth
     return Exploration(
         network=network,
         given=names.given,
-        chips=tuple(specs),
-        rows=listed,
+        chips=asked.chips,
+        rows=listed_rows(still_open),
         n_valid_patterns=space.n_valid,
-        n_classes=classes,
-        n_candidates=n_candidates,
-        n_rows=sum(len(way.table) for way in ways),
-        n_mapped=len(search.found),
-        gap=gap_of(search, space, complete, limits is not None),
+        n_classes=count_behaviour_classes(network),
+        n_candidates=space.n_patterns * asked.candidates_per_pattern,
+        n_rows=sum(len(choice.table) for choice in choices),
+        n_mapped=len(still_open.found),
+        gap=gap_of(still_open, space, complete, limits is not None),
         stimulus=stimulus,
     )
 
 
-def _anything(row: ExploredRow) -> bool:
-    return True
-
-
-def _listed(values: Any) -> list[Any]:
-    return [values] if values is None or isinstance(values, (str, int)) else list(values)
-
-
-def _choices(what: str, values: Any, known: Sequence[str]) -> list[str]:
-    found = list(dict.fromkeys(_listed(values)))
-    for value in found:
-        if value not in known:
-            raise InputError(f"{what} {value!r}: unknown; choose {' or '.join(map(repr, known))}")
-    if not found:
-        raise InputError(f"{what}: none given; choose {' or '.join(map(repr, known))}")
-    return found
-
-
-def _executions(executions: Any) -> list[str]:
-    found = list(dict.fromkeys(_listed(executions)))
-    for execution in found:
-        if (chosen_period(execution) or 1) > MAX_PERIOD:
-            raise InputError(
-                f"execution {execution!r}: the explorer takes frame periods up to {MAX_PERIOD} update steps"
-            )
-    if not found:
-        raise InputError(f"executions: none given; choose {' or '.join(map(repr, EXECUTIONS))}")
-    return found
-
-
-def _check(within: str, seconds: float | None, most_mapped: int | None, processes: int) -> None:
-    _choices("within", within, ("all", "class"))
-    if seconds is not None and not 0 <= seconds < float("inf"):
-        raise InputError(f"seconds = {seconds}: must be 0 or more, and finite")
-    if most_mapped is not None and most_mapped < 0:
-        raise InputError(f"most_mapped = {most_mapped}: must be 0 or more")
-    if not 1 <= processes <= 1024:
-        raise InputError(f"processes = {processes}: must be 1 to 1024")
-
-
-def _chips(chips: Any) -> list[ChipSpec]:
-    wanted = [chips] if isinstance(chips, (str, Path, ChipSpec)) else list(chips)
-    if not wanted:
-        raise InputError("chips: none given; name at least one, such as truenorth")
-    found: dict[str, ChipSpec] = {}
-    for chip in map(load_chip, wanted):
-        if chip.name in found and found[chip.name] != chip:
-            raise InputError(f"chips: two have the name {chip.name}; give one of them another name")
-        found[chip.name] = chip
-    return list(found.values())
-
-
-def _ways(
-    network: Network,
-    graph: Graph,
-    space: PatternSpace,
-    chips: Sequence[ChipSpec],
-    executions: Sequence[str],
-    options: Sequence[tuple[str, int | None]],
-    names: NamedPatterns,
-) -> tuple[list[Way], dict[bool, Keys]]:
-    """Tables of rows, and every way to map them once."""
-    streaming = Rollout(network, RolloutPattern.streaming(network))
-    first = min(streaming.first_responses.values())
-    full = max(response.steps for response in streaming.full_responses.values())
-    if not all(response.is_exact for response in streaming.full_responses.values()):
-        full = first
-    legal = legalise(streaming, chips[0])
-    number = {name: k for k, name in enumerate(network.nodes)}
-    thresholds = {number[p.name]: p.threshold for p in legal.populations if not p.is_relay}
-    sharing = sharing_of(graph, thresholds, chips)
-    given = np.array(names.given.values, np.uint8)
-    tables: dict[bool, RowTable] = {}
-    keys: dict[bool, Keys] = {}
-    ways: list[Way] = []
-    for chip in chips:
-        least = core_bound_of_all(network, chip)
-        known: set[tuple[str, bytes]] = set()
-        for splitters, ticks in options:
-            by_pattern = splitters == "anywhere"
-            if by_pattern not in tables:
-                weights = core_weights(graph, chip)
-                tables[by_pattern] = row_table(space, executions, given, sharing, weights, by_pattern=by_pattern)
-                keys[by_pattern] = Keys(graph, sharing, executions, by_pattern)
-            table = tables[by_pattern]
-            stretch = stretches(table, chip, ticks)
-            # as many ticks per step as the delays need anyway are no other way, unless splitters may use them
-            same = (splitters, stretch.tobytes() + (str(ticks).encode() if by_pattern else b""))
-            if same not in known:
-                known.add(same)
-                ways.append(Way(chip, splitters, ticks, table, stretch, least, first, full))
-    return ways, keys
+def _allowed_by(limits: Any) -> Callable[[ExploredRow], bool]:
+    """Give what says whether a row may be within limits: their method, or the callable that they are."""
+    allows: Callable[[ExploredRow], bool] | None = getattr(limits, "allows", limits)
+    return allows or (lambda _: True)

@@ -1,1 +1,1 @@
-"""Files: written whole or not at all; tables of TOML files, read with names and bounds."""
+"""Files: written whole or not at all; regular files and TOML read; tables with names and bounds; what messages say."""

@@ -7,146 +7,15 @@ put before it by the caller.
 from __future__ import annotations
 
 import re
-import stat
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 from neuromap.errors import InputError
+from neuromap.files.messages import did_you_mean, show
 
-__all__ = ["TomlTable", "did_you_mean", "parse_toml", "read_bytes", "read_toml", "show", "show_name"]
+__all__ = ["TomlTable"]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-
-def read_toml(path: Path, kind: str, largest: int, error: type[InputError]) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    kind : str
-        What it should be, for messages, such as ``network file``.
-    largest : int
-        Bytes that it may have.
-    error : type of InputError
-        What is raised.
-
-    Returns
-    -------
-    dict
-        Its tables.
-
-    Raises
-    ------
-    InputError
-        If it is missing, no regular file, too large, not UTF-8, or not TOML (then with the line).
-    """
-    return parse_toml(read_bytes(path, f"{kind} (TOML)", largest, error), error)
-
-
-def read_bytes(path: Path, kind: str, largest: int, error: type[InputError]) -> bytes:
-    """Read a regular file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    kind : str
-        What it should be, for messages, such as ``program file``.
-    largest : int
-        Bytes that it may have.
-    error : type of InputError
-        What is raised.
-
-    Returns
-    -------
-    bytes
-        All of it.
-
-    Raises
-    ------
-    InputError
-        If it is missing, too large, or anything but a regular file: a pipe may never end.
-    """
-    try:
-        found = path.stat()
-        if stat.S_ISDIR(found.st_mode):
-            raise error(f"is a folder; expected a {kind}")
-        if not stat.S_ISREG(found.st_mode):
-            raise error(f"is no regular file; expected a {kind}")
-        if found.st_size > largest:
-            raise error(f"is larger than {largest // 2**20} MiB; expected a {kind}")
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise error("does not exist") from None
-    except OSError as reason:
-        raise error(f"cannot be read ({reason.strerror or reason})") from None
-    except ValueError:  # a path with a null character
-        raise error("is no path") from None
-
-
-def parse_toml(data: bytes, error: type[InputError]) -> dict[str, Any]:
-    """Read the bytes of a TOML file.
-
-    Parameters
-    ----------
-    data : bytes
-        All of it.
-    error : type of InputError
-        What is raised.
-
-    Returns
-    -------
-    dict
-        Its tables.
-
-    Raises
-    ------
-    InputError
-        If they are not UTF-8, or not TOML (then with the line).
-    """
-    try:
-        return tomllib.loads(data.decode())
-    except UnicodeDecodeError as reason:
-        line = data.count(b"\n", 0, reason.start) + 1
-        raise error(f"line {line}: byte 0x{data[reason.start]:02x} is not UTF-8; expected a TOML file") from None
-    except tomllib.TOMLDecodeError as reason:
-        raise error(_with_line_first(str(reason))) from None
-    except (ValueError, RecursionError):
-        raise error("holds a number of too many digits, or tables nested too deep") from None
-
-
-def _with_line_first(message: str) -> str:
-    message = " ".join(message.split())
-    place = re.search(r" \(at line (\d+), column (\d+)\)$", message)
-    if place is None:
-        return f"is not TOML: {message[:200]}"
-    return f"line {place[1]}, column {place[2]}: is not TOML: {message[: place.start()][:200]}"
-
-
-def did_you_mean(found: str, allowed: Iterable[str]) -> str:
-    """Give ``; did you mean 'X'?`` for the allowed word closest to ``found``, or nothing."""
-    by_lower = {word.lower(): word for word in allowed}
-    near = get_close_matches(found[:100].lower(), by_lower, n=1, cutoff=0.5)
-    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
-
-
-def show(value: object) -> str:
-    """Write a value that was found, cut to one short line."""
-    try:
-        text = " ".join(repr(value).split())
-    except (ValueError, RecursionError):  # an integer of more digits than Python prints, or lists without end
-        return f"a huge {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def show_name(name: str) -> str:
-    """Write a name or path as it is where it is printable, so that a message stays one line."""
-    return name if name.isprintable() and len(name) <= 300 else show(name)
 
 
 class TomlTable:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from neuromap.errors import InputError
 
-__all__ = ["check_target", "write_all", "write_form", "write_whole"]
+__all__ = ["check_target", "write_all", "write_whole"]
 
 
 def check_target(path: str | Path) -> Path | None:
@@ -57,29 +57,6 @@ def check_target(path: str | Path) -> Path | None:
 def write_whole(path: str | Path, data: bytes | str) -> None:
     """Write ``data`` to ``path`` as :func:`write_all` does."""
     write_all([(path, data)])
-
-
-def write_form(path: str | Path, forms: Mapping[str, Callable[[], str]], what: str) -> None:
-    """Write something as :func:`write_all` does, in the form that the suffix of the path names.
-
-    Parameters
-    ----------
-    path : str or Path
-        Where to.
-    forms : mapping of str to callable
-        Suffix in small letters -> what makes the text.
-    what : str
-        What is written, for messages, with its article.
-
-    Raises
-    ------
-    InputError
-        If the suffix is another, or the file cannot be written.
-    """
-    suffix = Path(path).suffix.lower()
-    if suffix not in forms:
-        raise InputError(f"{path}: suffix {suffix!r} is no form of {what}; choose one of {', '.join(forms)}")
-    write_whole(path, forms[suffix]())
 
 
 def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:

@@ -1,1 +1,1 @@
-"""Front ends: what other tools write, read into neuromap's values. Imported only when asked for."""
+"""What other tools write, read into values of this package. Imported only when asked for."""

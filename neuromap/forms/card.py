@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
+
+from neuromap.forms.html_table import html_table
+from neuromap.forms.tables import Column
 
 __all__ = ["Card"]
+
+_COLUMNS = (Column("", left=True), Column("", left=True))
 
 
 class Card:
@@ -16,9 +20,4 @@ class Card:
         return {}
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(str(fact))}</td></tr>'
-            for name, fact in self._facts().items()
-        )
-        title = escape(type(self).__name__)
-        return f'<table><caption style="text-align:left">{title}</caption><tbody>{rows}</tbody></table>'
+        return html_table(type(self).__name__, _COLUMNS, list(self._facts().items()), names=1)

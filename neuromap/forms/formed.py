@@ -12,7 +12,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from neuromap.errors import InputError
 from neuromap.files.whole_file import write_whole
@@ -21,10 +21,14 @@ from neuromap.forms.card import Card
 __all__ = ["Formed", "form", "forms_of"]
 
 _OF_SUFFIX = MappingProxyType({".json": "json", ".csv": "csv", ".html": "html", ".svg": "svg", ".txt": "text"})
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Formed(Card):
     """A value with forms; what it offers as ``to_…`` is one line each that calls :func:`form`."""
+
+    _called: ClassVar[str] = "a value"
+    """What people call it, with its article, for messages."""
 
     def save(self, path: str | Path) -> None:
         """Write the value whole or not at all, in the form of the suffix, such as .json or .html.
@@ -39,14 +43,16 @@ class Formed(Card):
         suffix = Path(path).suffix.lower()
         if suffix not in forms:
             raise InputError(
-                f"{path}: suffix {suffix!r} is no form of {type(self).__name__}; choose one of {', '.join(forms)}"
+                f"{path}: suffix {suffix!r} is no form of {self._called}; choose one of {', '.join(forms)}"
             )
         write_whole(path, form(self, forms[suffix]))
 
+    def _repr_html_(self) -> str:
+        return str(form(self, "notebook")) if "notebook" in forms_of(type(self)) else super()._repr_html_()
 
-@cache
-def forms_of(cls: type) -> Mapping[str, str]:
-    """Give the forms of a class.
+
+def forms_of(cls: type[Any]) -> Mapping[str, str]:
+    """Give the forms of a class; a class without any has those of the class that it is derived from.
 
     Parameters
     ----------
@@ -58,13 +64,20 @@ def forms_of(cls: type) -> Mapping[str, str]:
     mapping of str to str
         For every form the function that makes it, as ``"module.function"`` from ``neuromap`` on; empty without any.
     """
-    room = cls.__module__.rpartition(".")[0]
-    while "." in room:  # the forms on the ground floor are of no value
+    found = (_declared(base.__module__, base.__name__) for base in cls.__mro__)
+    return next(filter(None, found), _NONE)
+
+
+@cache
+def _declared(module: str, name: str) -> Mapping[str, str]:
+    """Give what the nearest folder ``forms`` above a module declares for a class in it."""
+    room = module.rpartition(".")[0]
+    while room.startswith("neuromap."):  # the forms on the ground floor are of no value
         if find_spec(f"{room}.forms") is not None:
-            declared = importlib.import_module(f"{room}.forms").FORMS.get(cls.__name__, {})
-            return MappingProxyType({name: f"{room}.forms.{place}" for name, place in declared.items()})
+            declared = importlib.import_module(f"{room}.forms").FORMS.get(name, _NONE)
+            return MappingProxyType({form: f"{room}.forms.{place}" for form, place in declared.items()})
         room = room.rpartition(".")[0]
-    return MappingProxyType({})
+    return _NONE
 
 
 def form(value: object, name: str, /, *words: Any, **options: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -27,7 +28,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Mapping:
+class Mapping(Card):
     """What every stage of the mapper made of a rollout.
 
     Attributes
@@ -50,6 +51,16 @@ class Mapping:
     partition: Partition
     routes: Routes
     program: Program
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.rollout.network.name,
+            "pattern": self.rollout.pattern.name,
+            "execution": self.rollout.execution,
+            "chip": self.program.chip.name,
+            "cores": f"{self.program.n_cores} of {self.program.chip.n_usable_cores}",
+            "splitters on": ", ".join(f"{u} -> {v}" for u, v in sorted(self.split)) or "no edge",
+        }
 
     @property
     def network(self) -> Legalised:

@@ -19,6 +19,7 @@ import networkx as nx
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import NetworkError
+from neuromap.forms.card import Card
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,7 +134,7 @@ class Edge:
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class Network(Card):
     """A directed graph of layers, N = (V, E).
 
     Attributes
@@ -164,6 +165,16 @@ class Network:
         self._check_graph()
         object.__setattr__(self, "outputs", tuple(self.outputs) or self._default_outputs())
         self._check_names()
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "nodes": len(self.nodes),
+            "edges": len(self.edges),
+            "inputs": ", ".join(self.inputs),
+            "outputs": ", ".join(self.outputs),
+            "patterns": ", ".join(["streaming", "sequential", *self.patterns]),
+        }
 
     @classmethod
     def from_edges(cls, edges: Iterable[EdgeKey], *, name: str = "network", outputs: Iterable[str] = ()) -> Network:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
-    "LatencyReport": "latency",
+    "LatencyReport": "figures.latency_report",
     "ReportRow": "figures.row",
     "RunFigures": "figures.run_figures",
     "Usage": "figures.usage",
     "latency_report": "latency",
     "render_text": "forms.text",
     "report_on_program": "latency",
-    "report_row": "figures.row",
+    "report_row": "measuring.report_row",
     "report_schema": "forms.json_report",
     "save_pictures": "forms.pictures",
     "to_csv": "forms.csv_report",
@@ -24,8 +24,8 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from neuromap.report.figures.latency_report import LatencyReport as LatencyReport
     from neuromap.report.figures.row import ReportRow as ReportRow
-    from neuromap.report.figures.row import report_row as report_row
     from neuromap.report.figures.run_figures import RunFigures as RunFigures
     from neuromap.report.figures.usage import Usage as Usage
     from neuromap.report.forms.csv_report import to_csv as to_csv
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from neuromap.report.forms.json_report import to_json as to_json
     from neuromap.report.forms.pictures import save_pictures as save_pictures
     from neuromap.report.forms.text import render_text as render_text
-    from neuromap.report.latency import LatencyReport as LatencyReport
     from neuromap.report.latency import latency_report as latency_report
     from neuromap.report.latency import report_on_program as report_on_program
+    from neuromap.report.measuring.report_row import report_row as report_row
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -18,133 +16,17 @@ from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_network
 from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
-from neuromap.report.figures.row import ReportRow, refused_row, report_row
+from neuromap.report.figures.latency_report import LatencyReport
+from neuromap.report.figures.row import ReportRow
+from neuromap.report.measuring.report_row import make_row, refused_row
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.patterns.sequential import MostSequential, most_sequential_summary
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, choose_frames
-from neuromap.version import __version__
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
 
-__all__ = ["TIME_AXIS", "LatencyReport", "latency_report", "report_on_program", "time_axis"]
-
-TIME_AXIS: Mapping[str, str] = MappingProxyType(
-    {
-        "windowed": "windows of size 1 one after the other; the frame period is the inference factor F",
-        "pipelined": "frames follow each other as closely as the network's cycles allow",
-    }
-)
-"""What the time axis of each execution is; every figure says which one it stands on."""
-
-
-def time_axis(execution: str) -> str:
-    """Say what the time axis of an execution is, with its frame period where it was chosen."""
-    if (period := chosen_period(execution)) is None:
-        return TIME_AXIS[execution]
-    every = "update step" if period == 1 else f"{period} update steps"
-    return f"a frame every {every}, or as closely as splitters allow where these ask for more"
-
-
-@dataclass(frozen=True, eq=False)
-class LatencyReport:
-    """Rows of figures with what they hold for.
-
-    Attributes
-    ----------
-    network : Network
-        The network.
-    chip : ChipSpec
-        The chip.
-    rows : tuple of ReportRow
-        One per pattern and execution, patterns outermost, in the order asked for.
-    stimulus : mapping
-        As :func:`neuromap.simulation.stimulus.choose_frames.choose_frames` describes it.
-    most_sequential : int or None
-        Number of most sequential patterns, where ``"sequential"`` is among the rows and they were counted.
-    most_sequential_proven : bool or None
-        Whether the pattern called sequential is proven to be most sequential, where it is among the rows.
-    version : str
-        Version of neuromap.
-    """
-
-    network: Network
-    chip: ChipSpec
-    rows: tuple[ReportRow, ...]
-    stimulus: Mapping[str, Any] = field(default_factory=dict)
-    most_sequential: int | None = None
-    most_sequential_proven: bool | None = None
-    version: str = __version__
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "stimulus", MappingProxyType(dict(self.stimulus)))
-
-    @property
-    def verified(self) -> bool:
-        """Whether all rows were mapped and in all of them chip equals reference."""
-        return all(row.verified for row in self.rows)
-
-    @property
-    def exit_code(self) -> int:
-        """Exit code of the command line: 0 if every row is verified, else the greatest code of a row."""
-        return max((row.exit_code for row in self.rows), default=0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; see :func:`neuromap.report.forms.json_report.to_dict`."""
-        from neuromap.report.forms.json_report import to_dict
-
-        return to_dict(self)
-
-    def to_json(self) -> str:
-        """JSON text that follows the published schema; see :func:`neuromap.report.forms.json_report.to_json`."""
-        from neuromap.report.forms.json_report import to_json
-
-        return to_json(self)
-
-    def to_csv(self) -> str:
-        """CSV text; see :func:`neuromap.report.forms.csv_report.to_csv`."""
-        from neuromap.report.forms.csv_report import to_csv
-
-        return to_csv(self)
-
-    def to_html(self) -> str:
-        """One self-contained HTML page; see :func:`neuromap.report.forms.html.to_html`."""
-        from neuromap.report.forms.html import to_html
-
-        return to_html(self)
-
-    def to_text(self, width: int = 160) -> str:
-        """Table as it is printed in a terminal; see :func:`neuromap.report.forms.text.render_text`."""
-        from neuromap.report.forms.text import render_text
-
-        return render_text(self, width)
-
-    def save_pictures(self, folder: str | Path) -> list[Path]:
-        """Write chip map and link load of every row as SVG; see :func:`neuromap.report.forms.pictures.save_pictures`.
-
-        Raises
-        ------
-        InputError
-            If the folder cannot be made, or a file cannot be written.
-        """
-        from neuromap.report.forms.pictures import save_pictures
-
-        return save_pictures(self, folder)
-
-    def save(self, path: str | Path) -> None:
-        """Write the report whole or not at all, in the form of the suffix: .json, .csv, .html or .txt.
-
-        Raises
-        ------
-        InputError
-            If the suffix is another, or the file cannot be written.
-        """
-        from neuromap.files.whole_file import write_whole
-
-        forms = {".json": self.to_json, ".csv": self.to_csv, ".html": self.to_html, ".txt": self.to_text}
-        suffix = Path(path).suffix.lower()
-        if suffix not in forms:
-            raise InputError(f"{path}: suffix {suffix!r} is no form of a report; choose one of {', '.join(forms)}")
-        write_whole(path, forms[suffix]())
+__all__ = ["latency_report", "report_on_program"]
 
 
 def latency_report(
@@ -219,7 +101,8 @@ def latency_report(
     spec = load_chip(chip)
     chosen, summary = _patterns(network, patterns)
     wanted = _executions(executions)
-    checked, stimulus = choose_frames(network, frames, n_frames, seed, density)
+    checked, stimulus = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
+    choice = EngineChoice(engine, threads, noise_seed)
 
     rows: list[ReportRow] = []
     total = len(chosen) * len(wanted)
@@ -234,10 +117,7 @@ def latency_report(
                 rows.append(refused_row(pattern, execution, error))
                 continue
             # Predictions come from the rollout as it was scheduled: splitters may have lengthened it.
-            row = report_row(
-                mapped.rollout, mapped.program, checked, engine=engine, threads=threads, noise_seed=noise_seed
-            )
-            rows.append(row)
+            rows.append(make_row(mapped.rollout, mapped.program, checked, choice))
     if progress is not None:
         progress("done", total, total)
 
@@ -281,8 +161,8 @@ def report_on_program(
         If the frames do not fit the input nodes.
     """
     network = rollout.network
-    checked, stimulus = choose_frames(network, frames, n_frames, seed, density)
-    row = report_row(rollout, program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
+    checked, stimulus = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
+    row = make_row(rollout, program, checked, EngineChoice(engine, threads, noise_seed))
     summary = most_sequential_summary(network) if rollout.pattern.name == "sequential" else None
     return _report(network, program.chip, [row], stimulus, summary)
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
-    "Activity": "activity.measure_activity",
-    "Batch": "run.batch",
+    "Activity": "activity.activity",
+    "Batch": "trace.batch",
     "NumpyEngine": "engine.numpy_engine",
-    "Potentials": "trace.recording",
-    "Readout": "trace.recording",
+    "Potentials": "trace.readout",
+    "Readout": "trace.readout",
     "Recording": "trace.recording",
     "Trace": "trace.trace",
     "Width": "engine.neuron",
@@ -21,19 +21,19 @@ _HOMES = {
     "integrate": "engine.neuron",
     "leak": "engine.neuron",
     "load_frames": "stimulus.stimulus",
-    "load_trace": "trace.trace_file",
+    "load_trace": "trace.reading.load_trace",
     "measure_activity": "activity.measure_activity",
     "random_frames": "stimulus.stimulus",
     "reference": "reference_frames",
     "run_events": "run.run_events",
     "save_frames": "stimulus.stimulus",
     "simulate": "run.simulate",
-    "simulate_batch": "run.batch",
+    "simulate_batch": "run.simulate_batch",
     "simulate_to_file": "run.simulate",
 }
 
 if TYPE_CHECKING:
-    from neuromap.simulation.activity.measure_activity import Activity as Activity
+    from neuromap.simulation.activity.activity import Activity as Activity
     from neuromap.simulation.activity.measure_activity import measure_activity as measure_activity
     from neuromap.simulation.engine.neuron import Width as Width
     from neuromap.simulation.engine.neuron import fire as fire
@@ -41,21 +41,21 @@ if TYPE_CHECKING:
     from neuromap.simulation.engine.neuron import leak as leak
     from neuromap.simulation.engine.numpy_engine import NumpyEngine as NumpyEngine
     from neuromap.simulation.reference_frames import reference as reference
-    from neuromap.simulation.run.batch import Batch as Batch
-    from neuromap.simulation.run.batch import simulate_batch as simulate_batch
     from neuromap.simulation.run.run_events import run_events as run_events
     from neuromap.simulation.run.simulate import simulate as simulate
     from neuromap.simulation.run.simulate import simulate_to_file as simulate_to_file
+    from neuromap.simulation.run.simulate_batch import simulate_batch as simulate_batch
     from neuromap.simulation.stimulus.stimulus import check_frames as check_frames
     from neuromap.simulation.stimulus.stimulus import input_sizes as input_sizes
     from neuromap.simulation.stimulus.stimulus import load_frames as load_frames
     from neuromap.simulation.stimulus.stimulus import random_frames as random_frames
     from neuromap.simulation.stimulus.stimulus import save_frames as save_frames
-    from neuromap.simulation.trace.recording import Potentials as Potentials
-    from neuromap.simulation.trace.recording import Readout as Readout
+    from neuromap.simulation.trace.batch import Batch as Batch
+    from neuromap.simulation.trace.reading.load_trace import load_trace as load_trace
+    from neuromap.simulation.trace.readout import Potentials as Potentials
+    from neuromap.simulation.trace.readout import Readout as Readout
     from neuromap.simulation.trace.recording import Recording as Recording
     from neuromap.simulation.trace.trace import Trace as Trace
-    from neuromap.simulation.trace.trace_file import load_trace as load_trace
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,143 +12,13 @@ from neuromap.errors import ProgramError, VerificationError
 from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.program import Program
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.reference_frames import reference
-from neuromap.simulation.run.simulate import simulate
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, choose_frames
+from neuromap.simulation.run.record_run import record_run
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
+from neuromap.verification.verdict import Mismatch, Stray, Verification
 
-__all__ = ["Mismatch", "Stray", "Verification", "require_belongs", "require_verified", "verify"]
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """One neuron of one output frame where chip and reference differ.
-
-    Attributes
-    ----------
-    node : str
-        Output node.
-    frame : int
-        Frame.
-    neuron : int
-        Neuron within the node.
-    chip, reference : bool
-        Whether the neuron spikes on the chip, and in the reference.
-    tick : int
-        Tick at which the frame leaves the chip.
-    """
-
-    node: str
-    frame: int
-    neuron: int
-    chip: bool
-    reference: bool
-    tick: int
-
-
-@dataclass(frozen=True)
-class Stray:
-    """A spike of an output neuron at a tick that belongs to no frame.
-
-    Attributes
-    ----------
-    node : str
-        Output node.
-    tick : int
-        When it left the chip.
-    neuron : int
-        Neuron within the node.
-    """
-
-    node: str
-    tick: int
-    neuron: int
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What a comparison of chip and reference found.
-
-    Attributes
-    ----------
-    verified : bool
-        Chip and reference agree in every output neuron of every frame, no spike is stray, the program keeps the rules
-        of its chip, and its frame period is that of the rollout.
-    n_frames : int
-        Frames of the stimulus, frame 0 included.
-    outputs : tuple of str
-        Output nodes that were compared.
-    n_compared : int
-        Values that were compared: frames >= 1 times output neurons.
-    n_spikes : int
-        Spikes of the reference among them; 0 means that a silent chip would have passed too.
-    n_mismatches : int
-        Values that differ.
-    first_mismatch : Mismatch or None
-        The one with the earliest tick.
-    n_strays : int
-        Stray spikes.
-    first_stray : Stray or None
-        The earliest.
-    n_ticks : int
-        Ticks that were simulated.
-    n_violations : int
-        Ways in which the program breaks the rules of its chip and of mapped programs, as
-        :func:`neuromap.hardware.check.check_program.check_program` lists them (at most 1000 of one rule and array).
-    first_violation : str or None
-        The first of them in one line.
-    frame_period_ticks : int
-        Frame period of the program.
-    rollout_period_ticks : int or None
-        That of the rollout, in ticks of the program. ``None`` where there is none to compare: the program has
-        splitters that made its schedule one in ticks, and the rollout is the same one in update steps.
-    """
-
-    verified: bool
-    n_frames: int
-    outputs: tuple[str, ...]
-    n_compared: int
-    n_spikes: int
-    n_mismatches: int
-    first_mismatch: Mismatch | None
-    n_strays: int
-    first_stray: Stray | None
-    n_ticks: int
-    n_violations: int
-    first_violation: str | None
-    frame_period_ticks: int
-    rollout_period_ticks: int | None
-
-    @property
-    def period_fits(self) -> bool:
-        """Whether the program's frame period is not another one than the rollout's."""
-        return self.rollout_period_ticks in (None, self.frame_period_ticks)
-
-    @property
-    def message(self) -> str:
-        """The result in one line."""
-        if self.verified:
-            silent = "; no output neuron spikes, try other frames" if self.n_spikes == 0 else ""
-            return (
-                f"chip equals reference in {self.n_compared} values of {', '.join(self.outputs)} "
-                f"(frames 1 to {self.n_frames - 1}, {self.n_spikes} spikes, {self.n_ticks} ticks), "
-                f"no stray spike, no rule of the chip broken{silent}"
-            )
-        parts = []
-        if not self.period_fits:
-            ticks = f"{self.frame_period_ticks} tick{'s' * (self.frame_period_ticks != 1)}"
-            parts.append(f"frame period of the program is {ticks}, that of the rollout {self.rollout_period_ticks}")
-        if self.first_violation is not None:
-            rules = "rule of the chip is" if self.n_violations == 1 else "rules of the chip are"
-            parts.append(f"{self.n_violations} {rules} broken, first {self.first_violation}")
-        if (m := self.first_mismatch) is not None:
-            parts.append(
-                f"{self.n_mismatches} of {self.n_compared} values differ, first node {m.node}, frame {m.frame}, neuron "
-                f"{m.neuron}, tick {m.tick}: chip {int(m.chip)}, reference {int(m.reference)}"
-            )
-        if (s := self.first_stray) is not None:
-            spikes = "spike" if self.n_strays == 1 else "spikes"
-            parts.append(f"{self.n_strays} stray {spikes}, first node {s.node}, neuron {s.neuron}, tick {s.tick}")
-        return "; ".join(parts)
+__all__ = ["require_belongs", "require_verified", "verify"]
 
 
 def require_belongs(rollout: Rollout, program: Program) -> None:
@@ -238,13 +107,25 @@ def verify(
     InputError
         If there is no such engine, or a number is out of range.
     """
+    random = RandomFrames(n_frames, seed, density)
+    return hold_against_reference(rollout, program, frames, random, EngineChoice(engine, threads, noise_seed))
+
+
+def hold_against_reference(
+    rollout: Rollout,
+    program: Program,
+    frames: Mapping[str, ArrayLike] | str | Path | None,
+    random: RandomFrames | None,
+    choice: EngineChoice,
+) -> Verification:
+    """Check a program and compare it with the reference; see :func:`verify`."""
     require_belongs(rollout, program)
     require_legal(program, indices_only=True)
     violations = check_program(program)
-    checked, _ = choose_frames(rollout.network, frames, n_frames, seed, density)
+    checked, _ = choose_frames(rollout.network, frames, random)
     period = _rollout_period(rollout, program)
     expected = reference(rollout, checked)
-    trace = simulate(program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
+    trace = record_run(program, checked, choice)
 
     mismatches: list[Mismatch] = []
     strays: list[Stray] = []

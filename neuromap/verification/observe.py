@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import StimulusError
 from neuromap.hardware.program.program import Program
-from neuromap.simulation.run.simulate import simulate
-from neuromap.simulation.stimulus.stimulus import check_frames
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.run.record_run import record_run
+from neuromap.simulation.stimulus.stimulus import check_frames, frame_count
 from neuromap.simulation.trace.trace import Trace
 
-__all__ = ["extend_frames", "first_difference"]
+__all__ = ["difference_of_runs", "extend_frames", "first_difference"]
 
 
 def first_difference(
@@ -52,18 +53,25 @@ def first_difference(
     StimulusError
         If the frames do not fit the input nodes, or the onset is none of them.
     """
+    return difference_of_runs(program, frames, onset_frame, EngineChoice(engine, threads, noise_seed))
+
+
+def difference_of_runs(
+    program: Program, frames: Mapping[str, ArrayLike], onset_frame: int, choice: EngineChoice
+) -> dict[str, int | None]:
+    """Compare runs with and without a stimulus; see :func:`first_difference`."""
     checked = check_frames(frames, program)
-    n_frames = len(next(iter(checked.values())))
+    n_frames = frame_count(checked)
     if not 1 <= onset_frame < n_frames:
         raise StimulusError(f"onset frame {onset_frame}: must be at least 1 and less than the {n_frames} frames given")
-    shown = simulate(program, checked, engine=engine, threads=threads, noise_seed=noise_seed)
+    shown = record_run(program, checked, choice)
     found: dict[str, int | None] = {port.name: None for port in shown.nodes}
     for port in program.nodes:
         if port.kind != "input" or not checked[port.name][onset_frame:].any():
             continue
         quiet = checked[port.name].copy()
         quiet[onset_frame:] = False
-        silent = simulate(program, {**checked, port.name: quiet}, engine=engine, threads=threads, noise_seed=noise_seed)
+        silent = record_run(program, {**checked, port.name: quiet}, choice)
         onset = port.sample_tick + onset_frame * program.period
         for name, tick in _first_ticks(shown, silent).items():
             before = found[name]

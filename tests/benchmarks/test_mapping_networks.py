@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.report.figures.usage import usage
+from neuromap.report.measuring.count_usage import count_usage
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -78,7 +78,7 @@ def test_small_samples_compute_what_the_reference_computes(networks, pattern):
 def test_figures_agree_with_the_count_of_the_report(networks, figures, packing):
     rollout = nm.Rollout(networks.irregular_network(6), "sequential")
     program = nm.map_rollout(rollout, "truenorth", placer="hilbert", packing=packing)
-    ours, theirs = figures.figures_of(program), usage(program)
+    ours, theirs = figures.figures_of(program), count_usage(program)
     assert (ours.cores, ours.deliveries, ours.copies, ours.weighted_hops) == (
         theirs.cores,
         theirs.deliveries,

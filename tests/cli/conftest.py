@@ -78,6 +78,16 @@ class Done:
     def json(self):
         return json.loads(self.out)
 
+    def assert_refused(self, code, *words):
+        """One line on stderr with these words, nothing on stdout."""
+        assert self.code == code, self
+        assert "Traceback" not in self.err + self.out
+        assert self.err.startswith("neuromap: ")
+        assert self.err.count("\n") == 1
+        assert self.out == ""
+        for word in words:
+            assert word in self.err, self.err
+
 
 @pytest.fixture
 def neuromap(capsys):

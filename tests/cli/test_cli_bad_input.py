@@ -8,17 +8,6 @@ from safetensors.numpy import save_file
 
 import neuromap as nm
 
-
-def assert_refused(done, code, *words):
-    assert done.code == code, done
-    assert "Traceback" not in done.err + done.out
-    assert done.err.startswith("neuromap: ")
-    assert done.err.count("\n") == 1
-    assert done.out == ""
-    for word in words:
-        assert word in done.err, done.err
-
-
 VALUES = "seed = 3, values = [-1, 0, 1]"
 MINIMAL = "format = 1\n[nodes.I]\nshape = [1, 1, 2]\n[nodes.O]\nshape = [1, 1, 2]\nthreshold = 1\n"
 DENSE = 'transform = "dense"\nweights = { seed = 1, values = [1] }\n'
@@ -59,38 +48,38 @@ def test_network_file(fault, command, folder, sr_text, neuromap):
     path = folder / "bad.toml"
     path.write_text(change(sr_text))
     assert path.read_text() != sr_text
-    assert_refused(neuromap(command, path), 2, *words)
+    neuromap(command, path).assert_refused(2, *words)
 
 
 def test_network_without_input(folder, neuromap):
     path = folder / "bad.toml"
     path.write_text('format = 1\n[nodes.A]\n[nodes.B]\n[edges."A -> B"]\n[edges."B -> A"]\n')
-    assert_refused(neuromap("rollouts", path), 2, "input")
+    neuromap("rollouts", path).assert_refused(2, "input")
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00\x01" * 9, b"\x89PNG\r\n\x1a\n", b"\x00" * 100])
 def test_foreign_files(content, folder, sr, neuromap):
     path = folder / "foreign"
     path.write_bytes(content)
-    assert_refused(neuromap("rollouts", path), 2, "foreign")
-    assert_refused(neuromap("simulate", path), 2, "foreign")
-    assert_refused(neuromap("map", sr, "--chip", f"{folder}/foreign"), 2, "foreign")
-    assert_refused(neuromap("verify", sr, "--stimulus", path), 2, "foreign")
-    assert_refused(neuromap("report", sr, "--stimulus", path), 2, "foreign")
-    assert_refused(neuromap("verify", sr, "--program", path), 2, "foreign")
+    neuromap("rollouts", path).assert_refused(2, "foreign")
+    neuromap("simulate", path).assert_refused(2, "foreign")
+    neuromap("map", sr, "--chip", f"{folder}/foreign").assert_refused(2, "foreign")
+    neuromap("verify", sr, "--stimulus", path).assert_refused(2, "foreign")
+    neuromap("report", sr, "--stimulus", path).assert_refused(2, "foreign")
+    neuromap("verify", sr, "--program", path).assert_refused(2, "foreign")
 
 
 @pytest.mark.parametrize("command", ["rollouts", "map", "simulate", "verify", "report"])
 def test_missing_file_and_folder_as_a_file(command, folder, neuromap):
-    assert_refused(neuromap(command, folder / "nowhere.toml"), 2, "nowhere.toml")
-    assert_refused(neuromap(command, folder), 2, str(folder))
+    neuromap(command, folder / "nowhere.toml").assert_refused(2, "nowhere.toml")
+    neuromap(command, folder).assert_refused(2, str(folder))
 
 
 def test_network_without_shapes_is_for_theory_only(folder, neuromap):
     path = folder / "theory.toml"
     path.write_text('format = 1\n[nodes.I]\n[nodes.O]\n[edges."I -> O"]\n')
     assert neuromap("rollouts", path).code == 0
-    assert_refused(neuromap("map", path), 2)
+    neuromap("map", path).assert_refused(2)
 
 
 def with_weights_file(folder, sr_text, tensors, content=None):
@@ -117,7 +106,7 @@ def with_weights_file(folder, sr_text, tensors, content=None):
 )
 def test_stored_weights(weights, folder, sr_text, neuromap):
     path = with_weights_file(folder, sr_text, {"I -> O": weights})
-    assert_refused(neuromap("map", path), 2, "I -> O")
+    neuromap("map", path).assert_refused(2, "I -> O")
 
 
 def test_weights_file_truncated_foreign_or_missing(folder, sr_text, neuromap):
@@ -126,9 +115,9 @@ def test_weights_file_truncated_foreign_or_missing(folder, sr_text, neuromap):
     whole = (folder / "w.safetensors").read_bytes()
     for content in (whole[:-1], whole[:20], b"", b"PK\x03\x04", b"\xff" * 64):
         (folder / "w.safetensors").write_bytes(content)
-        assert_refused(neuromap("map", path), 2, "w.safetensors")
+        neuromap("map", path).assert_refused(2, "w.safetensors")
     (folder / "w.safetensors").unlink()
-    assert_refused(neuromap("map", path), 2, "w.safetensors")
+    neuromap("map", path).assert_refused(2, "w.safetensors")
 
 
 @pytest.mark.parametrize("command", ["map", "verify"])
@@ -136,12 +125,12 @@ def test_weights_beyond_the_chip_do_not_fit(command, folder, neuromap):
     path = folder / "heavy.toml"
     path.write_text(MINIMAL + '[edges."I -> O"]\ntransform = "dense"\nweights = { seed = 1, values = [300000] }\n')
     done = neuromap(command, path)
-    assert_refused(done, 3, "O")
+    done.assert_refused(3, "O")
 
 
 def test_invalid_pattern_names_its_cycle(sr, neuromap):
     for command in ("map", "verify"):
-        assert_refused(neuromap(command, sr, "--pattern", "H1 -> O"), 2, "H1 -> H1", "invalid")
+        neuromap(command, sr, "--pattern", "H1 -> O").assert_refused(2, "H1 -> H1", "invalid")
 
 
 @pytest.mark.parametrize(
@@ -153,15 +142,15 @@ def test_invalid_pattern_names_its_cycle(sr, neuromap):
 )  # fmt: skip
 @pytest.mark.parametrize("command", ["rollouts", "map", "verify"])
 def test_patterns_that_are_none(command, pattern, word, sr, neuromap):
-    assert_refused(neuromap(command, sr, "--pattern", pattern), 2, word)
+    neuromap(command, sr, "--pattern", pattern).assert_refused(2, word)
 
 
 def test_unknown_execution_and_chip(sr, neuromap):
     for command in ("map", "verify"):
-        assert_refused(neuromap(command, sr, "--execution", "fast"), 2, "fast", "windowed", "pipelined")
-        assert_refused(neuromap(command, sr, "--chip", "loihi9"), 2, "loihi9", "truenorth")
-    assert_refused(neuromap("chips", "loihi9"), 2, "loihi9", "truenorth")
-    assert_refused(neuromap("report", sr, "--executions", "fast"), 2, "fast")
+        neuromap(command, sr, "--execution", "fast").assert_refused(2, "fast", "windowed", "pipelined")
+        neuromap(command, sr, "--chip", "loihi9").assert_refused(2, "loihi9", "truenorth")
+    neuromap("chips", "loihi9").assert_refused(2, "loihi9", "truenorth")
+    neuromap("report", sr, "--executions", "fast").assert_refused(2, "fast")
 
 
 CHIPS = {
@@ -183,21 +172,21 @@ def test_chip_file(fault, folder, sr, tiny_text, neuromap):
     path = folder / "bad_chip.toml"
     path.write_text(change(tiny_text))
     assert path.read_text() != tiny_text
-    assert_refused(neuromap("chips", path), 2, *words)
-    assert_refused(neuromap("map", sr, "--chip", path, "-o", folder / "out.nmp"), 2, *words)
+    neuromap("chips", path).assert_refused(2, *words)
+    neuromap("map", sr, "--chip", path, "-o", folder / "out.nmp").assert_refused(2, *words)
     assert not (folder / "out.nmp").exists()
 
 
 def test_chip_that_is_not_supported(folder, tiny_text, sr, neuromap):
     path = folder / "many.toml"
     path.write_text(tiny_text.replace("targets_per_neuron = 1", "targets_per_neuron = 3"))
-    assert_refused(neuromap("map", sr, "--chip", path), 4, "targets_per_neuron")
+    neuromap("map", sr, "--chip", path).assert_refused(4, "targets_per_neuron")
 
 
 def test_chip_too_small(folder, sr, neuromap):
     out = folder / "out.nmp"
-    assert_refused(neuromap("map", sr, "--chip", folder / "tiny.toml", "-o", out), 3)
-    assert_refused(neuromap("verify", sr, "--chip", folder / "tiny.toml"), 3)
+    neuromap("map", sr, "--chip", folder / "tiny.toml", "-o", out).assert_refused(3)
+    neuromap("verify", sr, "--chip", folder / "tiny.toml").assert_refused(3)
     assert not out.exists()
     done = neuromap("map", sr, "--chip", folder / "tiny.toml", "--json")
     error = done.json["error"]
@@ -223,9 +212,9 @@ def test_stimulus(fault, folder, sr, program, neuromap):
     path = folder / "bad.safetensors"
     save_file(FRAMES[fault], path)
     out = folder / "out.trace"
-    assert_refused(neuromap("simulate", program, "--stimulus", path, "-o", out), 2, "bad.safetensors")
-    assert_refused(neuromap("verify", sr, "--stimulus", path), 2, "bad.safetensors")
-    assert_refused(neuromap("report", sr, "--stimulus", path, "--html", folder / "out.html"), 2, "bad.safetensors")
+    neuromap("simulate", program, "--stimulus", path, "-o", out).assert_refused(2, "bad.safetensors")
+    neuromap("verify", sr, "--stimulus", path).assert_refused(2, "bad.safetensors")
+    neuromap("report", sr, "--stimulus", path, "--html", folder / "out.html").assert_refused(2, "bad.safetensors")
     assert not out.exists()
     assert not (folder / "out.html").exists()
 
@@ -238,40 +227,40 @@ def test_stimulus(fault, folder, sr, program, neuromap):
     ],
 )  # fmt: skip
 def test_random_frames(words, sr, program, neuromap):
-    assert_refused(neuromap("simulate", program, *words), 2, "frames")
-    assert_refused(neuromap("verify", sr, *words), 2, "frames")
+    neuromap("simulate", program, *words).assert_refused(2, "frames")
+    neuromap("verify", sr, *words).assert_refused(2, "frames")
 
 
 def test_runs_have_an_end(folder, sr, program, neuromap):
     for words in (("simulate", program), ("verify", sr), ("report", sr)):
-        assert_refused(neuromap(*words, "--frames", "10000001"), 2, "10000001 frames", "at most 10000000 ticks")
+        neuromap(*words, "--frames", "10000001").assert_refused(2, "10000001 frames", "at most 10000000 ticks")
     windowed = folder / "windowed.nmp"
     assert neuromap("map", sr, "--pattern", "hybrid", "-o", windowed).code == 0
-    assert_refused(neuromap("simulate", windowed, "--frames", "5000001"), 2, "5000001 frames take 2 ticks")
+    neuromap("simulate", windowed, "--frames", "5000001").assert_refused(2, "5000001 frames take 2 ticks")
     late = nm.load_program(windowed)
     late = replace(late, nodes=tuple(replace(port, sample_tick=port.sample_tick + 2**24) for port in late.nodes))
     late.save(windowed)
     for words in (("simulate", windowed), ("verify", sr, "--program", windowed), ("report", sr, "--program", windowed)):
-        assert_refused(neuromap(*words), 2, "from tick 16777", "at most 10000000 ticks")
+        neuromap(*words).assert_refused(2, "from tick 16777", "at most 10000000 ticks")
 
 
 def test_frames_from_two_places(folder, program, neuromap):
     words = ("--stimulus", folder / "frames.safetensors", "--frames", "4")
-    assert_refused(neuromap("simulate", program, *words), 2, "--stimulus", "--frames")
+    neuromap("simulate", program, *words).assert_refused(2, "--stimulus", "--frames")
 
 
 @pytest.mark.parametrize("cut", [0, 7, 8, 100, -1])
 def test_truncated_program(cut, folder, sr, program, neuromap):
     path = folder / "cut.nmp"
     path.write_bytes(program.read_bytes()[:cut])
-    assert_refused(neuromap("simulate", path), 2, "cut.nmp")
-    assert_refused(neuromap("verify", sr, "--program", path), 2, "cut.nmp")
+    neuromap("simulate", path).assert_refused(2, "cut.nmp")
+    neuromap("verify", sr, "--program", path).assert_refused(2, "cut.nmp")
 
 
 def test_program_of_another_network(folder, program, neuromap):
     other = folder / "other.toml"
     other.write_text(MINIMAL + '[edges."I -> O"]\n' + DENSE)
-    assert_refused(neuromap("verify", other, "--program", program, "--pattern", "streaming"), 2, "I")
+    neuromap("verify", other, "--program", program, "--pattern", "streaming").assert_refused(2, "I")
 
 
 @pytest.mark.parametrize(
@@ -288,12 +277,12 @@ def test_folder_that_does_not_exist(words, folder, sr, program, neuromap):
     places = {"SR": str(sr), "PROGRAM": str(program)}
     words = [places.get(w, w.replace("DIR", str(folder))) for w in words]
     before = sorted(folder.iterdir())
-    assert_refused(neuromap(*words), 2, "missing", "does not exist")
+    neuromap(*words).assert_refused(2, "missing", "does not exist")
     assert sorted(folder.iterdir()) == before
 
 
 def test_folder_as_a_destination(folder, sr, neuromap):
-    assert_refused(neuromap("map", sr, "-o", folder), 2, "is a folder")
+    neuromap("map", sr, "-o", folder).assert_refused(2, "is a folder")
 
 
 @pytest.mark.parametrize(
@@ -304,13 +293,13 @@ def test_folder_as_a_destination(folder, sr, neuromap):
     ],
 )  # fmt: skip
 def test_usage(words, neuromap):
-    assert_refused(neuromap(*words), 2)
+    neuromap(*words).assert_refused(2)
 
 
 def test_limits_of_listing(sr, neuromap):
     for limit in ("0", "-1", "100001", "9" * 30):
-        assert_refused(neuromap("rollouts", sr, "--all", "--limit", limit), 2, f"--limit {limit}", "1 to 100000")
-    assert_refused(neuromap("rollouts", sr, "--all", "--pattern", "streaming"), 2, "--all")
+        neuromap("rollouts", sr, "--all", "--limit", limit).assert_refused(2, f"--limit {limit}", "1 to 100000")
+    neuromap("rollouts", sr, "--all", "--pattern", "streaming").assert_refused(2, "--all")
 
 
 @pytest.mark.parametrize(

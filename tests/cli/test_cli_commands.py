@@ -111,7 +111,7 @@ def test_large_counts_are_decimal_strings(n, folder, neuromap):
 
 
 def test_counts_of_more_than_4300_digits():
-    from neuromap.cli.printing.output import count_members
+    from neuromap.cli.printing.json_output import count_members
 
     members = count_members("valid", 2**20000)
     assert len(members["valid"]) == 6021
@@ -184,7 +184,7 @@ def test_simulate_counts_spikes_of_the_reference(folder, sr, program, neuromap):
     assert output["spikes_per_frame"] == expected.sum(axis=1).tolist()
     assert output["spiking_neurons_per_frame"] == [np.flatnonzero(row).tolist() for row in expected]
     assert (output["stray_spikes"], found["frames"], found["frame_period_ticks"]) == (0, 9, 1)
-    from neuromap.simulation.trace.trace_file import load_trace
+    from neuromap.simulation.trace.reading.load_trace import load_trace
 
     assert (load_trace(out).frames("O") == expected).all()
     text = neuromap("simulate", program, "--stimulus", folder / "frames.safetensors").out

@@ -18,16 +18,6 @@ H2 = [3, 3, 5, 5]
 """
 
 
-def assert_refused(done, code, *words):
-    assert done.code == code, done
-    assert "Traceback" not in done.err + done.out
-    assert done.err.startswith("neuromap: ")
-    assert done.err.count("\n") == 1
-    assert done.out == ""
-    for word in words:
-        assert word in done.err, done.err
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -91,7 +81,7 @@ def test_map_takes_its_only_seed_by_either_name(folder, sr, neuromap):
         assert neuromap("map", sr, word, "7", "--no-packing", "-o", path).code == 0
         contents.append(path.read_bytes())
     assert contents[0] == contents[1]
-    assert_refused(neuromap("map", sr, "--mapping-seed", "-1"), 2, "seed = -1")
+    neuromap("map", sr, "--mapping-seed", "-1").assert_refused(2, "seed = -1")
 
 
 def test_defects_are_avoided(folder, sr, neuromap):
@@ -136,12 +126,12 @@ def test_bad_options(words, code, expected, folder, sr, neuromap):
     out.write_bytes(b"as it was")
     typed = [word.replace("DIR", str(folder)).replace("SR", str(sr)) for word in words]
     extra = [] if "-o" in typed else ["-o", out]
-    assert_refused(neuromap("map", sr, *typed, *extra), code, *expected)
+    neuromap("map", sr, *typed, *extra).assert_refused(code, *expected)
     assert out.read_bytes() == b"as it was"
     if "--dry-run" not in typed:
         renamed = ["--mapping-seed" if word == "--seed" else word for word in typed]
-        assert_refused(neuromap("verify", sr, *renamed), code, *expected)
-        assert_refused(neuromap("report", sr, *renamed, "--html", folder / "o.html"), code, *expected)
+        neuromap("verify", sr, *renamed).assert_refused(code, *expected)
+        neuromap("report", sr, *renamed, "--html", folder / "o.html").assert_refused(code, *expected)
     assert not (folder / "o.html").exists()
 
 
@@ -166,31 +156,31 @@ def test_bad_pins(pins, words, folder, sr, neuromap):
     path = folder / "pins.toml"
     path.write_text(f"format = 1\n{pins}\n")
     before = sorted(folder.iterdir())
-    assert_refused(neuromap("map", sr, "--pins", path, "-o", folder / "o.nmp"), 2, "pins.toml", *words)
-    assert_refused(neuromap("map", sr, "--pins", path, "--dry-run"), 2, "pins.toml", *words)
-    assert_refused(neuromap("verify", sr, "--pins", path), 2, "pins.toml", *words)
-    assert_refused(neuromap("report", sr, "--pins", path, "--csv", folder / "o.csv"), 2, "pins.toml", *words)
+    neuromap("map", sr, "--pins", path, "-o", folder / "o.nmp").assert_refused(2, "pins.toml", *words)
+    neuromap("map", sr, "--pins", path, "--dry-run").assert_refused(2, "pins.toml", *words)
+    neuromap("verify", sr, "--pins", path).assert_refused(2, "pins.toml", *words)
+    neuromap("report", sr, "--pins", path, "--csv", folder / "o.csv").assert_refused(2, "pins.toml", *words)
     assert sorted(folder.iterdir()) == before
 
 
 def test_defects_beyond_the_board(folder, sr, neuromap):
     path = folder / "defects.toml"
     path.write_text("format = 1\ncores = [[64, 0]]\n")
-    assert_refused(neuromap("map", sr, "--defects", path), 2, "defects.toml", "64", "63")
+    neuromap("map", sr, "--defects", path).assert_refused(2, "defects.toml", "64", "63")
 
 
 def test_programs_are_mapped_already(folder, sr, program, neuromap):
     for words in (("--no-packing",), ("--placer", "hilbert"), ("--mapping-seed", "1"), ("--defects", "x.toml")):
         for command in ("verify", "report"):
             done = neuromap(command, sr, "--program", program, *words)
-            assert_refused(done, 2, words[0].replace("--no-packing", "--packing"), "--program")
+            done.assert_refused(2, words[0].replace("--no-packing", "--packing"), "--program")
 
 
 def test_files_that_are_read_are_not_written(folder, sr, neuromap):
     path = folder / "pins.toml"
     path.write_text("format = 1\n")
-    assert_refused(neuromap("map", sr, "--pins", path, "-o", path), 2, "pins file")
-    assert_refused(neuromap("report", sr, "--defects", path, "--csv", path), 2, "defects file")
+    neuromap("map", sr, "--pins", path, "-o", path).assert_refused(2, "pins file")
+    neuromap("report", sr, "--defects", path, "--csv", path).assert_refused(2, "defects file")
     assert path.read_text() == "format = 1\n"
 
 

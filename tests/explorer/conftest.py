@@ -17,7 +17,8 @@ from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_network
 from neuromap.network import build_network
 from neuromap.rollout.patterns.behaviour import equivalent
-from neuromap.simulation.stimulus.choose_frames import choose_frames
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_frames
 
 
 class Point(NamedTuple):
@@ -67,7 +68,7 @@ def _brute_force(
     n_frames: int = 32,
     **choices: Any,
 ) -> Brute:
-    frames, _ = choose_frames(net, None, n_frames, 0, None)
+    frames, _ = choose_frames(net, None, RandomFrames(n_frames))
     points: dict[tuple[tuple[int, ...], str], Point | None] = {}
     for pattern in all_valid(net):
         for execution in executions:
@@ -88,7 +89,7 @@ def _brute_force(
                 min(rollout.worst_case_reaction(o) for o in net.outputs) * step,
                 program.period,
                 program.n_cores,
-                rounded(energy_per_frame(program, frames, threads=1)),
+                rounded(energy_per_frame(program, frames, EngineChoice(threads=1))),
             )
             points[pattern.values, execution] = point
     return fronts(net, points, given)

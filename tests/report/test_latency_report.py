@@ -16,11 +16,11 @@ from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
-from neuromap.report.figures.usage import usage
 from neuromap.report.forms.text import latency_tables, run_tables
-from neuromap.report.latency import TIME_AXIS
+from neuromap.report.measuring.count_usage import count_usage
 from neuromap.rollout.patterns import sequential
 from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.execution import TIME_AXIS
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
 from neuromap.simulation.stimulus.stimulus import save_frames
@@ -160,7 +160,7 @@ def test_usage_by_hand(by_hand):
         [(0, 0, 0, 0, 0, 0), (0, 1, 0, 1, 0, 0), (-1, 0, 1, 5, 0, 1)],
         n_cores=2,
     )  # fmt: skip
-    found = usage(program)
+    found = count_usage(program)
     assert (found.cores, found.neurons, found.copies, found.relays, found.synapses) == (2, 4, 1, 1, 5)
     assert (found.axons, found.bias_axons) == (2 + 3 + 1, 1)
     assert found.neuron_utilisation == pytest.approx(4 / (2 * 3))

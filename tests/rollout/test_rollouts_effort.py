@@ -6,7 +6,7 @@ import time
 import pytest
 
 from neuromap.cli.main import main
-from neuromap.cli.printing.rollout_figures import network_figures, pattern_figures
+from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.blocks import cycle_structure
 from neuromap.rollout.patterns import sequential
@@ -51,7 +51,7 @@ def test_ten_thousand_nodes_and_a_hundred_thousand_edges_are_analysed_in_seconds
     begin = time.process_time()
     structure = cycle_structure(net)
     summary = sequential.most_sequential_summary(net, structure)
-    figures = network_figures(net, structure, summary)
+    figures = pattern_counts(net, structure, summary)
     assert figures["proven"]["most_sequential"] != cyclic
     assert pattern_figures(RolloutPattern.streaming(net), 1)["inference_factor"] == 1
     # About 5 s of one slow core; several times that is a defect, not a busy machine.

@@ -17,7 +17,8 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.reference_frames import reference
 from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
 from neuromap.simulation.stimulus.stimulus import random_frames
-from neuromap.verification.law import Mismatch, Stray, require_verified, verify
+from neuromap.verification.law import require_verified, verify
+from neuromap.verification.verdict import Mismatch, Stray
 
 
 def identity(n=3, name="copy", threshold=1, nodes=("I", "A", "O")):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from neuromap.cli.arguments.options import said_option
 from neuromap.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,23 +17,21 @@ if TYPE_CHECKING:
     from neuromap.mapping.asked.options import MappingOptions
     from neuromap.network.network import Network
 
-__all__ = ["MappingFlags", "with_mapping_flags"]
+__all__ = ["MappingFlags", "SeededMappingFlags"]
 
-
-def _option(*names: str, metavar: str, text: str) -> Any:
-    return typer.Option(*names, metavar=metavar, help=text, show_default=False)
+_SEED_TEXT = "Seed of placement and METIS; the same seed gives the same program."
 
 
 @dataclass(frozen=True)
 class MappingFlags:
     """Options of the mapper as they are typed; ``None`` where one is not given.
 
-    A command that takes these as one argument is wrapped by :func:`with_mapping_flags`.
+    One parameter of such a command (see ``option_blocks``).
     """
 
     placer: Annotated[
         str | None,
-        _option(
+        said_option(
             "--placer",
             metavar="NAME",
             text="How cores are placed: auto, row-major, hilbert, spectral, assignment or exchange.  [default: auto]",
@@ -43,7 +39,7 @@ class MappingFlags:
     ] = None
     splitters: Annotated[
         str | None,
-        _option(
+        said_option(
             "--splitters",
             metavar="WHERE",
             text="Where splitters may stand: slack (where delays leave room, at no tick), anywhere (the schedule "
@@ -56,7 +52,7 @@ class MappingFlags:
     ] = None
     partitioner: Annotated[
         str | None,
-        _option(
+        said_option(
             "--partitioner",
             metavar="NAME",
             text="Order in which neurons fill cores: blocks, overlap, metis (extra partition), or auto for what costs "
@@ -65,27 +61,27 @@ class MappingFlags:
     ] = None
     pins: Annotated[
         Path | None,
-        _option("--pins", metavar="FILE", text="Tile shapes, cores, regions and splitters that are fixed (TOML)."),
+        said_option("--pins", metavar="FILE", text="Tile shapes, cores, regions and splitters that are fixed (TOML)."),
     ] = None
     defects: Annotated[
         Path | None,
-        _option("--defects", metavar="FILE", text="Dead cores, routers and links (TOML) instead of the chip's own."),
+        said_option(
+            "--defects", metavar="FILE", text="Dead cores, routers and links (TOML) instead of the chip's own."
+        ),
     ] = None
     mapping_seed: Annotated[
         int | None,
-        _option(
-            "--mapping-seed",
-            metavar="N",
-            text="Seed of placement and METIS; the same seed gives the same program.",
-        ),
+        said_option("--mapping-seed", metavar="N", text=_SEED_TEXT),
     ] = None
     seconds: Annotated[
         float | None,
-        _option("--seconds", metavar="S", text="Time for refining the placement; what it reaches then varies."),
+        said_option("--seconds", metavar="S", text="Time for refining the placement; what it reaches then varies."),
     ] = None
     ticks_per_step: Annotated[
         int | None,
-        _option("--ticks-per-step", metavar="N", text="Ticks of an update step.  [default: as few as the delays need]"),
+        said_option(
+            "--ticks-per-step", metavar="N", text="Ticks of an update step.  [default: as few as the delays need]"
+        ),
     ] = None
 
     @property
@@ -163,43 +159,8 @@ class MappingFlags:
         return MappingOptions(pins=pins, **chosen)
 
 
-def with_mapping_flags(*seed_names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the mapper's options; it takes them as one argument ``flags``.
+@dataclass(frozen=True)
+class SeededMappingFlags(MappingFlags):
+    """The same for a command that has no other seed: ``--seed`` means that of the mapper."""
 
-    Parameters
-    ----------
-    *seed_names : str
-        Further names of ``--mapping-seed``, for commands that have no other seed.
-    """
-
-    def wrap(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(MappingFlags, include_extras=True)
-        if seed_names:
-            hints["mapping_seed"] = _renamed(hints["mapping_seed"], *seed_names)
-        shown = inspect.signature(command, eval_str=True)
-        expanded: list[inspect.Parameter] = []
-        for parameter in shown.parameters.values():
-            if parameter.name != "flags":
-                expanded.append(parameter)
-                continue
-            expanded += [
-                inspect.Parameter(f.name, parameter.kind, default=None, annotation=hints[f.name])
-                for f in fields(MappingFlags)
-            ]
-
-        @functools.wraps(command)
-        def run(**arguments: Any) -> None:
-            flags = MappingFlags(**{f.name: arguments.pop(f.name) for f in fields(MappingFlags)})
-            command(**arguments, flags=flags)
-
-        run.__signature__ = shown.replace(parameters=expanded)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in expanded}
-        return run
-
-    return wrap
-
-
-def _renamed(hint: Any, *names: str) -> Any:
-    (option,) = hint.__metadata__
-    own = (option.default, *option.param_decls)  # in Annotated typer keeps the first name as the default
-    return Annotated[int | None, _option(*names, *own, metavar=option.metavar, text=option.help)]
+    mapping_seed: Annotated[int | None, said_option("--seed", "--mapping-seed", metavar="N", text=_SEED_TEXT)] = None

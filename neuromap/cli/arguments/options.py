@@ -16,6 +16,7 @@ __all__ = [
     "DensityOption",
     "EngineOption",
     "ExecutionOption",
+    "ExecutionsOption",
     "FramesOption",
     "JsonFlag",
     "NetworkFile",
@@ -27,7 +28,19 @@ __all__ = [
     "chip_file_of",
     "chosen_chip",
     "file_option",
+    "said_option",
 ]
+
+
+def said_option(*names: str, metavar: str, text: str) -> Any:
+    """Make an option whose text says what holds where it is not given; no default is shown."""
+    return typer.Option(*names, metavar=metavar, help=text, show_default=False)
+
+
+def file_option(*names: str, holds: str) -> Any:
+    """Make the option for a file that is written; its value is a text, as a path would lose a slash at the end."""
+    return said_option(*names, metavar="FILE", text=f"Write {holds} to this file.")
+
 
 NetworkFile = Annotated[Path, typer.Argument(metavar="NET", help="Network file (TOML).", show_default=False)]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout and nothing else.")]
@@ -48,30 +61,35 @@ ExecutionOption = Annotated[
         help="windowed, pipelined, or pipelined:P for a frame every P update steps.",
     ),
 ]
+ExecutionsOption = Annotated[
+    list[str] | None,
+    said_option(
+        "--executions",
+        metavar="EXECUTIONS",
+        text="windowed, pipelined, pipelined:P for a frame every P update steps; with commas between them.  "
+        "[default: windowed,pipelined]",
+    ),
+]
 DEFAULT_CHIP = "truenorth"
 ChipOption = Annotated[
     str | None,
-    typer.Option(
+    said_option(
         "--chip",
         metavar="CHIP",
-        help=f"A packaged chip (see neuromap chips) or a chip file.  [default: {DEFAULT_CHIP}]",
-        show_default=False,
+        text=f"A packaged chip (see neuromap chips) or a chip file.  [default: {DEFAULT_CHIP}]",
     ),
 ]
 StimulusOption = Annotated[
     Path | None,
-    typer.Option(
-        "--stimulus", metavar="FILE", help="Input frames (safetensors, one tensor per input node).", show_default=False
-    ),
+    said_option("--stimulus", metavar="FILE", text="Input frames (safetensors, one tensor per input node)."),
 ]
 FramesOption = Annotated[
     int | None,
-    typer.Option(
+    said_option(
         "--frames",
         "--random",
         metavar="N",
-        help=f"Without --stimulus: make N random frames, frame 0 included.  [default: {DEFAULT_FRAMES}]",
-        show_default=False,
+        text=f"Without --stimulus: make N random frames, frame 0 included.  [default: {DEFAULT_FRAMES}]",
     ),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of random frames.")]
@@ -89,21 +107,15 @@ EngineOption = Annotated[
 ]
 ThreadsOption = Annotated[
     int | None,
-    typer.Option(
+    said_option(
         "--threads",
         metavar="N",
-        help="Threads to run on; the results are the same.  [default: the cores of the machine]",
-        show_default=False,
+        text="Threads to run on; the results are the same.  [default: the cores of the machine]",
     ),
 ]
 NoiseSeedOption = Annotated[
     int, typer.Option("--noise-seed", metavar="N", help="Seed of neurons with stochastic modes.")
 ]
-
-
-def file_option(*names: str, holds: str) -> Any:
-    """Make the option for a file that is written; its value is a text, as a path would lose a slash at the end."""
-    return typer.Option(*names, metavar="FILE", help=f"Write {holds} to this file.", show_default=False)
 
 
 def chosen_chip(chip: str | None, program_file: Path | None = None) -> str:

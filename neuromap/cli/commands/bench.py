@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neuromap.cli.arguments.options import DEFAULT_CHIP, JsonFlag, chip_file_of, file_option
-from neuromap.cli.printing.output import check_destinations, one_line, text_console
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.options import DEFAULT_CHIP, JsonFlag, chip_file_of, file_option, said_option
 from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.text_output import one_line, print_written, text_console
 from neuromap.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,9 +39,8 @@ _SCALINGS = ("cores", "rate", "threads")
 _Made = tuple[list["Program"], list[list[tuple[str, object]]]]
 
 
-def _asks(text: str, default: str, metavar: str = "N", name: str = "") -> Any:
-    names = (name,) if name else ()
-    return typer.Option(*names, metavar=metavar, help=f"{text}  [default: {default}]", show_default=False)
+def _asks(text: str, default: str, metavar: str = "N") -> Any:
+    return said_option(metavar=metavar, text=f"{text}  [default: {default}]")
 
 
 def bench(
@@ -56,7 +56,7 @@ def bench(
     chip: Annotated[str | None, _asks("A packaged chip or a chip file.", DEFAULT_CHIP, "CHIP")] = None,
     program_file: Annotated[
         Path | None,
-        typer.Option("--program", metavar="FILE", help="Measure this program, on random frames.", show_default=False),
+        said_option("--program", metavar="FILE", text="Measure this program, on random frames."),
     ] = None,
     threads: Annotated[str | None, _asks("Numbers of threads.", "1 and all of the machine", "N,N")] = None,
     engine: Annotated[str, typer.Option(metavar="ENGINE", help="fast or numpy.")] = "fast",
@@ -81,8 +81,8 @@ def bench(
 ) -> None:
     """Measure ticks of the characterisation network, or of a program, and compare them with the memory's bandwidth."""
     from neuromap.bench.bench import bench as measure
-    from neuromap.bench.json_form import bench_to_json
-    from neuromap.bench.text import print_bench
+    from neuromap.bench.forms.json_form import bench_to_json
+    from neuromap.bench.forms.text import print_bench
     from neuromap.files.whole_file import write_whole
 
     asked = {
@@ -118,8 +118,7 @@ def bench(
         return
     console = text_console()
     print_bench(report, console)
-    if json_file is not None:
-        console.print(f"written to {one_line(json_file)}", markup=False, soft_wrap=True)
+    print_written(console, json_file)
 
 
 def _check_scaling(scaling: str | None, program_file: Path | None) -> None:
@@ -132,7 +131,7 @@ def _check_scaling(scaling: str | None, program_file: Path | None) -> None:
 
 
 def _read_program(asked: dict[str, Any], program_file: Path) -> _Made:
-    from neuromap.hardware.program_file.program_file import load_program
+    from neuromap.hardware.load.load_program import load_program
 
     for name, value in asked.items():
         if value is not None:

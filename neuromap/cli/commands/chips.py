@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neuromap.cli.arguments.options import JsonFlag
-from neuromap.cli.printing.output import new_table, print_json, text_console
+from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.text_output import text_console
+from neuromap.forms.tables import new_table
 
 if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -56,7 +58,7 @@ def chip_object(spec: ChipSpec) -> dict[str, Any]:
 
     Figures that nobody has published are absent.
     """
-    from neuromap.hardware.chip.chip_file import chip_document
+    from neuromap.hardware.chip.chip_document import chip_document
 
     return {
         **chip_document(spec),

@@ -8,28 +8,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neuromap.cli.arguments.explore_arguments import above_zero, read_limits, read_ticks
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length
+from neuromap.cli.arguments.limit_options import LimitOptions
+from neuromap.cli.arguments.option_blocks import with_option_blocks
 from neuromap.cli.arguments.options import (
     DEFAULT_CHIP,
-    DensityOption,
-    FramesOption,
+    ExecutionsOption,
     JsonFlag,
     NetworkFile,
-    SeedOption,
-    StimulusOption,
     chip_file_of,
     file_option,
+    said_option,
 )
-from neuromap.cli.arguments.pattern_argument import read_pattern, split_executions, split_names
-from neuromap.cli.arguments.stimulus_argument import check_run_length, frame_arguments
-from neuromap.cli.printing.output import check_destinations, one_line, print_error, text_console
+from neuromap.cli.arguments.typed_lists import above_zero, split_executions, split_names, split_ticks
+from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import DoesNotFitError, InputError, VerificationError
+from neuromap.forms.formed import form
 
 if TYPE_CHECKING:
     from neuromap.explorer.answer.advice import Advice
     from neuromap.explorer.answer.exploration import Exploration
-    from neuromap.explorer.answer.limits import Limits
+    from neuromap.explorer.answer.limits import ClosestRow, Limits
+    from neuromap.explorer.answer.objectives import Objective
 
 __all__ = ["EXAMPLES", "explore", "leave"]
 
@@ -44,10 +47,7 @@ Examples:
 """
 
 
-def _text(*names: str, metavar: str, text: str) -> Any:
-    return typer.Option(*names, metavar=metavar, help=text, show_default=False)
-
-
+@with_option_blocks
 def explore(
     network: NetworkFile,
     given: Annotated[
@@ -67,24 +67,16 @@ def explore(
     ] = "all",
     chips: Annotated[
         list[str] | None,
-        _text(
+        said_option(
             "--chip",
             metavar="CHIP",
             text=f"A packaged chip or a chip file; may be repeated.  [default: {DEFAULT_CHIP}]",
         ),
     ] = None,
-    executions: Annotated[
-        list[str] | None,
-        _text(
-            "--executions",
-            metavar="EXECUTIONS",
-            text="windowed, pipelined, pipelined:P for a frame every P update steps; with commas between them.  "
-            "[default: windowed,pipelined]",
-        ),
-    ] = None,
+    executions: ExecutionsOption = None,
     splitters: Annotated[
         list[str] | None,
-        _text(
+        said_option(
             "--splitters",
             metavar="WHERE",
             text="Where splitters may stand: slack, anywhere, never, or several with commas.  [default: slack]",
@@ -92,32 +84,17 @@ def explore(
     ] = None,
     ticks_per_step: Annotated[
         list[str] | None,
-        _text(
+        said_option(
             "--ticks-per-step",
             metavar="NUMBERS",
             text="Ticks of an update step, or several with commas.  [default: as few as the delays need]",
         ),
     ] = None,
-    max_cores: Annotated[str | None, _text("--max-cores", metavar="N", text="Cores, at most.")] = None,
-    max_first_response: Annotated[
-        str | None, _text("--max-first-response", metavar="TIME", text="First response, at most, such as 5ms.")
-    ] = None,
-    max_full_response: Annotated[
-        str | None, _text("--max-full-response", metavar="TIME", text="Full response, at most.")
-    ] = None,
-    max_reaction: Annotated[
-        str | None, _text("--max-reaction", metavar="TIME", text="Worst-case reaction, at most.")
-    ] = None,
-    min_sampling_frequency: Annotated[
-        str | None,
-        _text("--min-sampling-frequency", metavar="FREQUENCY", text="Sampling frequency, at least, such as 300Hz."),
-    ] = None,
-    max_energy: Annotated[
-        str | None, _text("--max-energy", metavar="ENERGY", text="Energy per frame, at most, such as 100uJ.")
-    ] = None,
+    *,
+    limited: LimitOptions,
     best: Annotated[
         str | None,
-        _text(
+        said_option(
             "--best",
             metavar="OBJECTIVE",
             text="Name the best row within the limits, and the command that maps it: first-response, full-response, "
@@ -127,17 +104,17 @@ def explore(
     every: Annotated[bool, typer.Option("--all", help="Also list mapped rows that are on no front.")] = False,
     seconds: Annotated[
         float | None,
-        _text("--seconds", metavar="S", text="Time for mapping and simulating; what is open then is said."),
+        said_option("--seconds", metavar="S", text="Time for mapping and simulating; what is open then is said."),
     ] = None,
     most_mapped: Annotated[
-        int | None, _text("--most-mapped", metavar="N", text="Rows that are mapped and simulated, at most.")
+        int | None, said_option("--most-mapped", metavar="N", text="Rows that are mapped and simulated, at most.")
     ] = None,
     processes: Annotated[
-        int | None, _text("--processes", metavar="N", text="Processes to map in; the results are the same.")
+        int | None, said_option("--processes", metavar="N", text="Processes to map in; the results are the same.")
     ] = None,
     results: Annotated[
         str | None,
-        _text(
+        said_option(
             "--results",
             metavar="FILE",
             text="Keep every result in this file as soon as it is there, and take up those that it holds.",
@@ -146,10 +123,7 @@ def explore(
     verify: Annotated[
         bool, typer.Option("--verify/--no-verify", help="Whether chip and reference are compared in every mapped row.")
     ] = True,
-    stimulus: StimulusOption = None,
-    n_frames: FramesOption = None,
-    seed: SeedOption = 0,
-    density: DensityOption = None,
+    fed: FrameOptions,
     html: Annotated[str | None, file_option("--html", holds="fronts and rows as one self-contained HTML page")] = None,
     svg: Annotated[str | None, file_option("--svg", holds="the picture of the fronts")] = None,
     csv: Annotated[str | None, file_option("--csv", holds="all rows as CSV")] = None,
@@ -164,29 +138,20 @@ def explore(
     s, J and Hz.
     """
     import neuromap as nm
-    from neuromap.explorer.answer.advice import advise
     from neuromap.explorer.answer.limits import ClosestRow
-    from neuromap.explorer.answer.row_figures import objective_named
+    from neuromap.explorer.answer.objectives import objective_named
     from neuromap.explorer.explore import explore as search
     from neuromap.files.whole_file import write_all
     from neuromap.mapping.asked.options import SPLITTERS
 
-    typed = {
-        "max_first_response": max_first_response,
-        "max_full_response": max_full_response,
-        "max_reaction": max_reaction,
-        "min_sampling_frequency": min_sampling_frequency,
-        "max_cores": max_cores,
-        "max_energy": max_energy,
-    }
-    limits = read_limits(typed)
+    limits = limited.limits()
     objective = None if best is None else objective_named(best, "--best")
     if within not in ("all", "class"):
         raise InputError(f"--within {within}: unknown; choose all or class")
     search_arguments: dict[str, Any] = {
         "executions": split_executions(executions) if executions else None,
         "splitters": split_names(splitters, "--splitters", SPLITTERS) if splitters else None,
-        "ticks_per_step": read_ticks(ticks_per_step) if ticks_per_step else None,
+        "ticks_per_step": split_ticks(ticks_per_step) if ticks_per_step else None,
         "seconds": above_zero("--seconds", seconds),
         "most_mapped": above_zero("--most-mapped", most_mapped),
         "processes": above_zero("--processes", processes),
@@ -196,11 +161,11 @@ def explore(
         {"--html": html, "--svg": svg, "--csv": csv, "--json-file": json_file, "--results": results},
         {
             "network file": network,
-            "stimulus file": stimulus,
+            "stimulus file": fed.stimulus,
             **{f"chip file {name}": chip_file_of(name) for name in named},
         },
     )
-    check_run_length(n_frames)
+    check_run_length(fed.n_frames)
     net = nm.load_network(network)
     specs = [nm.load_chip(name) for name in named]
     pattern = read_pattern(net, given)
@@ -215,58 +180,46 @@ def explore(
             verify=verify,
             results=results,
             progress=progress,
-            **frame_arguments(stimulus, n_frames, seed, density),
+            **fed.arguments(),
             **{name: value for name, value in search_arguments.items() if value is not None},
         )
     # a chip's file is what --chip takes, its name need not be
     chip_files = {spec.name: name for spec, name in zip(specs, named, strict=True) if chip_file_of(name)}
-    advice, refusal = None, None
-    try:
-        if objective is not None:
-            advice = advise(found, objective, limits, str(network), chip_files, watched.refused)
-        elif limits or not any(row.status == "mapped" for row in found.rows):
-            advise(found, objective_named("full response"), limits, refused=watched.refused)
-    except DoesNotFitError as error:
-        refusal = error
+    advice, refusal = _advice_or_refusal(found, objective, limits, watched, (str(network), chip_files))
     wanted: tuple[tuple[str | None, Callable[[], str]], ...] = (
-        (html, lambda: _page(found, limits, advice, (str(network), chip_files), every=every)),
-        (svg, lambda: _picture(found, limits, every=every)),
-        (csv, lambda: _csv(found, limits)),
-        (json_file, lambda: _json(found, limits, advice)),
+        (html, lambda: form(found, "html", limits, advice, str(network), chip_files, every=every)),
+        (svg, lambda: form(found, "svg", limits, every=every)),
+        (csv, lambda: form(found, "csv", limits)),
+        (json_file, lambda: form(found, "json", limits, advice)),
     )
-    written = [(path, form()) for path, form in wanted if path is not None]
+    written = [(path, make()) for path, make in wanted if path is not None]
     write_all(written)
     if as_json:
-        sys.stdout.write(_json(found, limits, advice))
+        sys.stdout.write(form(found, "json", limits, advice))
     else:
         _print(found, limits, advice, [path for path, _ in written], every=every)
     leave(found, refusal)
 
 
-def _page(
-    found: Exploration, limits: Limits, advice: Advice | None, names: tuple[str, dict[str, str]], *, every: bool
-) -> str:
-    from neuromap.explorer.forms.html import to_html
+def _advice_or_refusal(
+    found: Exploration,
+    objective: Objective | None,
+    limits: Limits,
+    watched: ClosestRow,
+    names: tuple[str, dict[str, str]],
+) -> tuple[Advice | None, DoesNotFitError | None]:
+    """Find the best row if one was asked for, and say why there is none within the limits, or at all."""
+    from neuromap.explorer.answer.advice import advise
+    from neuromap.explorer.answer.objectives import objective_named
 
-    return to_html(found, limits, advice, *names, every=every)
-
-
-def _picture(found: Exploration, limits: Limits, *, every: bool) -> str:
-    from neuromap.explorer.forms.draw_front import standalone_svg
-
-    return standalone_svg(found, limits, every=every)
-
-
-def _csv(found: Exploration, limits: Limits) -> str:
-    from neuromap.explorer.forms.csv_form import to_csv
-
-    return to_csv(found, limits)
-
-
-def _json(found: Exploration, limits: Limits, advice: Advice | None) -> str:
-    from neuromap.explorer.forms.json_form import to_json
-
-    return to_json(found, limits, advice)
+    try:
+        if objective is not None:
+            return advise(found, objective, limits, *names, watched.refused), None
+        if limits or not any(row.status == "mapped" for row in found.rows):
+            advise(found, objective_named("full response"), limits, refused=watched.refused)
+    except DoesNotFitError as error:
+        return None, error
+    return None, None
 
 
 def _print(found: Exploration, limits: Limits, advice: Advice | None, written: Sequence[str], *, every: bool) -> None:
@@ -278,7 +231,7 @@ def _print(found: Exploration, limits: Limits, advice: Advice | None, written: S
         for line in ("", *advice.lines()):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     for path in written:
-        console.print(f"written to {one_line(path)}", markup=False, soft_wrap=True)
+        print_written(console, path)
 
 
 def leave(found: Exploration, refusal: DoesNotFitError | None) -> None:

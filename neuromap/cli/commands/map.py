@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neuromap.cli.arguments.mapping_flags import MappingFlags, with_mapping_flags
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.mapping_flags import MappingFlags, SeededMappingFlags
+from neuromap.cli.arguments.option_blocks import with_option_blocks
 from neuromap.cli.arguments.options import (
     ChipOption,
     ExecutionOption,
@@ -17,10 +19,12 @@ from neuromap.cli.arguments.options import (
     chosen_chip,
     file_option,
 )
-from neuromap.cli.arguments.pattern_argument import read_pattern
-from neuromap.cli.printing.output import check_destinations, new_table, one_line, print_error, print_json, text_console
+from neuromap.cli.arguments.typed_patterns import read_pattern
+from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.text_output import one_line, print_error, print_line, print_written, text_console
 from neuromap.errors import DoesNotFitError, InputError
+from neuromap.forms.tables import new_table
 
 if TYPE_CHECKING:
     from neuromap.mapping.map_rollout import Mapping
@@ -42,14 +46,14 @@ TRYING = 10.0
 """Seconds for which remedies of a refusal are tried, where ``--seconds`` does not say."""
 
 
-@with_mapping_flags("--seed")
+@with_option_blocks
 def map_network(
     network: NetworkFile,
     pattern: PatternOption = "streaming",
     execution: ExecutionOption = "windowed",
     chip: ChipOption = None,
     *,
-    flags: MappingFlags,
+    flags: SeededMappingFlags,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -127,9 +131,8 @@ def _print_mapping(mapping: Mapping, output: str | None, *, as_json: bool) -> No
         text = f"splitters on {', '.join(split)}" + (
             ": without slack there, so the schedule is in ticks" if is_tick_level else ": within the slack of delays"
         )
-        console.print(one_line(text), markup=False, soft_wrap=True)
-    if output is not None:
-        console.print(f"written to {one_line(output)}", markup=False, soft_wrap=True)
+        print_line(console, text)
+    print_written(console, output)
 
 
 def _dry_run(request: Request, flags: MappingFlags, *, as_json: bool) -> None:

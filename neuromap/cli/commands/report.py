@@ -8,27 +8,25 @@ from typing import Annotated
 
 import typer
 
-from neuromap.cli.arguments.engine_argument import engine_arguments
-from neuromap.cli.arguments.mapping_flags import MappingFlags, with_mapping_flags
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.engine_options import EngineOptions
+from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length
+from neuromap.cli.arguments.mapping_flags import MappingFlags
+from neuromap.cli.arguments.option_blocks import with_option_blocks
 from neuromap.cli.arguments.options import (
     ChipOption,
-    DensityOption,
-    EngineOption,
-    FramesOption,
+    ExecutionsOption,
     JsonFlag,
     NetworkFile,
-    NoiseSeedOption,
-    SeedOption,
-    StimulusOption,
-    ThreadsOption,
     chip_file_of,
     chosen_chip,
     file_option,
+    said_option,
 )
-from neuromap.cli.arguments.pattern_argument import read_pattern, read_rollout, split_executions, split_patterns
-from neuromap.cli.arguments.stimulus_argument import check_run_length, frame_arguments
-from neuromap.cli.printing.output import check_destinations, one_line, print_error, text_console
+from neuromap.cli.arguments.typed_lists import split_executions
+from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout, split_patterns
 from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import InputError
 
 __all__ = ["EXAMPLES", "report"]
@@ -45,59 +43,42 @@ Examples:
 """
 
 
-@with_mapping_flags()
+@with_option_blocks
 def report(
     network: NetworkFile,
     patterns: Annotated[
         list[str] | None,
-        typer.Option(
+        said_option(
             "--patterns",
             metavar="PATTERNS",
-            help="Names with commas between them, or the streaming edges of one pattern ('H1 -> O, H2 -> O'). "
+            text="Names with commas between them, or the streaming edges of one pattern ('H1 -> O, H2 -> O'). "
             "May be repeated. By default streaming, sequential and those of the file.",
-            show_default=False,
         ),
     ] = None,
-    executions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--executions",
-            metavar="EXECUTIONS",
-            help="windowed, pipelined, pipelined:P for a frame every P update steps; with commas between them.  "
-            "[default: windowed,pipelined]",
-            show_default=False,
-        ),
-    ] = None,
+    executions: ExecutionsOption = None,
     chip: ChipOption = None,
     program_file: Annotated[
         Path | None,
-        typer.Option(
+        said_option(
             "--program",
             metavar="FILE",
-            help="Report on this program instead of mapping; one row, whose prediction is that of --patterns and "
+            text="Report on this program instead of mapping; one row, whose prediction is that of --patterns and "
             "--executions, by default of the names in the program.",
-            show_default=False,
         ),
     ] = None,
-    stimulus: StimulusOption = None,
-    n_frames: FramesOption = None,
-    seed: SeedOption = 0,
-    density: DensityOption = None,
-    engine: EngineOption = "fast",
-    threads: ThreadsOption = None,
-    noise_seed: NoiseSeedOption = 0,
     *,
+    fed: FrameOptions,
+    engine: EngineOptions,
     flags: MappingFlags,
     html: Annotated[str | None, file_option("--html", holds="the report as one self-contained HTML page")] = None,
     csv: Annotated[str | None, file_option("--csv", holds="the report as CSV")] = None,
     json_file: Annotated[str | None, file_option("--json-file", holds="the report as JSON")] = None,
     pictures: Annotated[
         str | None,
-        typer.Option(
+        said_option(
             "--pictures",
             metavar="FOLDER",
-            help="Write chip map and link load of every row to this folder, as SVG files.",
-            show_default=False,
+            text="Write chip map and link load of every row to this folder, as SVG files.",
         ),
     ] = None,
     as_json: JsonFlag = False,
@@ -109,19 +90,20 @@ def report(
     """
     import neuromap as nm
     from neuromap.files.whole_file import write_all
-    from neuromap.report.forms.pictures import check_no_picture, check_picture_folder, picture_files, picture_folder
+    from neuromap.report.forms.picture_folder import check_no_picture, check_picture_folder, picture_folder
+    from neuromap.report.forms.pictures import picture_files
     from neuromap.report.forms.text import print_report
     from neuromap.report.latency import report_on_program
     from neuromap.rollout.schedule.execution import EXECUTIONS
 
     chip = chosen_chip(chip, program_file)
     flags.require_none(program_file)
-    how = engine_arguments(engine, threads, noise_seed)
+    how = engine.arguments()
     written = {"--html": html, "--csv": csv, "--json-file": json_file}
     read = {
         "network file": network,
         "program file": program_file,
-        "stimulus file": stimulus,
+        "stimulus file": fed.stimulus,
         "chip file": chip_file_of(chip),
         **flags.files,
     }
@@ -134,16 +116,16 @@ def report(
                     check_no_picture(path, pictures)
                 except InputError as error:
                     raise InputError(f"{name} {error}") from None
-    check_run_length(n_frames)
+    check_run_length(fed.n_frames)
     net = nm.load_network(network)
     wanted = split_executions(executions) if executions else []
     named = split_patterns(patterns or []) or list(patterns or [])
-    arguments = {**frame_arguments(stimulus, n_frames, seed, density), **how}
+    arguments = {**fed.arguments(), **how}
     if program_file is not None:
         if len(named) > 1 or len(wanted) > 1:
             raise InputError(f"{program_file}: one program has one pattern and one execution; give one of each")
         program = nm.load_program(program_file)
-        check_run_length(n_frames, program)
+        check_run_length(fed.n_frames, program)
         rollout = read_rollout(net, program, program_file, next(iter(named), None), next(iter(wanted), None))
         with progress_bar("report"):
             made = report_on_program(rollout, program, **arguments)
@@ -168,7 +150,7 @@ def report(
         console = text_console()
         print_report(made, console)
         for path, _ in contents:
-            console.print(f"written to {one_line(path)}", markup=False, soft_wrap=True)
+            print_written(console, path)
         if pictures is not None:
             console.print(f"{len(drawn)} pictures written to {one_line(pictures)}", markup=False, soft_wrap=True)
     if made.exit_code:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neuromap.cli.arguments.options import JsonFlag, NetworkFile
-from neuromap.cli.arguments.pattern_argument import read_pattern, split_patterns
-from neuromap.cli.printing.output import print_json
+from neuromap.cli.arguments.typed_patterns import read_pattern, split_patterns
+from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.errors import InputError
 
@@ -55,8 +55,8 @@ def rollouts(
     the same function, so that trained weights can be kept.
     """
     import neuromap as nm
-    from neuromap.cli.printing.rollout_figures import class_numbers, network_figures, pattern_figures
-    from neuromap.cli.printing.rollout_table import print_rollouts
+    from neuromap.cli.printing.pattern_figures import class_numbers, pattern_counts, pattern_figures
+    from neuromap.cli.printing.pattern_tables import print_rollouts
     from neuromap.rollout.cycles.blocks import cycle_structure
     from neuromap.rollout.patterns.sequential import most_sequential_summary
 
@@ -69,7 +69,7 @@ def rollouts(
     structure = cycle_structure(net)
     sequential = most_sequential_summary(net, structure)
     chosen = [sequential.first if one is None else one for one in found]
-    figures = network_figures(net, structure, sequential)
+    figures = pattern_counts(net, structure, sequential)
     rows: list[dict[str, Any]] = []
     with progress_bar("timing patterns") as progress:
         for done, (one, number) in enumerate(zip(chosen, class_numbers(chosen), strict=True), start=1):

@@ -7,20 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neuromap.cli.arguments.engine_argument import engine_arguments
-from neuromap.cli.arguments.options import (
-    DensityOption,
-    EngineOption,
-    FramesOption,
-    JsonFlag,
-    NoiseSeedOption,
-    SeedOption,
-    StimulusOption,
-    ThreadsOption,
-    file_option,
-)
-from neuromap.cli.arguments.stimulus_argument import check_run_length, frame_arguments, read_stimuli
-from neuromap.cli.printing.output import check_destinations, print_json
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.engine_options import EngineOptions
+from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length, read_stimuli
+from neuromap.cli.arguments.option_blocks import with_option_blocks
+from neuromap.cli.arguments.options import JsonFlag, file_option, said_option
+from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.simulate_output import batch_object, print_batch, print_run, run_object
 from neuromap.errors import InputError
@@ -41,14 +33,13 @@ Examples:
 """
 
 
+@with_option_blocks
 def simulate(
     program_file: Annotated[
         Path, typer.Argument(metavar="PROGRAM", help="Program file (see neuromap map -o).", show_default=False)
     ],
-    stimulus: StimulusOption = None,
-    n_frames: FramesOption = None,
-    seed: SeedOption = 0,
-    density: DensityOption = None,
+    *,
+    fed: FrameOptions,
     record: Annotated[
         str,
         typer.Option(
@@ -59,19 +50,16 @@ def simulate(
     ] = "outputs",
     record_potentials: Annotated[
         str | None,
-        typer.Option(
+        said_option(
             "--record-potentials",
             metavar="NEURONS",
-            help="Whose potential is kept after every tick, in the same words; by default nobody's.",
-            show_default=False,
+            text="Whose potential is kept after every tick, in the same words; by default nobody's.",
         ),
     ] = None,
     record_counts: Annotated[
         bool, typer.Option("--record-counts", help="Count the spikes of every neuron of the program.")
     ] = False,
-    engine: EngineOption = "fast",
-    threads: ThreadsOption = None,
-    noise_seed: NoiseSeedOption = 0,
+    engine: EngineOptions,
     output: Annotated[
         str | None,
         file_option("--output", "-o", holds="what was recorded (HDF5 where it ends in .h5, else safetensors)"),
@@ -85,22 +73,22 @@ def simulate(
     """
     import neuromap as nm
     from neuromap.simulation.stimulus.choose_frames import choose_frames
+    from neuromap.simulation.trace.forms.file_layout import HDF5_SUFFIXES
     from neuromap.simulation.trace.frame_counts import frame_counts
-    from neuromap.simulation.trace.trace_hdf5 import HDF5_SUFFIXES
 
-    how = engine_arguments(engine, threads, noise_seed)
+    how = engine.arguments()
     recording = nm.Recording(record, () if record_potentials is None else record_potentials, record_counts)
-    check_destinations({"--output": output}, {"program file": program_file, "stimulus file": stimulus})
+    check_destinations({"--output": output}, {"program file": program_file, "stimulus file": fed.stimulus})
     program = nm.load_program(program_file)
-    check_run_length(n_frames, program)
-    arguments = frame_arguments(stimulus, n_frames, seed, density)
+    check_run_length(fed.n_frames, program)
+    random = fed.random()
     into_hdf5 = output is not None and Path(output).suffix.lower() in HDF5_SUFFIXES
-    if stimulus is not None and (stimuli := read_stimuli(stimulus, program)) is not None:
+    if fed.stimulus is not None and (stimuli := read_stimuli(fed.stimulus, program)) is not None:
         if into_hdf5:
             raise InputError(f"{output}: many stimuli are written as safetensors; give a name that does not end in .h5")
         _run_batch(program, stimuli, recording, how, output, as_json)
         return
-    frames, made = choose_frames(program, **arguments)
+    frames, made = choose_frames(program, fed.stimulus, random)
     check_run_length(made["n_frames"], program)
     trace = None
     with progress_bar("simulating (ticks)") as progress:

@@ -6,27 +6,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from neuromap.cli.arguments.engine_argument import engine_arguments
-from neuromap.cli.arguments.mapping_flags import MappingFlags, with_mapping_flags
+from neuromap.cli.arguments.engine_options import EngineOptions
+from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length
+from neuromap.cli.arguments.mapping_flags import MappingFlags
+from neuromap.cli.arguments.option_blocks import with_option_blocks
 from neuromap.cli.arguments.options import (
     ChipOption,
-    DensityOption,
-    EngineOption,
-    FramesOption,
     JsonFlag,
     NetworkFile,
-    NoiseSeedOption,
-    SeedOption,
-    StimulusOption,
-    ThreadsOption,
     chosen_chip,
+    said_option,
 )
-from neuromap.cli.arguments.pattern_argument import read_pattern, read_rollout
-from neuromap.cli.arguments.stimulus_argument import check_run_length, frame_arguments
-from neuromap.cli.printing.output import print_json, text_console
+from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout
+from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.text_output import text_console
 
 __all__ = ["EXAMPLES", "verify"]
 
@@ -41,41 +35,34 @@ Examples:
 """
 
 
-@with_mapping_flags()
+@with_option_blocks
 def verify(
     network: NetworkFile,
     pattern: Annotated[
         str | None,
-        typer.Option(
+        said_option(
             "--pattern",
             metavar="PATTERN",
-            help="Rollout pattern: a name or streaming edges ('H1 -> O, H2 -> O').  "
+            text="Rollout pattern: a name or streaming edges ('H1 -> O, H2 -> O').  "
             "[default: that of --program, else streaming]",
-            show_default=False,
         ),
     ] = None,
     execution: Annotated[
         str | None,
-        typer.Option(
+        said_option(
             "--execution",
             metavar="EXECUTION",
-            help="windowed, pipelined or pipelined:P.  [default: that of --program, else windowed]",
-            show_default=False,
+            text="windowed, pipelined or pipelined:P.  [default: that of --program, else windowed]",
         ),
     ] = None,
     chip: ChipOption = None,
     program_file: Annotated[
         Path | None,
-        typer.Option("--program", metavar="FILE", help="Verify this program instead of mapping.", show_default=False),
+        said_option("--program", metavar="FILE", text="Verify this program instead of mapping."),
     ] = None,
-    stimulus: StimulusOption = None,
-    n_frames: FramesOption = None,
-    seed: SeedOption = 0,
-    density: DensityOption = None,
-    engine: EngineOption = "fast",
-    threads: ThreadsOption = None,
-    noise_seed: NoiseSeedOption = 0,
     *,
+    fed: FrameOptions,
+    engine: EngineOptions,
     flags: MappingFlags,
     as_json: JsonFlag = False,
 ) -> None:
@@ -91,8 +78,8 @@ def verify(
 
     chip = chosen_chip(chip, program_file)
     flags.require_none(program_file)
-    how = engine_arguments(engine, threads, noise_seed)
-    check_run_length(n_frames)
+    how = engine.arguments()
+    check_run_length(fed.n_frames)
     net = nm.load_network(network)
     program = None if program_file is None else nm.load_program(program_file)
     if program is not None and program_file is not None:
@@ -101,7 +88,7 @@ def verify(
         named = read_pattern(net, "streaming" if pattern is None else pattern)
         rollout = nm.Rollout(net, named, "windowed" if execution is None else execution)
         spec = flags.chip(chip)
-    frames, made = choose_frames(net, **frame_arguments(stimulus, n_frames, seed, density))
+    frames, made = choose_frames(net, fed.stimulus, fed.random())
     if program is None:
         options = flags.options(net, spec)
         with progress_bar("mapping") as progress:

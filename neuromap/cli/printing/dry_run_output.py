@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from neuromap.cli.printing.output import new_table, one_line
+from neuromap.cli.printing.text_output import one_line, print_line
+from neuromap.forms.tables import new_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,10 +27,7 @@ def print_dry_run(found: DryRun, console: Console) -> None:
     console : Console
         Where to.
     """
-
-    def say(text: str) -> None:
-        console.print(one_line(text), markup=False, soft_wrap=True)
-
+    say = partial(print_line, console)
     label = f"{found.network} ({found.pattern}, {found.execution}) on {found.chip.name}"
     room = f"{found.chip.n_usable_cores} cores"
     say(f"{label}: fits in {found.cores} of {room}" if found.fits else f"{label}: does not fit")

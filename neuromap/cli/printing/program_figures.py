@@ -57,15 +57,15 @@ def program_figures(program: Program, bound: CoreBound | None = None) -> dict[st
     """
     from dataclasses import asdict
 
-    from neuromap.report.figures.usage import sampling_frequency, usage
     from neuromap.report.forms.json_report import bound_object
+    from neuromap.report.measuring.count_usage import count_usage, sampling_frequency
 
     return {
         "network": program.name,
         "chip": program.chip.name,
         "pattern": program.pattern,
         "execution": program.execution,
-        **asdict(usage(program)),
+        **asdict(count_usage(program)),
         **({} if bound is None else {"core_bound": bound_object(bound)}),
         "frame_period_ticks": program.period,
         "ticks_per_step": program.ticks_per_step,

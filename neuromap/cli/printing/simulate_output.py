@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from neuromap.cli.printing.output import new_table, one_line, text_console
+from neuromap.cli.printing.text_output import print_written, text_console
+from neuromap.forms.tables import new_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from neuromap.hardware.program.program import Program
-    from neuromap.simulation.run.batch import Batch
+    from neuromap.simulation.trace.batch import Batch
     from neuromap.simulation.trace.frame_counts import FrameCounts
     from neuromap.simulation.trace.trace import Trace
 
@@ -62,7 +63,7 @@ def print_run(program: Program, counts: FrameCounts, output: str | None) -> None
             f"{strays} outside frames",
             markup=False,
         )
-    _print_file(console, output)
+    print_written(console, output)
 
 
 def batch_object(program: Program, batch: Batch, output: str | None) -> dict[str, Any]:
@@ -104,7 +105,7 @@ def print_batch(program: Program, batch: Batch, output: str | None) -> None:
             f"frames, {batch.strays(port.name).sum()} outside frames",
             markup=False,
         )
-    _print_file(console, output)
+    print_written(console, output)
 
 
 def _labels(program: Program) -> dict[str, Any]:
@@ -124,8 +125,3 @@ def _print_head(console: Console, program: Program, length: str) -> None:
         f"{program.name} ({label}) on {program.chip.name}: {length}, one frame every {program.period} ticks",
         markup=False,
     )
-
-
-def _print_file(console: Console, output: str | None) -> None:
-    if output is not None:
-        console.print(f"written to {one_line(output)}", markup=False, soft_wrap=True)

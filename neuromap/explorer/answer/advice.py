@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuromap.errors import DoesNotFitError, PatternError
-from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow, Objective
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits, bound_text
-from neuromap.explorer.answer.listing import streaming_edges, streaming_text
+from neuromap.explorer.answer.listing import rows_text, streaming_edges, streaming_text
+from neuromap.explorer.answer.objectives import BASE_UNITS, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import with_unit
-from neuromap.explorer.answer.row_figures import BASE_UNITS, row_order, value_of
+from neuromap.explorer.answer.row_figures import row_order, value_of
+from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
 __all__ = ["Advice", "advise", "figure_text", "map_command", "pattern_argument"]
@@ -49,7 +51,7 @@ class Advice:
         way = "" if row.candidate.splitters == "slack" else f", splitters {row.candidate.splitters}"
         figures = [f"{o.title} {figure_text(row, o)}" for o in OBJECTIVES if value_of(row, o).number is not None]
         if self.n_rivals:
-            worth = f"{_rows(self.n_rivals)} that might be better not mapped: give more time, or more rows to map"
+            worth = f"{rows_text(self.n_rivals)} that might be better not mapped: give more time, or more rows to map"
         else:
             worth = "no row that was not mapped can be better"
         return [
@@ -70,10 +72,6 @@ def figure_text(row: ExploredRow, objective: Objective) -> str:
         sign = "≤ "
     unit = BASE_UNITS[objective.name]
     return f"{sign}{with_unit(number, unit if unit != 'cores' else '')}"
-
-
-def _rows(n: int) -> str:
-    return f"{n} row{'s' if n != 1 else ''}"
 
 
 def advise(
@@ -129,14 +127,14 @@ def _why_none(exploration: Exploration, objective: Objective, limits: Limits, re
     open_rows = [row for row in exploration.rows if row.status == "not mapped" and limits.allows(row)]
     if open_rows:
         return (
-            f"no mapped row keeps {limits or 'any limit'}, but {_rows(len(open_rows))} that might were not mapped; "
+            f"no mapped row keeps {limits or 'any limit'}, but {rows_text(len(open_rows))} that might were not mapped; "
             "give more time, or more rows to map"
         )
     unknown = [row for row in exploration.rows if row.status == "mapped" and limits.allows(row)]
     if unknown and any(row.verified is not False for row in unknown):
         return f"{objective.title} is known of no row, as the chip has no such figures; choose another objective"
     if unknown:
-        return f"{_rows(len(unknown))} within the limits, but on none the chip equals the reference"
+        return f"{rows_text(len(unknown))} within the limits, but on none the chip equals the reference"
     found = limits.closest([*exploration.rows, *refused])
     if found is None:
         why = next((row.message for row in exploration.rows if row.message), "")

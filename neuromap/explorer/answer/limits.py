@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from neuromap.errors import InputError
-from neuromap.explorer.answer.exploration import OBJECTIVES, ExploredRow, Objective
+from neuromap.explorer.answer.objectives import BASE_UNITS, OBJECTIVES, Objective, objective_named
 from neuromap.explorer.answer.quantities import parse_quantity, scale_for
-from neuromap.explorer.answer.row_figures import BASE_UNITS, best_row, objective_named, value_of
+from neuromap.explorer.answer.row_figures import best_row, value_of
+from neuromap.explorer.answer.rows import ExploredRow
 
 __all__ = ["ClosestRow", "Limits", "bound_text", "parse_bound"]
 

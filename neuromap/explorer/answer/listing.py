@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow, Objective
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.objectives import OBJECTIVES, Objective
 from neuromap.explorer.answer.row_figures import plainness, value_of
-from neuromap.report.latency import TIME_AXIS
+from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.rollout.schedule.execution import TIME_AXIS
 
 __all__ = [
     "Listing",
@@ -16,6 +18,7 @@ __all__ = [
     "front_words",
     "is_known",
     "list_rows",
+    "rows_text",
     "short_names",
     "streaming_edges",
     "streaming_text",
@@ -60,6 +63,14 @@ class Listing:
     def all(self) -> tuple[tuple[int, ExploredRow], ...]:
         """Both groups."""
         return (*self.same, *self.other)
+
+    def groups(self, given: str) -> list[tuple[str, tuple[tuple[int, ExploredRow], ...]]]:
+        """Give the groups that have rows, with their titles; ``given`` is the name of the given pattern."""
+        titled = [
+            (f"No retraining: behaviour class of {given}", self.same),
+            ("Needs retraining: other behaviour classes", self.other),
+        ]
+        return [(title, members) for title, members in titled if members]
 
 
 def list_rows(exploration: Exploration, limits: Limits | None = None, *, every: bool = False) -> Listing:
@@ -130,6 +141,11 @@ def _without_alike(rows: Sequence[ExploredRow], given: Sequence[int]) -> list[Ex
             kept[key] = row
     chosen = {id(row) for row in kept.values()}
     return [row for row in rows if id(row) in chosen]
+
+
+def rows_text(n: int) -> str:
+    """Write a number of rows: ``"1 row"``, ``"2 rows"``."""
+    return f"{n} row{'s' if n != 1 else ''}"
 
 
 def front_words(row: ExploredRow) -> str:

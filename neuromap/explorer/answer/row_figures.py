@@ -1,28 +1,15 @@
-"""Figures of rows: what is known of them, how they are called and ordered, and which row is best."""
+"""Figures of rows: what is known of them, how they order rows, and which row is best."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from neuromap.errors import InputError
-from neuromap.explorer.answer.exploration import OBJECTIVES, ExploredRow, Objective
+from neuromap.explorer.answer.objectives import OBJECTIVES, Objective
+from neuromap.explorer.answer.rows import ExploredRow
 
-__all__ = ["BASE_UNITS", "Value", "best_row", "objective_named", "plainness", "row_order", "value_of"]
-
-BASE_UNITS: Mapping[str, str] = MappingProxyType(
-    {
-        "first_response_seconds": "s",
-        "full_response_seconds": "s",
-        "worst_case_reaction_seconds": "s",
-        "sampling_frequency_hz": "Hz",
-        "cores": "cores",
-        "energy_joules": "J",
-    }
-)
-"""Objective -> the unit of its numbers."""
+__all__ = ["Value", "best_row", "plainness", "row_order", "value_of"]
 
 
 class Value(NamedTuple):
@@ -59,34 +46,6 @@ def value_of(row: ExploredRow, objective: Objective) -> Value:
     if row.status == "mapped" or objective.name not in ("cores", "energy_joules"):
         return Value(number, not row.times_are_bounds)
     return Value(row.core_bound if objective.name == "cores" else row.energy_bound, False)
-
-
-def objective_named(text: str, option: str = "objective") -> Objective:
-    """Find an objective by its title, blanks or dashes between the words.
-
-    Parameters
-    ----------
-    text : str
-        ``"sampling frequency"``, ``"sampling-frequency"``, ``"cores"``, ...
-    option : str
-        What messages call it.
-
-    Returns
-    -------
-    Objective
-        One of :data:`neuromap.explorer.answer.exploration.OBJECTIVES`.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
-    words = " ".join(text.replace("-", " ").lower().split())
-    for objective in OBJECTIVES:
-        if words in (objective.title.replace("-", " "), objective.name.replace("_", " ")):
-            return objective
-    names = ", ".join(objective.title.replace(" ", "-") for objective in OBJECTIVES)
-    raise InputError(f"{option} {text[:40]}: is not known; choose one of {names}")
 
 
 def row_order(row: ExploredRow, objective: Objective) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.explorer.candidates.schedules import Graph
+from neuromap.explorer.candidates.graph import Graph
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
 __all__ = ["CoreWeights", "core_weights"]
@@ -54,7 +54,7 @@ def core_weights(graph: Graph, chip: ChipSpec) -> CoreWeights:
     sizes = [node.size for node in network.nodes.values()]
     outgoing = []
     for u in range(graph.n_nodes):
-        edges = tuple(e for e in range(graph.n_edges) if graph.sources[e] == u)
+        edges = tuple(graph.leaving(u))
         if edges and u not in graph.inputs:
             outgoing.append((sizes[u] / chip.neurons, edges))
     return CoreWeights(tuple(outgoing), chip.delay[1])

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.explorer.candidates.row_keys import Keys, Sharing
-from neuromap.explorer.candidates.schedules import Graph
+from neuromap.explorer.candidates.graph import Graph
+from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.blocks import cycle_structure
 from neuromap.rollout.patterns.counting import count_valid, enumerate_valid
@@ -77,7 +77,7 @@ class PatternSpace:
         -------
         PatternSpace
         """
-        keys = Keys(self.graph, Sharing(), ("windowed",))
+        keys = RowKeys(self.graph, Sharing(), ("windowed",))
         own = keys.classes(np.array([given.values], np.uint8))[0]
         kept = [values[(keys.classes(values) == own).all(axis=1)] for values in self.chunks()]
         rows = np.concatenate(kept)

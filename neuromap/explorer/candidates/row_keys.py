@@ -17,12 +17,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.explorer.candidates.packed import pack
-from neuromap.explorer.candidates.schedules import Graph, Schedules
+from neuromap.explorer.candidates.graph import Graph
+from neuromap.explorer.candidates.packed_rows import pack
+from neuromap.explorer.candidates.schedules import Schedules
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.rollout.schedule.execution import chosen_period
 
-__all__ = ["Keys", "Sharing", "sharing_of"]
+__all__ = ["RowKeys", "Sharing", "sharing_of"]
 
 Ints = NDArray[np.int64]
 Values = NDArray[np.uint8]
@@ -45,7 +46,7 @@ class Sharing:
     host_pairs: tuple[tuple[int, int], ...] = ()
 
 
-class Keys:
+class RowKeys:
     """Makes the keys of schedules of one network: equal iff the candidates are one row.
 
     Parameters
@@ -59,11 +60,16 @@ class Keys:
         in update steps do not say what they will be. Pipelined schedules still depend on the class only.
     executions : sequence of str
         In the order of their numbers.
+
+    Attributes
+    ----------
+    graph, executions
+        As given.
     """
 
     def __init__(self, graph: Graph, sharing: Sharing, executions: Sequence[str], by_pattern: bool = False) -> None:
-        self._graph, self._sharing, self._by_pattern = graph, sharing, by_pattern
-        self._executions = tuple(executions)
+        self.graph, self.executions = graph, tuple(executions)
+        self._sharing, self._by_pattern = sharing, by_pattern
         n = graph.n_nodes
         fixed = {*graph.tree, *graph.self_edges}
         self._free = [e for e in range(graph.n_edges) if e not in fixed]
@@ -74,22 +80,26 @@ class Keys:
         greatest = 2 * n + 2 if longest == 1 else 2 * (n + 1) * (longest + 1)
         self._period_bits = max(n, longest).bit_length() if graph.is_ordered else 24
         self._delay_bits = greatest.bit_length() if graph.is_ordered else 24
-        self._execution_bits = max(1, (len(self._executions) - 1).bit_length())
+        self._execution_bits = max(1, (len(self.executions) - 1).bit_length())
         self._pairs = list(combinations(sharing.biased, 2))
 
     @property
-    def widths(self) -> str:
-        """Bits of the parts of a key: the same words say other things where they differ."""
-        return f"{self._shift_bits} {self._period_bits} {self._delay_bits} {self._execution_bits}"
+    def meaning(self) -> str:
+        """What keys of one network depend on: keys of makers that differ in it say different things.
+
+        It is part of what results are kept under, so files of results are only taken up while it stays as it is.
+        """
+        widths = f"{self._shift_bits} {self._period_bits} {self._delay_bits} {self._execution_bits}"
+        return f"{self._sharing} {self.executions if self._by_pattern else ''} {widths}"
 
     @property
     def class_words(self) -> int:
         """Words of a key that tell the behaviour class; they come first."""
-        return int(self.classes(np.zeros((0, self._graph.n_edges), np.uint8)).shape[1])
+        return int(self.classes(np.zeros((0, self.graph.n_edges), np.uint8)).shape[1])
 
     def classes(self, values: Values) -> Words:
         """R of every edge after the shift that makes the forest sequential: equal iff the class is."""
-        graph, n_rows = self._graph, len(values)
+        graph, n_rows = self.graph, len(values)
         shift = np.zeros((graph.n_nodes, n_rows), np.int16)
         r = np.ascontiguousarray(values.T).astype(np.int16)
         for e in graph.tree:
@@ -100,31 +110,32 @@ class Keys:
 
     def of(self, values: Values, schedules: Schedules, execution: str) -> Words:
         """Keys of schedules: an array of shape (N, words)."""
-        graph, n_rows = self._graph, len(values)
-        columns: list[NDArray[np.integer]] = []
-        bits: list[int] = []
-        relabelled = [*self._bias_order(schedules), *self._host_frames(values, schedules)]
+        shown = [*self._bias_order(schedules), *self._host_frames(values, schedules)]
         if self._by_pattern:
-            columns.append(np.full(n_rows, self._executions.index(execution)))
-            bits.append(self._execution_bits)
-            if execution == "windowed" or relabelled:
-                columns.extend(values.T)
-            else:
-                columns.extend([np.zeros(n_rows, np.int64)] * graph.n_edges)
-            bits += [1] * graph.n_edges
+            rest = self._pattern_words(values, execution, depends_on_pattern=execution == "windowed" or bool(shown))
         else:
-            columns.append(schedules.period)
-            bits.append(self._period_bits)
-            tree = [schedules.delays[:, e] for e in graph.tree]
-            columns += tree
-            bits += [self._delay_bits] * len(tree)
-            first_input = schedules.phases[:, graph.inputs[0]]
-            others = [schedules.phases[:, u] - first_input for u in graph.inputs[1:]]
-            columns += [c + (1 << (self._delay_bits + 1)) for c in others]
-            bits += [self._delay_bits + 2] * len(others)
-            columns += relabelled
-            bits += [2] * len(relabelled)
-        return np.concatenate([self.classes(values), pack(columns, n_rows, bits)], axis=1)
+            rest = self._schedule_words(schedules, shown)
+        return np.concatenate([self.classes(values), rest], axis=1)
+
+    def _pattern_words(self, values: Values, execution: str, *, depends_on_pattern: bool) -> Words:
+        """Words that tell execution and, where the row depends on it, pattern."""
+        number = np.full(len(values), self.executions.index(execution))
+        r = values if depends_on_pattern else np.zeros_like(values)
+        return pack([number, *r.T], len(values), [self._execution_bits, *[1] * self.graph.n_edges])
+
+    def _schedule_words(self, schedules: Schedules, shown: Sequence[Ints]) -> Words:
+        """Words that tell period, delays along the forest, sampling steps, and where shifts by whole frames show."""
+        graph = self.graph
+        tree = [schedules.delays[:, e] for e in graph.tree]
+        first_input = schedules.phases[:, graph.inputs[0]]
+        later = [schedules.phases[:, u] - first_input + (1 << (self._delay_bits + 1)) for u in graph.inputs[1:]]
+        bits = [
+            self._period_bits,
+            *[self._delay_bits] * len(tree),
+            *[self._delay_bits + 2] * len(later),
+            *[2] * len(shown),
+        ]
+        return pack([schedules.period, *tree, *later, *shown], len(schedules.period), bits)
 
     def _bias_order(self, schedules: Schedules) -> list[Ints]:
         phases = schedules.phases
@@ -156,5 +167,5 @@ def sharing_of(graph: Graph, thresholds: Mapping[int, Ints], chips: Sequence[Chi
     biased = [v for v, theta in thresholds.items() if ((theta < 1) | (theta > longest_leak)).any()]
     pairs = []
     for u in graph.inputs:
-        pairs += list(combinations([e for e in range(graph.n_edges) if graph.sources[e] == u], 2))
+        pairs += list(combinations(graph.leaving(u), 2))
     return Sharing(tuple(sorted(biased)), tuple(pairs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.explorer.candidates.core_estimate import CoreWeights
-from neuromap.explorer.candidates.packed import first_of_equal
+from neuromap.explorer.candidates.graph import Graph
+from neuromap.explorer.candidates.packed_rows import first_of_equal
 from neuromap.explorer.candidates.pattern_space import PatternSpace
-from neuromap.explorer.candidates.row_keys import Keys, Sharing
-from neuromap.explorer.candidates.schedules import Graph, schedules_of
+from neuromap.explorer.candidates.row_keys import RowKeys
+from neuromap.explorer.candidates.schedules import schedules_of
 
 __all__ = ["RowTable", "row_table"]
 
@@ -30,10 +31,8 @@ class RowTable:
 
     Attributes
     ----------
-    graph : Graph
-        The network.
-    executions : tuple of str
-        Executions that were asked for.
+    row_keys : RowKeys
+        Makes the keys: knows the network and the executions that were asked for.
     keys : ndarray of uint64, shape (M, words)
         Key of every row.
     values : ndarray of uint8, shape (M, E / 8 rounded up)
@@ -52,12 +51,9 @@ class RowTable:
         What the row may cost in cores: only ever used to choose what to map first.
     n_classes : int
         Behaviour classes among the rows.
-    meaning : str
-        What the keys of tables of one network depend on: keys of tables that differ in it say different things.
     """
 
-    graph: Graph
-    executions: tuple[str, ...]
+    row_keys: RowKeys
     keys: Words
     values: Values
     execution: NDArray[np.uint8]
@@ -69,13 +65,22 @@ class RowTable:
     exact: NDArray[np.bool_]
     estimate: NDArray[np.float32]
     n_classes: int
-    meaning: str
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @property
+    def graph(self) -> Graph:
+        """The network."""
+        return self.row_keys.graph
+
+    @property
+    def executions(self) -> tuple[str, ...]:
+        """Executions that were asked for; ``execution`` holds positions here."""
+        return self.row_keys.executions
 
     def pattern(self, row: int) -> tuple[int, ...]:
         """R of every edge of the row's pattern."""
@@ -84,7 +89,15 @@ class RowTable:
     def key_text(self, row: int) -> str:
         """Key of a row with all that gives it its meaning, but for the network."""
         words = self.keys[row].tobytes().hex()
-        return f"{self.meaning} {words}"
+        return f"{self.row_keys.meaning} {words}"
+
+    def row_of(self, values: tuple[int, ...], execution: str) -> int:
+        """Position of the row of a pattern (R of every edge) in an execution; -1 where there is none."""
+        pattern = np.array([values], np.uint8)
+        schedules = schedules_of(self.graph, pattern, execution)
+        if not schedules.period[0]:  # shorter than the pattern's cycles allow
+            return -1
+        return self.find(self.row_keys.of(pattern, schedules, execution)[0])
 
     def find(self, key: Words) -> int:
         """Position of the row with this key; -1 where there is none."""
@@ -96,6 +109,76 @@ class RowTable:
                 low + int(np.searchsorted(column, word, side="right")),
             )
         return low if high > low else -1
+
+
+def row_table(space: PatternSpace, row_keys: RowKeys, given: Values, weights: CoreWeights) -> RowTable:
+    """Compute the schedules of all patterns of a space and find the distinct ones.
+
+    Parameters
+    ----------
+    space : PatternSpace
+        The patterns.
+    row_keys : RowKeys
+        Say which schedules are one row; of the same network, with the executions that are asked for.
+    given : ndarray of uint8, shape (E,)
+        R of the pattern whose class is number 0.
+    weights : CoreWeights
+        For the estimate.
+
+    Returns
+    -------
+    RowTable
+    """
+    found = _Collected([])
+    for values in space.chunks():
+        for part in _rows_of(values, row_keys, weights):
+            found.add(_merged(part))
+    rows = found.merge()
+    keys = rows["keys"].astype(np.uint64, copy=False)
+    numbers = _class_numbers(keys[:, : row_keys.class_words], row_keys.classes(given[None, :])[0])
+    rows["behaviour_class"] = numbers.astype(np.int32)
+    for column in rows.values():  # so that they are kept and not copied
+        column.flags.writeable = False
+    kept = {name: column for name, column in rows.items() if name not in ("keys", "sequential")}
+    return RowTable(row_keys=row_keys, keys=keys, n_classes=int(numbers.max(initial=-1)) + 1, **kept)
+
+
+def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterator[Columns]:
+    """Compute the rows of some patterns, one execution after the other; equal rows are still there several times."""
+    graph = row_keys.graph
+    before: list[Words] = []
+    for number, execution in enumerate(row_keys.executions):
+        schedules = schedules_of(graph, values, execution)
+        key = row_keys.of(values, schedules, execution)
+        # a pattern whose executions share a row is one pattern of that row
+        again = np.zeros(len(values), np.bool_)
+        for other in before:
+            again |= (other == key).all(axis=1)
+        before.append(key)
+        part: Columns = {
+            "keys": key,
+            "values": np.packbits(values, axis=1),
+            "execution": np.full(len(values), number, np.uint8),
+            "sequential": (graph.n_edges - values.sum(axis=1, dtype=np.int64)).astype(np.uint16),
+            "n_patterns": (~again).astype(np.int32),
+            "period": schedules.period.astype(np.int32),
+            "first": schedules.first.astype(np.int32),
+            "full": schedules.full.astype(np.int32),
+            "exact": schedules.exact,
+            "estimate": weights.estimate(schedules.delays),
+        }
+        possible = schedules.period > 0  # else shorter than the pattern's cycles allow
+        yield part if possible.all() else {name: column[possible] for name, column in part.items()}
+
+
+def _class_numbers(classes: Words, given: Words) -> NDArray[np.int64]:
+    """Give the behaviour classes of rows numbers: 0 for the given one, the others in ascending order of their words."""
+    _, number_of = first_of_equal(classes, np.zeros(len(classes), np.int64))
+    mine = np.flatnonzero((classes == given).all(axis=1))
+    if not len(mine):
+        return number_of
+    zero = int(number_of[mine[0]])  # takes number 0; those before it move up
+    return np.where(number_of == zero, 0, np.where(number_of < zero, number_of + 1, number_of))
 
 
 @dataclass
@@ -130,92 +213,3 @@ def _merged(rows: Columns) -> Columns:
     total = np.bincount(group, rows["n_patterns"].astype(np.float64), len(chosen)).astype(np.int32)
     del group
     return {name: total if name == "n_patterns" else rows.pop(name)[chosen] for name in list(rows)}
-
-
-def row_table(
-    space: PatternSpace,
-    executions: Sequence[str],
-    given: Values,
-    sharing: Sharing,
-    weights: CoreWeights,
-    *,
-    by_pattern: bool = False,
-) -> RowTable:
-    """Compute the schedules of all patterns of a space and find the distinct ones.
-
-    Parameters
-    ----------
-    space : PatternSpace
-        The patterns.
-    executions : sequence of str
-        The executions.
-    given : ndarray of uint8, shape (E,)
-        R of the pattern whose class is number 0.
-    sharing : Sharing
-        What the mapper tells apart besides delays.
-    weights : CoreWeights
-        For the estimate.
-    by_pattern : bool
-        As in :class:`Keys`.
-
-    Returns
-    -------
-    RowTable
-    """
-    graph = space.graph
-    keys = Keys(graph, sharing, executions, by_pattern)
-    found = _Collected([])
-    for values in space.chunks():
-        before: list[Words] = []
-        for number, execution in enumerate(executions):
-            schedules = schedules_of(graph, values, execution)
-            key = keys.of(values, schedules, execution)
-            # a pattern whose executions share a row is one pattern of that row
-            again = np.zeros(len(values), np.bool_)
-            for other in before:
-                again |= (other == key).all(axis=1)
-            before.append(key)
-            part: Columns = {
-                "keys": key,
-                "values": np.packbits(values, axis=1),
-                "execution": np.full(len(values), number, np.uint8),
-                "sequential": (graph.n_edges - values.sum(axis=1, dtype=np.int64)).astype(np.uint16),
-                "n_patterns": (~again).astype(np.int32),
-                "period": schedules.period.astype(np.int32),
-                "first": schedules.first.astype(np.int32),
-                "full": schedules.full.astype(np.int32),
-                "exact": schedules.exact,
-                "estimate": weights.estimate(schedules.delays),
-            }
-            possible = schedules.period > 0  # else shorter than the pattern's cycles allow
-            if not possible.all():
-                part = {name: column[possible] for name, column in part.items()}
-            found.add(_merged(part))
-    rows = found.merge()
-    words = rows["keys"].astype(np.uint64, copy=False)
-    classes = words[:, : keys.class_words]
-    _, number_of = first_of_equal(classes, np.zeros(len(words), np.int64))
-    own = keys.classes(given[None, :])[0]
-    mine = np.flatnonzero((classes == own).all(axis=1))
-    if len(mine):  # the given class takes number 0; those before it move up
-        zero = int(number_of[mine[0]])
-        number_of = np.where(number_of == zero, 0, np.where(number_of < zero, number_of + 1, number_of))
-    rows["behaviour_class"] = number_of.astype(np.int32)
-    for column in rows.values():  # so that they are kept and not copied
-        column.flags.writeable = False
-    return RowTable(
-        graph=graph,
-        executions=tuple(executions),
-        keys=words,
-        values=rows["values"],
-        execution=rows["execution"],
-        behaviour_class=rows["behaviour_class"],
-        n_patterns=rows["n_patterns"],
-        period=rows["period"],
-        first=rows["first"],
-        full=rows["full"],
-        exact=rows["exact"],
-        estimate=rows["estimate"],
-        n_classes=int(number_of.max(initial=-1)) + 1,
-        meaning=f"{sharing} {tuple(executions) if by_pattern else ''} {keys.widths}",
-    )

@@ -1,1 +1,22 @@
 """Forms of an exploration: text, JSON, CSV, HTML, picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+__all__ = ["FORMS"]
+
+FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "Exploration": {
+            "csv": "csv_form.to_csv",
+            "dict": "json_form.to_dict",
+            "html": "html.to_html",
+            "json": "json_form.to_json",
+            "notebook": "notebook.to_notebook",
+            "svg": "draw_front.standalone_svg",
+            "text": "text.render_text",
+        }
+    }
+)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import streaming_text
 from neuromap.explorer.forms.json_form import to_dict
+from neuromap.forms.documents import csv_text
 
 __all__ = ["to_csv"]
 
@@ -35,12 +34,7 @@ def to_csv(exploration: Exploration, limits: Limits | None = None) -> str:
     document = to_dict(exploration, limits)
     head = {"network": document["network"]["name"], "neuromap_version": document["neuromap_version"]}
     lines = [{**head, **{key: _cell(value) for key, value in row.items()}} for row in document["rows"]]
-    stream = io.StringIO()
-    columns = list(dict.fromkeys(column for line in lines for column in line)) or list(head)
-    writer = csv.DictWriter(stream, columns, lineterminator="\r\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return stream.getvalue()
+    return csv_text(lines, columns=list(head))
 
 
 def _cell(value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from neuromap.explorer.answer.advice import Advice, figure_text, map_command
-from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import (
     front_words,
@@ -18,6 +18,7 @@ from neuromap.explorer.answer.listing import (
     streaming_text,
     time_axes,
 )
+from neuromap.explorer.answer.objectives import ENERGY
 from neuromap.explorer.answer.quantities import figure
 from neuromap.explorer.forms.draw_front import constant_line, picture
 from neuromap.explorer.forms.text import count_line, gap_line
@@ -27,8 +28,6 @@ from neuromap.simulation.stimulus.choose_frames import describe_frames
 from neuromap.version import __version__
 
 __all__ = ["to_html"]
-
-_ENERGY = next(objective for objective in OBJECTIVES if objective.name == "energy_joules")
 
 
 def to_html(
@@ -68,7 +67,7 @@ def to_html(
         seconds=seconds,
         count=short_count,
         front=front_words,
-        energy=lambda row: figure_text(row, _ENERGY),
+        energy=lambda row: figure_text(row, ENERGY),
         edges=lambda row: streaming_text(streaming_edges(exploration, row.candidate.values)) or "none",
         command=lambda row: map_command(exploration, row, network_file, chip_arguments),
     )
@@ -76,24 +75,20 @@ def to_html(
     listing = list_rows(exploration, limits, every=every)
     rows = [row for _, row in listing.all]
     drawn = picture(exploration, listing, limits)
-    groups = [
-        (f"No retraining: behaviour class of {exploration.given.name}", listing.same),
-        ("Needs retraining: other behaviour classes", listing.other),
-    ]
     return environment.get_template("exploration.html.jinja").render(
         exploration=exploration,
         version=__version__,
         limits=str(limits),
         advice=advice,
         listing=listing,
-        groups=[(title, members) for title, members in groups if members],
+        groups=listing.groups(exploration.given.name),
         frames=describe_frames(exploration.stimulus) if exploration.stimulus else None,
         picture=None if drawn is None else Markup(drawn),
         constant=constant_line(exploration),
         counts=count_line(exploration),
         gap=gap_line(exploration),
         axes=time_axes(rows),
-        has_energy=is_known(rows, _ENERGY),
+        has_energy=is_known(rows, ENERGY),
         several_chips=len(exploration.chips) > 1,
         several_ways=len({(row.candidate.splitters, row.candidate.ticks_per_step) for row in rows}) > 1,
         bounds=any(not row.full_response_exact for row in rows),

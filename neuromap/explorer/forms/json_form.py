@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
-from importlib.resources import files
 from typing import Any
 
 from neuromap.explorer.answer.advice import Advice
-from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import streaming_edges
+from neuromap.explorer.answer.objectives import OBJECTIVES
+from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.forms.documents import json_text, load_schema
+from neuromap.forms.formed import form
 from neuromap.forms.numbers import json_count
-from neuromap.report.latency import TIME_AXIS
+from neuromap.rollout.schedule.execution import TIME_AXIS
 from neuromap.version import __version__
 
 __all__ = ["FORMAT", "exploration_schema", "to_dict", "to_json"]
@@ -29,9 +31,7 @@ def exploration_schema() -> dict[str, Any]:
     dict
         The schema.
     """
-    text = files("neuromap.explorer.forms").joinpath("exploration.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return load_schema("neuromap.explorer.forms", "exploration.schema.json")
 
 
 def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advice | None = None) -> dict[str, Any]:
@@ -51,31 +51,17 @@ def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advi
     dict
         Plain values only; every key is explained in the schema. What is not defined is ``None``.
     """
-    network, gap = exploration.network, exploration.gap
+    gap = exploration.gap
     limits = limits or Limits()
     return {
         "format": FORMAT,
         "neuromap_version": __version__,
-        "network": {
-            "name": network.name,
-            "nodes": len(network.nodes),
-            "edges": len(network.edges),
-            "inputs": list(network.inputs),
-            "outputs": list(network.outputs),
-        },
+        "network": form(exploration.network, "head"),
         "given": {
             "pattern": exploration.given.name,
             "streaming_edges": [list(key) for key in streaming_edges(exploration, exploration.given.values)],
         },
-        "chips": [
-            {
-                "name": chip.name,
-                "cores": chip.n_cores,
-                "usable_cores": chip.n_usable_cores,
-                "tick_seconds": chip.tick_seconds,
-            }
-            for chip in exploration.chips
-        ],
+        "chips": [form(chip, "head") for chip in exploration.chips],
         "stimulus": dict(exploration.stimulus) or None,
         "time_axis": dict(TIME_AXIS),
         "objectives": [
@@ -155,5 +141,4 @@ def to_json(exploration: Exploration, limits: Limits | None = None, advice: Advi
     str
         Indented, with a line feed at the end.
     """
-    document = to_dict(exploration, limits, advice)
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(to_dict(exploration, limits, advice))

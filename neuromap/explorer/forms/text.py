@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from neuromap.explorer.answer.advice import figure_text
-from neuromap.explorer.answer.exploration import OBJECTIVES, Exploration, ExploredRow
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
-from neuromap.explorer.answer.listing import Listing, front_words, is_known, list_rows, short_names, time_axes
+from neuromap.explorer.answer.listing import (
+    Listing,
+    front_words,
+    is_known,
+    list_rows,
+    rows_text,
+    short_names,
+    time_axes,
+)
+from neuromap.explorer.answer.objectives import ENERGY
 from neuromap.explorer.answer.quantities import figure
+from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.numbers import plain, seconds, short_count
-from neuromap.report.forms.text import columns_in_blocks
+from neuromap.forms.tables import Column, block_table, columns_in_blocks, printed
 from neuromap.simulation.stimulus.choose_frames import describe_frames
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["count_line", "exploration_tables", "gap_line", "note_lines", "print_exploration", "render_text"]
+__all__ = [
+    "count_line",
+    "exploration_cells",
+    "exploration_tables",
+    "gap_line",
+    "note_lines",
+    "print_exploration",
+    "render_text",
+]
 
-_ENERGY = next(objective for objective in OBJECTIVES if objective.name == "energy_joules")
 
+class _Written(NamedTuple):
+    """A column and how its cells are written."""
 
-class _Column(NamedTuple):
     header: str
     cell: Callable[[ExploredRow], str]
     left: bool = False
@@ -47,75 +64,76 @@ def exploration_tables(exploration: Exploration, listing: Listing, width: int = 
     list of (str, list of rich.table.Table)
         Title and tables of each group that has rows.
     """
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    rows = [row for _, row in listing.all]
-    columns = _columns(exploration, rows)
-    cells = {number: [str(number), *(column.cell(row) for column in columns)] for number, row in listing.all}
-    headers = ["#", *(column.header for column in columns)]
-    widths = [max(len(cell[k]) for cell in cells.values()) for k in range(len(headers))] if cells else []
-    groups = (
-        (f"No retraining: behaviour class of {exploration.given.name}", listing.same),
-        ("Needs retraining: other behaviour classes", listing.other),
-    )
+    columns, cells = exploration_cells(exploration, listing)
+    headers = [column.header for column in columns]
+    blocks = columns_in_blocks(headers, list(cells.values()), width, gap=2, repeated=(0, 1, 2))
     made = []
-    for title, members in groups:
-        if not members:
-            continue
-        tables = []
-        for block in columns_in_blocks(headers, list(cells.values()), width, gap=2, repeated=(0, 1, 2)):
-            table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
-            for k in block:
-                left = k > 0 and columns[k - 1].left
-                table.add_column(
-                    Text(headers[k]),
-                    justify="left" if left else "right",
-                    min_width=min(widths[k], 24),
-                    no_wrap=k != 1,
-                    overflow="fold",
-                )
-            for number, row in members:
-                style = _style(row)
-                table.add_row(*(Text(cells[number][k], style=style if k == len(headers) - 1 else "") for k in block))
-            tables.append(table)
-        made.append((title, tables))
+    for title, members in listing.groups(exploration.given.name):
+        lines, styles = [cells[number] for number, _ in members], [_style(row) for _, row in members]
+        made.append((title, [block_table(columns, block, lines, styles) for block in blocks]))
     return made
 
 
-def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Column]:
+def exploration_cells(exploration: Exploration, listing: Listing) -> tuple[list[Column], dict[int, list[str]]]:
+    """Write the columns of the table, and by number the cells of every row that is shown.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    listing : Listing
+        The rows that are shown.
+
+    Returns
+    -------
+    list of Column, dict of int to list of str
+        Headers have units; columns that tell no rows apart are left out.
+    """
+    written = _columns(exploration, [row for _, row in listing.all])
+    cells = {number: [str(number), *(column.cell(row) for column in written)] for number, row in listing.all}
+    columns = [Column("#", least=_least(cells, 0))]
+    for k, column in enumerate(written, start=1):
+        columns.append(Column(column.header, left=column.left, wraps=k == 1, least=_least(cells, k)))
+    return columns, cells
+
+
+def _least(cells: Mapping[int, Sequence[str]], k: int) -> int:
+    """Width of a column, the same in the tables of both groups."""
+    return min(max((len(cell[k]) for cell in cells.values()), default=0), 24)
+
+
+def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Written]:
     short = short_names(exploration, rows)
     several = {
         "chip": len({row.candidate.chip for row in rows}) > 1,
         "splitters": len({row.candidate.splitters for row in rows}) > 1,
         "ticks": len({row.candidate.ticks_per_step for row in rows}) > 1,
         "class": any(row.needs_retraining for row in rows),
-        "energy": is_known(rows, _ENERGY),
+        "energy": is_known(rows, ENERGY),
     }
     columns = [
-        _Column("pattern", lambda row: short.get(row.pattern, row.pattern), left=True),
-        _Column("execution", lambda row: row.candidate.execution, left=True),
+        _Written("pattern", lambda row: short.get(row.pattern, row.pattern), left=True),
+        _Written("execution", lambda row: row.candidate.execution, left=True),
     ]
     if several["chip"]:
-        columns.append(_Column("chip", lambda row: row.candidate.chip, left=True))
+        columns.append(_Written("chip", lambda row: row.candidate.chip, left=True))
     if several["splitters"]:
-        columns.append(_Column("splitters", lambda row: row.candidate.splitters, left=True))
+        columns.append(_Written("splitters", lambda row: row.candidate.splitters, left=True))
     if several["ticks"]:
-        columns.append(_Column("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)))
+        columns.append(_Written("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)))
     if several["class"]:
-        columns.append(_Column("class", lambda row: str(row.behaviour_class)))
+        columns.append(_Written("class", lambda row: str(row.behaviour_class)))
     columns += [
-        _Column("patterns\nin this\nrow", lambda row: short_count(row.n_patterns)),
-        _Column("first\nresponse\n[ticks = …]", lambda row: _time(row.first_response_ticks, row)),
-        _Column("full\nresponse\n[ticks = …]", _full),
-        _Column("worst-case\nreaction\n[ticks = …]", lambda row: _time(row.worst_case_reaction_ticks, row)),
-        _Column("sampling\nfrequency\n[Hz]", _sampling),
-        _Column("cores", _cores),
+        _Written("patterns\nin this\nrow", lambda row: short_count(row.n_patterns)),
+        _Written("first\nresponse\n[ticks = …]", lambda row: _time(row.first_response_ticks, row)),
+        _Written("full\nresponse\n[ticks = …]", _full),
+        _Written("worst-case\nreaction\n[ticks = …]", lambda row: _time(row.worst_case_reaction_ticks, row)),
+        _Written("sampling\nfrequency\n[Hz]", _sampling),
+        _Written("cores", _cores),
     ]
     if several["energy"]:
-        columns.append(_Column("energy\nper frame", lambda row: figure_text(row, _ENERGY)))
-    return [*columns, _Column("front", front_words, left=True), _Column("verified", _verdict)]
+        columns.append(_Written("energy\nper frame", lambda row: figure_text(row, ENERGY)))
+    return [*columns, _Written("front", front_words, left=True), _Written("verified", _verdict)]
 
 
 def _time(ticks: int, row: ExploredRow) -> str:
@@ -197,7 +215,7 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
             "cores: in use (≥: a proven lower bound on those of any mapping; alone where the row was not mapped). "
             "front: no row of all classes, or of its own, is at least as good in everything and better in one figure."
         )
-    if is_known(rows, _ENERGY):
+    if is_known(rows, ENERGY):
         notes.append("energy: per frame, all terms whose figures the chip file has (≥: a proven lower bound).")
     elif rows:
         notes.append("energy: the chip has no such figures; it is no part of the front.")
@@ -206,22 +224,18 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
     for name, short in short_names(exploration, rows).items():
         notes.append(f"{short.split(' ')[0]} streams on {name}")
     if listing.n_outside and limits:
-        notes.append(f"{_rows(listing.n_outside)} outside the limits ({limits}) left out.")
+        notes.append(f"{rows_text(listing.n_outside)} outside the limits ({limits}) left out.")
     if listing.n_alike:
-        notes.append(f"{_rows(listing.n_alike)} with the figures of one above left out (--all shows them).")
+        notes.append(f"{rows_text(listing.n_alike)} with the figures of one above left out (--all shows them).")
     if listing.n_open:
-        notes.append(f"{_rows(listing.n_open)} that were not mapped left out (--all shows them).")
+        notes.append(f"{rows_text(listing.n_open)} that were not mapped left out (--all shows them).")
     if listing.n_off_front:
-        notes.append(f"{_rows(listing.n_off_front)} on no front left out (--all shows them).")
+        notes.append(f"{rows_text(listing.n_off_front)} on no front left out (--all shows them).")
     for number, row in listing.all:
         if row.message:
             notes.append(f"#{number}: {row.message}")
     notes += [count_line(exploration), gap_line(exploration)]
     return notes
-
-
-def _rows(n: int) -> str:
-    return f"{n} row{'s' if n != 1 else ''}"
 
 
 def print_exploration(
@@ -273,9 +287,4 @@ def render_text(
     str
         Lines without colours.
     """
-    from rich.console import Console
-
-    stream = io.StringIO()
-    console = Console(file=stream, width=width, force_terminal=False, no_color=True, highlight=False)
-    print_exploration(exploration, console, limits, every=every)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+    return printed(lambda console: print_exploration(exploration, console, limits, every=every), width)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
-from neuromap.explorer.answer.exploration import Candidate
+from neuromap.explorer.answer.rows import Candidate
 from neuromap.explorer.measuring.steady_energy import energy_per_frame
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
@@ -18,7 +19,8 @@ from neuromap.mapping.map_rollout import map_network
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.verification.law import verify
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.verification.law import hold_against_reference
 
 __all__ = ["Measured", "Setting", "evaluate"]
 
@@ -37,15 +39,36 @@ class Setting:
         Input frames, checked.
     verify : bool
         Whether chip is held against reference.
-    run : mapping
-        Engine, threads and noise seed of simulations.
+    engine : EngineChoice
+        What runs the simulations.
     """
 
     network: Network
     chips: Mapping[str, ChipSpec]
     frames: Mapping[str, NDArray[np.bool_]]
     verify: bool
-    run: Mapping[str, Any]
+    engine: EngineChoice
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Take the values apart that hold read-only mappings: these do not travel between processes."""
+        chips = {name: _fields(chip) for name, chip in self.chips.items()}
+        return _put_together, (_fields(self.network), chips, dict(self.frames), self.verify, self.engine)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    found = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    return {name: dict(part) if isinstance(part, MappingProxyType) else part for name, part in found.items()}
+
+
+def _put_together(
+    network: Mapping[str, Any],
+    chips: Mapping[str, Mapping[str, Any]],
+    frames: Mapping[str, NDArray[np.bool_]],
+    verify: bool,
+    engine: EngineChoice,
+) -> Setting:
+    values = {name: ChipSpec(**parts) for name, parts in chips.items()}
+    return Setting(Network(**network), values, frames, verify, engine)
 
 
 @dataclass(frozen=True)
@@ -110,7 +133,9 @@ def evaluate(setting: Setting, candidate: Candidate) -> Measured:
     timed, program = mapped.rollout, mapped.program
     scale = 1 if timed.is_tick_level else program.ticks_per_step
     outputs = network.outputs
-    verified = verify(timed, program, setting.frames, **setting.run).verified if setting.verify else None
+    verified = None
+    if setting.verify:
+        verified = hold_against_reference(timed, program, setting.frames, None, setting.engine).verified
     return Measured(
         "mapped",
         schedule="ticks" if timed.is_tick_level else "steps",
@@ -120,6 +145,6 @@ def evaluate(setting: Setting, candidate: Candidate) -> Measured:
         worst_case_reaction_ticks=min(timed.worst_case_reaction(name) for name in outputs) * scale,
         full_response_exact=all(timed.full_response_is_exact(name) for name in outputs),
         cores=program.n_cores,
-        energy_joules=energy_per_frame(program, setting.frames, **setting.run),
+        energy_joules=energy_per_frame(program, setting.frames, setting.engine),
         verified=verified,
     )

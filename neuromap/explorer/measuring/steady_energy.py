@@ -11,15 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.program.program import Program
+from neuromap.simulation.activity.activity import energy_counts
 from neuromap.simulation.activity.energy import Counts, energy_of
-from neuromap.simulation.activity.measure_activity import energy_counts
-from neuromap.simulation.activity.work import WorkCounter
+from neuromap.simulation.activity.work_counter import WorkCounter
+from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.noc.wires import WireCounter
 from neuromap.simulation.run.tick_run import run_ticks
 
@@ -28,7 +28,7 @@ __all__ = ["energy_per_frame", "steady_counts"]
 Frames = Mapping[str, NDArray[np.bool_]]
 
 
-def steady_counts(program: Program, frames: Frames, **run: Any) -> Counts:
+def steady_counts(program: Program, frames: Frames, choice: EngineChoice = DEFAULT_ENGINE) -> Counts:
     """Count what costs energy while every frame of a circle is fed once, in steady operation.
 
     Parameters
@@ -37,8 +37,8 @@ def steady_counts(program: Program, frames: Frames, **run: Any) -> Counts:
         Mapped.
     frames : mapping of str to ndarray of bool, shape (n_frames, size)
         The circle of input frames, checked.
-    **run
-        Engine, threads and noise seed, as in :func:`neuromap.simulation.run.tick_run.run_ticks`.
+    choice : EngineChoice
+        What runs the ticks.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def steady_counts(program: Program, frames: Frames, **run: Any) -> Counts:
     end = begin + n_frames * program.period
     work, wires, chips = WorkCounter(program), WireCounter(program), math.prod(program.chip.chips)
     before = energy_counts(wires.result(), work.result(), chips)
-    for spikes in run_ticks(program, fed, n_ticks=end, **run):
+    for spikes in run_ticks(program, fed, n_ticks=end, choice=choice):
         if spikes.tick == begin:
             before = energy_counts(wires.result(), work.result(), chips)
         work.add(spikes)
@@ -70,7 +70,7 @@ def steady_counts(program: Program, frames: Frames, **run: Any) -> Counts:
     return Counts(chips=after.pop("chips"), **{name: count - getattr(before, name) for name, count in after.items()})
 
 
-def energy_per_frame(program: Program, frames: Frames, **run: Any) -> float | None:
+def energy_per_frame(program: Program, frames: Frames, choice: EngineChoice = DEFAULT_ENGINE) -> float | None:
     """Energy of one frame in steady operation, in joules.
 
     Parameters
@@ -79,8 +79,8 @@ def energy_per_frame(program: Program, frames: Frames, **run: Any) -> float | No
         Mapped.
     frames : mapping of str to ndarray of bool, shape (n_frames, size)
         The circle of input frames, checked.
-    **run
-        As in :func:`steady_counts`.
+    choice : EngineChoice
+        What runs the ticks.
 
     Returns
     -------
@@ -89,6 +89,6 @@ def energy_per_frame(program: Program, frames: Frames, **run: Any) -> float | No
     """
     if not program.chip.energy:
         return None
-    counts = steady_counts(program, frames, **run)
+    counts = steady_counts(program, frames, choice)
     joules = energy_of(program.chip, counts).joules
     return None if joules is None else joules / len(next(iter(frames.values())))

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from neuromap.explorer.answer.exploration import Gap
 from neuromap.explorer.candidates.pattern_space import PatternSpace
-from neuromap.explorer.search.best_first import Search
+from neuromap.explorer.search.open_rows import OpenRows
 
 __all__ = ["gap_of"]
 
 
-def gap_of(search: Search, space: PatternSpace, complete: bool, limited: bool) -> Gap:
+def gap_of(ended: OpenRows, space: PatternSpace, complete: bool, limited: bool) -> Gap:
     """State the gap of a search that has ended.
 
     Parameters
     ----------
-    search : Search
-        The search.
+    ended : OpenRows
+        What the search left.
     space : PatternSpace
         The patterns that it was over.
     complete : bool
@@ -31,63 +33,59 @@ def gap_of(search: Search, space: PatternSpace, complete: bool, limited: bool) -
     -------
     Gap
     """
-    mapped = [found for found in search.found if found.measured.status == "mapped"]
-    least = min((found.measured.cores for found in mapped if found.measured.cores is not None), default=None)
-    bound = min((group.way.core_bound for group in search.groups), default=0)
-    open_groups = search.open_groups()
-    n_open = sum(count for _, count in open_groups)
-    factor = 1.0
-    times = np.array([found.figures[:4] for found in mapped], np.float64).reshape(-1, 4)
-    cores = np.array([found.figures[4] for found in mapped], np.float64)
-    given = np.array([search.groups[found.group].is_given_class for found in mapped], np.bool_)
-    for number, _ in open_groups:
-        group = search.groups[number]
-        # ticks of different chips are no binary fractions: equal times may differ in their last bits
-        as_good = (times <= np.array(group.vector[:4]) * (1 + 1e-12)).all(axis=1) & (given | (not group.is_given_class))
-        factor = max(factor, float(cores[as_good].min(initial=math.inf)) / max(1.0, group.vector[4]))
-    only_cores = sum(count for number, count in open_groups if search.only_cores_open(number))
-    is_exact = complete and n_open == 0 and space.is_complete
-    return Gap(
-        is_exact,
-        n_open,
-        factor,
-        least,
-        bound,
-        _statement(is_exact, n_open, factor, least, bound, space, limited, len(search.found), only_cores),
+    is_exact = complete and ended.n_open() == 0 and space.is_complete
+    cores = [found.measured.cores for found in ended.found if found.measured.cores is not None]
+    gap = Gap(
+        is_exact=is_exact,
+        open_rows=ended.n_open(),
+        cores_factor=_cores_factor(ended),
+        least_cores=min(cores, default=None),
+        core_bound=min((group.choice.core_bound for group in ended.rows.groups), default=0),
+        statement="",
     )
-
-
-def _statement(
-    is_exact: bool,
-    n_open: int,
-    factor: float,
-    least: int | None,
-    bound: int,
-    space: PatternSpace,
-    limited: bool,
-    n_mapped: int,
-    only_cores: int,
-) -> str:
     where = " within the limits" if limited else ""
     if is_exact:
-        return f"exact: every row{where} that could be on a front was mapped"
-    parts = []
+        return replace(gap, statement=f"exact: every row{where} that could be on a front was mapped")
+    return replace(gap, statement="not exact: " + "; ".join(_shortcomings(gap, ended, space, where)))
+
+
+def _cores_factor(ended: OpenRows) -> float:
+    """Find the factor of cores within which every open row is matched in all times by a mapped one."""
+    mapped = [found for found in ended.found if found.measured.status == "mapped"]
+    groups = ended.rows.groups
+    times = np.array([found.figures.times for found in mapped], np.float64).reshape(-1, 4)
+    cores = np.array([found.figures.cores for found in mapped], np.float64)
+    given = np.array([groups[found.place[0]].is_given_class for found in mapped], np.bool_)
+    factor = 1.0
+    for number, _ in ended.open_groups():
+        group = groups[number]
+        # ticks of different chips are no binary fractions: equal times may differ in their last bits
+        as_good = (times <= np.array(group.bounds.times) * (1 + 1e-12)).all(axis=1) & (
+            given | (not group.is_given_class)
+        )
+        factor = max(factor, float(cores[as_good].min(initial=math.inf)) / max(1.0, group.bounds.cores))
+    return factor
+
+
+def _shortcomings(gap: Gap, ended: OpenRows, space: PatternSpace, where: str) -> Iterator[str]:
+    """Say in words why the fronts are not exact, and what is known all the same."""
     if not space.is_complete:
         total = "not counted" if space.n_valid is None else f"{space.n_valid:,}"
-        parts.append(f"only {space.n_patterns:,} patterns of {total} valid ones were searched")
-    if n_open:
-        parts.append(f"{n_open:,} rows{where} might still be on a front and were not mapped ({n_mapped:,} were)")
-        if math.isfinite(factor):
-            parts.append(
-                f"each of them is matched in every time by a mapped row with at most {factor:.2f} times the cores that "
-                "any mapping of it needs"
+        yield f"only {space.n_patterns:,} patterns of {total} valid ones were searched"
+    if gap.open_rows:
+        n_mapped = len(ended.found)
+        yield f"{gap.open_rows:,} rows{where} might still be on a front and were not mapped ({n_mapped:,} were)"
+        if math.isfinite(gap.cores_factor):
+            yield (
+                f"each of them is matched in every time by a mapped row with at most {gap.cores_factor:.2f} times the "
+                "cores that any mapping of it needs"
             )
         else:
-            parts.append("some of them are better in some time than every mapped row that could take their place")
+            yield "some of them are better in some time than every mapped row that could take their place"
+        only_cores = sum(count for number, count in ended.open_groups() if ended.only_cores_open(number))
         if only_cores:
-            parts.append(f"{only_cores:,} of them could be better in nothing but cores")
-    elif not is_exact:
-        parts.append("every row among them that could be on a front was mapped")
-    if least is not None:
-        parts.append(f"fewest cores found {least:,}, proven bound for every pattern {bound:,}")
-    return "not exact: " + "; ".join(parts)
+            yield f"{only_cores:,} of them could be better in nothing but cores"
+    else:
+        yield "every row among them that could be on a front was mapped"
+    if gap.least_cores is not None:
+        yield f"fewest cores found {gap.least_cores:,}, proven bound for every pattern {gap.core_bound:,}"

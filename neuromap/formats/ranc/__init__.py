@@ -1,1 +1,24 @@
-"""RANC's files as programs with raw events."""
+"""RANC (UA-RCL/RANC): its hardware test vectors and its simulator's JSON, read as programs with raw events.
+
+Run a case with :func:`neuromap.simulation.run.run_events.run_events`::
+
+    case = read_vectors("ranc/256", columns=4, output_bus=(0, 2))
+    spikes = run_events(case.program, case.ticks, case.cores, case.axons, n_ticks)
+    case.output_axons(*spikes, n_ticks)     # compare with case.expected
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuromap.lazy_names import lazy_names
+
+_HOMES = {"RancCase": "case", "read_json": "json_file", "read_vectors": "vectors"}
+
+if TYPE_CHECKING:
+    from neuromap.formats.ranc.case import RancCase as RancCase
+    from neuromap.formats.ranc.json_file import read_json as read_json
+    from neuromap.formats.ranc.vectors import read_vectors as read_vectors
+
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import ProgramError
-from neuromap.files.toml_table import show
+from neuromap.files.messages import show
 from neuromap.formats.ranc.case import RancCase, RancCores, make_case
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules

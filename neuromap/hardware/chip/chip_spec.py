@@ -12,6 +12,8 @@ from types import MappingProxyType
 from typing import Literal, Self
 
 from neuromap.errors import ChipError
+from neuromap.forms.card import Card
+from neuromap.forms.numbers import seconds
 from neuromap.hardware.chip.defects import Defects
 
 __all__ = ["ChipSpec", "NeuronRules"]
@@ -44,7 +46,7 @@ class NeuronRules:
 
 
 @dataclass(frozen=True)
-class ChipSpec:
+class ChipSpec(Card):
     """A chip (or board of equal chips) of neurosynaptic cores.
 
     Attributes
@@ -156,6 +158,19 @@ class ChipSpec:
             If a defect lies beyond the board.
         """
         return replace(self, defects=defects)
+
+    def _facts(self) -> dict[str, object]:
+        n_chips = self.chips[0] * self.chips[1]
+        return {
+            "name": self.name,
+            "cores": f"{self.columns} x {self.rows} on {n_chips} chip{'s' * (n_chips != 1)}",
+            "usable cores": self.n_usable_cores,
+            "axons x neurons per core": f"{self.axons} x {self.neurons}",
+            "axon types": self.axon_types,
+            "weights": f"{self.weight_range[0]} to {self.weight_range[1]}",
+            "delay": f"{self.delay[0]} to {self.delay[1]} ticks",
+            "tick": seconds(self.tick_seconds),
+        }
 
     def _signed_range(self, bits: int) -> tuple[int, int]:
         top = 2 ** (bits - 1) - 1

@@ -1,27 +1,20 @@
-"""Defects of a chip or board: cores, routers and links that do not work, and which routes they block.
+"""Defects of a chip or board: cores, routers and links that do not work.
 
-A spike travels along x first, then along y. :func:`route_blocked` answers for millions of routes at once, with
-prefix sums along rows and columns; the checker has a method of its own
-(:mod:`neuromap.hardware.check.defect_rules`).
+Which routes they block is asked in :mod:`neuromap.hardware.routes.dead_routes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import ChipError
-from neuromap.files.toml_table import show
+from neuromap.files.messages import show
 
-if TYPE_CHECKING:
-    from neuromap.hardware.chip.chip_spec import ChipSpec
-
-__all__ = ["DefectMap", "Defects", "defect_map", "route_blocked", "unusable"]
+__all__ = ["Defects"]
 
 Core = tuple[int, int]
 Link = tuple[Core, Core]
@@ -117,136 +110,3 @@ def _is_pair(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return bool(value.shape[:1] == (2,))
     return isinstance(value, Sequence) and not isinstance(value, str | bytes) and len(value) == 2
-
-
-@dataclass(frozen=True, eq=False)
-class DefectMap:
-    """The defects of a board as arrays, made by :func:`defect_map`; for who asks often.
-
-    Attributes
-    ----------
-    unusable : ndarray of bool, shape (rows, columns)
-        Indexed ``[y, x]``: whether neither neurons nor axons may be placed there.
-    along_x : ndarray of int32, shape (rows, 2 * columns)
-        Dead routers and links of every row, counted from the left. Routers have the even places (2 x), the links
-        between them the odd ones (2 x + 1); entry i counts the places before i.
-    along_y : ndarray of int32, shape (columns, 2 * rows)
-        The same for every column, counted from y = 0.
-    """
-
-    unusable: NDArray[np.bool_]
-    along_x: NDArray[np.int32]
-    along_y: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-    def blocked(self, start: NDArray[np.integer], end: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Tell which routes are blocked; see :func:`route_blocked`.
-
-        Parameters
-        ----------
-        start, end : ndarray of int, shape (k, 2)
-            x and y of the cores at both ends.
-
-        Returns
-        -------
-        ndarray of bool, shape (k,)
-
-        Raises
-        ------
-        ChipError
-            If a coordinate lies outside of the board.
-        """
-        (x, y), (to_x, to_y) = _columns(start), _columns(end)
-        rows, columns = self.unusable.shape
-        for values, least, greatest in ((x, 0, columns), (to_x, 0, columns), (y, 0, rows), (to_y, 0, rows)):
-            if len(values) and not (least <= values.min() and values.max() < greatest):
-                raise ChipError(f"route: start or end lies outside of the board of {columns} x {rows} cores")
-        return np.asarray(_crosses(self.along_x, y, x, to_x) | _crosses(self.along_y, to_x, y, to_y))
-
-
-def _columns(places: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    places = np.asarray(places)
-    if places.ndim != 2 or places.shape[1] != 2:
-        raise ChipError(f"route: found coordinates of shape {places.shape}; needs (k, 2)")
-    return places[:, 0].astype(np.int64), places[:, 1].astype(np.int64)
-
-
-def _crosses(
-    counted: NDArray[np.int32], line: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Whether something lies on the way along a row or column, both ends included."""
-    first, last = np.minimum(start, end), np.maximum(start, end)
-    return np.asarray(counted[line, 2 * last + 1] != counted[line, 2 * first])
-
-
-def defect_map(chip: ChipSpec) -> DefectMap:
-    """Make arrays of a chip's defects.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-
-    Returns
-    -------
-    DefectMap
-    """
-    rows, columns = chip.rows, chip.columns
-    in_rows, in_columns = np.zeros((rows, 2 * columns), bool), np.zeros((columns, 2 * rows), bool)
-    for x, y in chip.defects.routers:
-        in_rows[y, 2 * x] = in_columns[x, 2 * y] = True
-    for (x, y), (_, to_y) in chip.defects.links:
-        if y == to_y:
-            in_rows[y, 2 * x + 1] = True
-        else:
-            in_columns[x, 2 * y + 1] = True
-    return DefectMap(unusable(chip), _before(in_rows), _before(in_columns))
-
-
-def _before(marks: NDArray[np.bool_]) -> NDArray[np.int32]:
-    counts = np.zeros(marks.shape, np.int32)
-    np.cumsum(marks[:, :-1], axis=1, out=counts[:, 1:])
-    return counts
-
-
-def unusable(chip: ChipSpec) -> NDArray[np.bool_]:
-    """Tell where nothing may be placed: on dead cores, and where the router is dead.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-
-    Returns
-    -------
-    ndarray of bool, shape (rows, columns)
-        Indexed ``[y, x]``.
-    """
-    result = np.zeros((chip.rows, chip.columns), bool)
-    places = np.array(chip.defects.cores + chip.defects.routers, np.int64).reshape(-1, 2)
-    result[places[:, 1], places[:, 0]] = True
-    return result
-
-
-def route_blocked(chip: ChipSpec, start: NDArray[np.integer], end: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Tell which routes meet a dead router or link; they go along x first, then along y.
-
-    Dead cores block nothing. A route from a core to itself visits its own router. Who asks often makes one
-    :func:`defect_map` and asks that.
-
-    Parameters
-    ----------
-    chip : ChipSpec
-    start, end : ndarray of int, shape (k, 2)
-        x and y of the cores at both ends.
-
-    Returns
-    -------
-    ndarray of bool, shape (k,)
-
-    Raises
-    ------
-    ChipError
-        If a coordinate lies outside of the board.
-    """
-    return defect_map(chip).blocked(start, end)

@@ -8,7 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuromap.errors import ChipError
-from neuromap.files.toml_table import TomlTable, read_toml, show, show_name
+from neuromap.files.messages import show, show_name
+from neuromap.files.toml_file import read_toml
+from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.defects import Defects
 
 __all__ = ["DEFECT_KEYS", "defects_document", "defects_from_table", "load_defects"]

@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.files.whole_file import write_whole
+from neuromap.forms.card import Card
+from neuromap.forms.formed import form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
 __all__ = ["BIAS", "HostTable", "NeuronTable", "NodePort", "OutputTable", "Program"]
@@ -162,7 +165,7 @@ class NodePort:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class Program(Card):
     """A chip's memory image with labels.
 
     Attributes
@@ -237,8 +240,25 @@ class Program:
         """Cores in use."""
         return len(self.coordinates)
 
-    def save(self, path: str | Path) -> None:
-        """Write the program to a file, whole or not at all; see :mod:`neuromap.hardware.program_file.program_file`."""
-        from neuromap.hardware.program_file.program_file import save_program
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.name,
+            "chip": self.chip.name,
+            "pattern": self.pattern,
+            "execution": self.execution,
+            "cores": f"{self.n_cores} of {self.chip.n_usable_cores}",
+            "nodes": ", ".join(f"{port.name} ({port.kind}, {port.size} neurons)" for port in self.nodes),
+            "frame period": f"{self.period} tick{'s' * (self.period != 1)}",
+        }
 
-        save_program(self, path)
+    def save(self, path: str | Path) -> None:
+        """Write the program to a file, whole or not at all; :func:`neuromap.load_program` reads it.
+
+        Raises
+        ------
+        ProgramError
+            If the program is not well formed (wrong dtypes or shapes); nothing is written.
+        InputError
+            If the folder does not exist or cannot be written.
+        """
+        write_whole(path, form(self, "file"))

@@ -20,7 +20,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuromap.errors import InputError
-from neuromap.files.toml_table import TomlTable, did_you_mean, read_toml, show_name
+from neuromap.files.messages import did_you_mean, show_name
+from neuromap.files.toml_file import read_toml
+from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import Pins
 from neuromap.network.file.edge_table import parse_edge

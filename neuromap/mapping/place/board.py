@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.chip.defects import defect_map
+from neuromap.hardware.routes.dead_routes import defect_map
 
 __all__ = ["Board", "Region", "board_for"]
 
@@ -37,7 +37,7 @@ class Board:
     is_pinned : ndarray of bool, shape (n_cores,)
         Whether the region is smaller than the board.
     dead_along_x, dead_along_y : ndarray of int32
-        Prefix sums of dead routers and links (:class:`neuromap.hardware.chip.defects.DefectMap`).
+        Prefix sums of dead routers and links (:class:`neuromap.hardware.routes.dead_routes.DefectMap`).
     """
 
     usable: NDArray[np.bool_]

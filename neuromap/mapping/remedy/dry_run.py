@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from neuromap.errors import DoesNotFitError
+from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
@@ -25,7 +26,7 @@ __all__ = ["DryRun", "dry_run"]
 
 
 @dataclass(frozen=True, eq=False)
-class DryRun:
+class DryRun(Card):
     """Whether a rollout fits a chip, and if not, what would help.
 
     Attributes
@@ -66,6 +67,16 @@ class DryRun:
     nodes: tuple[NodeDemand, ...]
     problems: tuple[Infeasibility, ...]
     cores_with_remedies: int | None
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.network,
+            "pattern": self.pattern,
+            "execution": self.execution,
+            "chip": self.chip.name,
+            "fits": f"in {self.cores} of {self.chip.n_usable_cores} cores" if self.fits else "no",
+            **{f"problem {k}": problem.statement for k, problem in enumerate(self.problems, start=1)},
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""

@@ -6,7 +6,8 @@ import re
 from typing import Any, TypeAlias
 
 from neuromap.errors import NetworkError
-from neuromap.files.toml_table import TomlTable, show
+from neuromap.files.messages import show
+from neuromap.files.toml_table import TomlTable
 from neuromap.network.network import EdgeKey
 from neuromap.network.transforms.layers import Conv, Dense, Identity, Pool, Shape
 from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, MAX_NEURONS

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
-from neuromap.files.toml_table import TomlTable, did_you_mean, read_toml
+from neuromap.files.messages import did_you_mean
+from neuromap.files.toml_file import read_toml
+from neuromap.files.toml_table import TomlTable
 from neuromap.network.complete import check_pooling
 from neuromap.network.file.edge_table import check_name, parse_edge, read_transform
 from neuromap.network.file.weights_file import read_tensors

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from neuromap.errors import NetworkError
-from neuromap.files.toml_table import show
+from neuromap.files.messages import show
 from neuromap.network.transforms.limits import as_integers, not_integers, show_shape
 
 __all__ = ["read_tensors"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from neuromap.errors import NetworkError
-from neuromap.files.toml_table import show
+from neuromap.files.messages import show
 from neuromap.network.transforms.limits import MAX_ENTRIES, as_shape, show_count, show_shape
 from neuromap.network.transforms.matrices import from_entries
 from neuromap.network.transforms.weights import WeightSource, as_weight_source

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import frozen
 from neuromap.errors import NetworkError
-from neuromap.files.toml_table import show
+from neuromap.files.messages import show
 
 __all__ = [
     "INT_HIGH",

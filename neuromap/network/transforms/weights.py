@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
-from neuromap.files.toml_table import show
+from neuromap.files.messages import show
 from neuromap.network.transforms.limits import as_integers, show_shape
 
 __all__ = ["MAX_SEED", "MAX_VALUES", "SeededWeights", "StoredWeights", "WeightSource", "as_weight_source"]

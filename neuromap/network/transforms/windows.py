@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import ragged_ranges
 from neuromap.errors import NetworkError
-from neuromap.files.toml_table import show
+from neuromap.files.messages import show
 from neuromap.network.transforms.limits import MAX_NEURONS, show_shape
 
 __all__ = ["Padding", "Windows", "as_pair", "output_length", "window_pairs"]

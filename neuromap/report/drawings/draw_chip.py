@@ -28,7 +28,7 @@ def draw_chip(cores: CoreMap, heading: str = "") -> str:
     Parameters
     ----------
     cores : CoreMap
-        From :func:`neuromap.report.figures.core_map.core_map`.
+        From :func:`neuromap.report.measuring.core_contents.core_map`.
     heading : str
         A line above, for a picture that stands alone.
 

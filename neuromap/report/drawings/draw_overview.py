@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from neuromap.forms.svg import drawing, element, label, number, shorten
-from neuromap.report.latency import LatencyReport
+from neuromap.report.figures.latency_report import LatencyReport
 
 __all__ = ["draw_overview"]
 

@@ -1,1 +1,1 @@
-"""Figures of a report."""
+"""Values of the report: the report itself, its rows, and the figures in them."""

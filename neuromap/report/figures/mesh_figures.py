@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.simulation.noc.mesh import LinkLoad
-from neuromap.simulation.noc.traffic import Traffic
-
-__all__ = ["LateFigures", "LinkFigure", "NetworkFigures", "network_figures", "per_frame", "per_tick"]
+__all__ = ["LateFigures", "LinkFigure", "MeshFigures"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class LateFigures:
 
 
 @dataclass(frozen=True)
-class NetworkFigures:
+class MeshFigures:
     """Spikes on the network-on-chip; docs/network-on-chip.md has the definitions.
 
     Attributes
@@ -134,67 +130,3 @@ class NetworkFigures:
     port_seconds: float | None
     port_share_of_tick: float | None
     ports_exceed_tick: bool | None
-
-
-def _link(load: LinkLoad | None) -> LinkFigure | None:
-    return None if load is None else LinkFigure(load.link.x, load.link.y, load.link.direction, load.spikes, load.tick)
-
-
-def network_figures(traffic: Traffic, chip: ChipSpec, period: int, late: LateFigures | None = None) -> NetworkFigures:
-    """Make the figures of a run's traffic.
-
-    Parameters
-    ----------
-    traffic : Traffic
-        What was counted.
-    chip : ChipSpec
-        The chip.
-    period : int
-        Frame period in ticks.
-    late : LateFigures, optional
-        As counted at the chip's tick.
-
-    Returns
-    -------
-    NetworkFigures
-    """
-    n, port = traffic.n_ticks, traffic.port_seconds
-    return NetworkFigures(
-        n_ticks=n,
-        spikes=traffic.spikes,
-        hops=traffic.hops,
-        spikes_per_tick=per_tick(traffic.spikes, n),
-        hops_per_spike=traffic.mean_hops,
-        busiest_link=_link(traffic.busiest_link),
-        busiest_core_link=_link(traffic.busiest_core_link),
-        hop_cycles=traffic.clock.hop_cycles,
-        cycle_seconds=traffic.clock.cycle_seconds,
-        shortest_tick_cycles=traffic.shortest_tick_cycles,
-        shortest_tick_at=traffic.shortest_tick_at,
-        shortest_tick_seconds=traffic.shortest_tick_seconds,
-        safe_tick_cycles=traffic.safe_tick_cycles,
-        safe_tick_seconds=traffic.safe_tick_seconds,
-        safe_tick_any_stimulus_cycles=traffic.safe_tick_any_cycles,
-        safe_tick_any_stimulus_seconds=traffic.safe_tick_any_seconds,
-        longest_cycle_seconds=traffic.longest_cycle_seconds,
-        late=late,
-        crossings_per_frame=per_frame(traffic.crossings, n, period),
-        host_spikes_per_frame=per_frame(traffic.host_spikes, n, period),
-        host_spikes_per_second=per_tick(traffic.host_spikes / chip.tick_seconds, n),
-        readout_spikes_per_frame=per_frame(traffic.readout_spikes, n, period),
-        port_spikes_per_tick=traffic.peak_port_spikes,
-        port_spikes_per_second_limit=traffic.boundary_spikes_per_second,
-        port_seconds=port,
-        port_share_of_tick=None if port is None else port / chip.tick_seconds,
-        ports_exceed_tick=None if port is None else port > chip.tick_seconds,
-    )
-
-
-def per_tick(count: float, n_ticks: int) -> float | None:
-    """Give the mean per tick; ``None`` without a tick."""
-    return count / n_ticks if n_ticks else None
-
-
-def per_frame(count: float, n_ticks: int, period: int) -> float | None:
-    """Give the mean per tick times the frame period in ticks; ``None`` without a tick."""
-    return count / n_ticks * period if n_ticks else None

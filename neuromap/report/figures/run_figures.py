@@ -11,14 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.report.figures.mesh_figures import LateFigures, NetworkFigures, network_figures, per_frame, per_tick
-from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.schedule.node_times import frame_time
-from neuromap.simulation.activity.energy import Energy
-from neuromap.simulation.activity.measure_activity import Activity
-from neuromap.simulation.activity.node_work import NodeTime, node_times
-from neuromap.simulation.activity.work import Work
+from neuromap.report.figures.mesh_figures import MeshFigures
+from neuromap.simulation.activity.node_work import NodeTime
 
 __all__ = [
     "EnergyFigures",
@@ -26,7 +20,6 @@ __all__ = [
     "NodeTimeFigures",
     "RunFigures",
     "WorkFigures",
-    "run_figures",
 ]
 
 
@@ -147,7 +140,7 @@ class RunFigures:
 
     Attributes
     ----------
-    network_on_chip : NetworkFigures
+    network_on_chip : MeshFigures
         Spikes under way.
     work : WorkFigures
         What the cores do.
@@ -157,90 +150,7 @@ class RunFigures:
         How long the nodes take.
     """
 
-    network_on_chip: NetworkFigures
+    network_on_chip: MeshFigures
     work: WorkFigures
     energy: EnergyFigures
     node_times: NodeTimeFigures
-
-
-def run_figures(
-    activity: Activity,
-    energy: Energy,
-    chip: ChipSpec,
-    pattern: RolloutPattern,
-    period: int,
-    late: LateFigures | None = None,
-) -> RunFigures:
-    """Make the figures of a run.
-
-    Parameters
-    ----------
-    activity : Activity
-        What was counted.
-    energy : Energy
-        Of the same run.
-    chip : ChipSpec
-        The chip.
-    pattern : RolloutPattern
-        Valid; its sequential edges make the chains of a frame.
-    period : int
-        Frame period in ticks.
-    late : LateFigures, optional
-        As counted at the chip's tick.
-
-    Returns
-    -------
-    RunFigures
-    """
-    return RunFigures(
-        network_figures(activity.traffic, chip, period, late),
-        _work(activity.work, period),
-        _energy(energy, period),
-        _node_times(activity, chip, pattern),
-    )
-
-
-def _work(work: Work, period: int) -> WorkFigures:
-    return WorkFigures(
-        synaptic_events_per_tick=per_tick(work.synaptic_events, work.n_ticks),
-        synaptic_events_per_frame=per_frame(work.synaptic_events, work.n_ticks, period),
-        largest_core_events_per_tick=int(work.peak_core_events.max(initial=0)),
-        firing_neurons_per_tick=per_tick(work.spikes, work.n_ticks),
-    )
-
-
-def _energy(energy: Energy, period: int) -> EnergyFigures:
-    n, seconds = energy.counts.ticks, energy.seconds
-    terms = {}
-    for term in energy.terms:
-        known = None if term.joules is None or not n else term.joules
-        terms[term.key] = EnergyTermFigures(
-            counted=term.title,
-            count_per_frame=per_frame(term.count, n, period),
-            joules_each=term.joules_each,
-            joules_per_frame=None if known is None else per_frame(known, n, period),
-            watts=None if known is None else known / seconds,
-            included_in=term.included_in,
-        )
-    return EnergyFigures(
-        joules_per_tick=energy.joules_per_tick,
-        joules_per_frame=energy.joules_per_frame(period),
-        watts=energy.watts(),
-        terms=terms,
-        absent=energy.absent,
-        average_joules_per_synaptic_event=energy.average_joules_each,
-    )
-
-
-def _node_times(activity: Activity, chip: ChipSpec, pattern: RolloutPattern) -> NodeTimeFigures:
-    nodes = node_times(activity.work, chip, activity.traffic)
-    events = {name: time.events for name, time in nodes.items()}
-    seconds = {name: time.seconds for name, time in nodes.items() if time.seconds is not None}
-    known = len(seconds) == len(nodes)
-    return NodeTimeFigures(
-        nodes=nodes,
-        slowest_node_events=max(events.values(), default=0),
-        slowest_node_seconds=max(seconds.values(), default=0.0) if known else None,
-        frame_events=int(frame_time(pattern, events)),
-        frame_seconds=frame_time(pattern, seconds) if known else None,
-    )

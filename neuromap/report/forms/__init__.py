@@ -1,1 +1,22 @@
 """Forms of the latency report: text, JSON, CSV, HTML, pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+__all__ = ["FORMS"]
+
+FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "LatencyReport": {
+            "csv": "csv_report.to_csv",
+            "dict": "json_report.to_dict",
+            "html": "html.to_html",
+            "json": "json_report.to_json",
+            "notebook": "notebook.to_notebook",
+            "pictures": "pictures.save_pictures",
+            "text": "text.render_text",
+        }
+    }
+)

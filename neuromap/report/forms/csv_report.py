@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
+from neuromap.forms.documents import csv_text
+from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.forms.json_report import RUN_KEYS, to_dict
-from neuromap.report.latency import LatencyReport
 
 __all__ = ["to_csv"]
 
@@ -51,12 +50,7 @@ def to_csv(report: LatencyReport) -> str:
         for name, responses in row["outputs"].items():
             line.update(_flat(f"outputs.{name}", responses))
         lines.append(line)
-    columns = list(dict.fromkeys(column for line in lines for column in line))
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, columns, restval="", lineterminator="\r\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return stream.getvalue()
+    return csv_text(lines)
 
 
 def _flat(key: str, value: Any) -> dict[str, Any]:

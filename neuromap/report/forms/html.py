@@ -16,12 +16,13 @@ from neuromap.report.drawings.draw_overview import draw_overview
 from neuromap.report.drawings.draw_timeline import draw_timeline
 from neuromap.report.drawings.draw_window import draw_window
 from neuromap.report.drawings.layers import layout
+from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.pictures import RowPictures, draw_row
 from neuromap.report.forms.run_text import run_columns, run_lines
 from neuromap.report.forms.text import at_least, sequential_line
-from neuromap.report.latency import LatencyReport, time_axis
 from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.stimulus.choose_frames import describe_frames
 
 if TYPE_CHECKING:

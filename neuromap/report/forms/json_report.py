@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, fields
-from importlib.resources import files
 from typing import Any
 
+from neuromap.forms.documents import json_text, load_schema
+from neuromap.forms.formed import form
 from neuromap.forms.numbers import json_count
 from neuromap.mapping.bounds.lower_bounds import CoreBound
+from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.figures.run_figures import EnergyFigures, NodeTimeFigures, RunFigures
 from neuromap.report.figures.usage import Usage
-from neuromap.report.latency import TIME_AXIS, LatencyReport
+from neuromap.rollout.schedule.execution import TIME_AXIS
 
 __all__ = ["RUN_KEYS", "SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
 
@@ -34,9 +35,7 @@ def report_schema() -> dict[str, Any]:
     dict
         The schema.
     """
-    text = files("neuromap.report.forms").joinpath("report.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return load_schema("neuromap.report.forms", "report.schema.json")
 
 
 def to_dict(report: LatencyReport) -> dict[str, Any]:
@@ -52,23 +51,11 @@ def to_dict(report: LatencyReport) -> dict[str, Any]:
     dict
         Plain values only; every key is explained in ``docs/report.md`` and in the schema.
     """
-    network, chip = report.network, report.chip
     return {
         "format": SCHEMA_ID,
         "neuromap_version": report.version,
-        "network": {
-            "name": network.name,
-            "nodes": len(network.nodes),
-            "edges": len(network.edges),
-            "inputs": list(network.inputs),
-            "outputs": list(network.outputs),
-        },
-        "chip": {
-            "name": chip.name,
-            "cores": chip.n_cores,
-            "usable_cores": chip.n_usable_cores,
-            "tick_seconds": chip.tick_seconds,
-        },
+        "network": form(report.network, "head"),
+        "chip": form(report.chip, "head"),
         "stimulus": dict(report.stimulus),
         "time_axis": dict(TIME_AXIS),
         "most_sequential_patterns": json_count(report.most_sequential),
@@ -171,4 +158,4 @@ def to_json(report: LatencyReport) -> str:
     str
         Indented, with a line feed at the end.
     """
-    return json.dumps(to_dict(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(to_dict(report))

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from neuromap.errors import InputError
 from neuromap.files.whole_file import write_all
 from neuromap.forms.standalone_svg import standalone
 from neuromap.report.drawings.draw_chip import draw_chip
 from neuromap.report.drawings.draw_links import draw_links
+from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
-from neuromap.report.latency import LatencyReport
+from neuromap.report.forms.picture_folder import check_picture_folder, picture_folder
 
-__all__ = [
-    "RowPictures",
-    "check_no_picture",
-    "check_picture_folder",
-    "draw_row",
-    "picture_files",
-    "picture_folder",
-    "save_pictures",
-]
-
-_ENDINGS = ("-chip.svg", "-links.svg")
-"""Of all files that pictures are written to."""
+__all__ = ["RowPictures", "draw_row", "picture_files", "save_pictures"]
 
 
 class RowPictures(NamedTuple):
@@ -123,89 +109,6 @@ def save_pictures(report: LatencyReport, folder: str | Path) -> list[Path]:
     with picture_folder(place, [path.name for path, _ in files]):
         write_all(files)
     return [path for path, _ in files]
-
-
-@contextmanager
-def picture_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Iterator[None]:
-    """Make a folder where it is missing, and take it away again with its pictures if what follows fails.
-
-    Parameters
-    ----------
-    folder : str, Path or None
-        ``None`` for none.
-    names : iterable of str
-        Of the pictures: a file that is written after them may fail.
-
-    Raises
-    ------
-    InputError
-        If it cannot be made.
-    """
-    made = None
-    if folder is not None and not (place := check_picture_folder(folder)).exists():
-        try:
-            place.mkdir()
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be made ({error.strerror or error})") from None
-        made = place
-    try:
-        yield
-    except BaseException:
-        if made is not None:
-            with suppress(OSError):  # what failed is to be heard of, and nothing else that lies there is touched
-                for name in names:
-                    (made / name).unlink(missing_ok=True)
-                made.rmdir()
-        raise
-
-
-def check_picture_folder(folder: str | Path) -> Path:
-    """Refuse what is no folder and cannot become one.
-
-    Raises
-    ------
-    InputError
-        If it is a file, or lies in a folder that does not exist.
-    """
-    place = Path(folder)
-    try:
-        if not str(folder):
-            raise InputError(f"{str(folder)!r}: is no folder; give it a name")
-        if "\0" in str(folder):
-            raise InputError(f"{str(folder)!r}: is no folder (the name holds a null character)")
-        if place.exists() and not place.is_dir():
-            raise InputError(f"{folder}: is a file; give the name of a folder")
-        if not place.exists() and not place.parent.is_dir():
-            raise InputError(f"{folder}: cannot be made, folder {place.parent} does not exist; create it first")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder}: is no folder ({error})") from None
-    return place
-
-
-def check_no_picture(path: str | Path, folder: str | Path) -> None:
-    """Refuse a file that a picture may be written over; asked before it is known which pictures there will be.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    folder : str or Path
-        Where pictures are written to.
-
-    Raises
-    ------
-    InputError
-        If it lies in the folder and its name ends as those of pictures do.
-    """
-    try:
-        place, pictures = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
-    except (OSError, ValueError):  # no path; whoever opens it says so
-        return
-    if place.parent == pictures and place.name.casefold().endswith(_ENDINGS):
-        raise InputError(
-            f"{path}: may be the name of a picture in {folder}; give a file in another folder, or one whose name ends "
-            f"neither in {_ENDINGS[0]} nor in {_ENDINGS[1]}"
-        )
 
 
 def _slug(name: str) -> str:

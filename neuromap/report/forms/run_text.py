@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from neuromap.forms.numbers import plain, seconds
+from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.run_figures import RunFigures
-from neuromap.report.latency import LatencyReport
 
 __all__ = ["RunColumn", "run_columns", "run_lines", "scaled"]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from neuromap.forms.numbers import plain, seconds, short_count
+from neuromap.forms.tables import Column, block_table, columns_in_blocks, printed
+from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.run_text import RunColumn, run_columns, run_lines
-from neuromap.report.latency import LatencyReport, time_axis
+from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.stimulus.choose_frames import describe_frames
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "at_least",
-    "columns_in_blocks",
+    "latency_cells",
     "latency_tables",
     "print_report",
     "render_text",
@@ -44,49 +45,6 @@ _HEADERS = (
     "axons",
     "verified",
 )
-_LONGEST_CELL = 24
-"""Columns of text beyond which a cell is wrapped."""
-
-
-def columns_in_blocks(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], width: int, gap: int, repeated: Collection[int]
-) -> list[list[int]]:
-    """Share the columns of a table out over blocks that fit a terminal, so that nothing is squeezed out.
-
-    Parameters
-    ----------
-    headers : sequence of str
-        One per column, with line feeds where they may be broken.
-    rows : sequence of sequence of str
-        The cells.
-    width : int
-        Columns of text that a block may take.
-    gap : int
-        Columns of text between two columns of the table.
-    repeated : collection of int
-        Columns that name the rows and stand in every block.
-
-    Returns
-    -------
-    list of list of int
-        The columns of every block; each block has at least one that is not repeated, however narrow it is.
-    """
-    widths = [
-        max([*map(len, header.split("\n")), *(min(len(row[k]), _LONGEST_CELL) for row in rows)]) + gap
-        for k, header in enumerate(headers)
-    ]
-    names = sum(widths[k] for k in repeated)
-    blocks: list[list[int]] = []
-    taken = width + 1
-    for k in range(len(headers)):
-        if k in repeated:
-            continue
-        if taken + widths[k] > width:
-            blocks.append([])
-            taken = names
-        blocks[-1].append(k)
-        taken += widths[k]
-    return [sorted([*repeated, *block]) for block in blocks]
 
 
 def latency_tables(report: LatencyReport, width: int = 160) -> list[Table]:
@@ -104,12 +62,29 @@ def latency_tables(report: LatencyReport, width: int = 160) -> list[Table]:
     list of rich.table.Table
         Rows that were not mapped show dashes.
     """
+    columns, rows = latency_cells(report)
+    return _tables(columns, rows, [_style(row) for row in report.rows], width)
+
+
+def latency_cells(report: LatencyReport) -> tuple[list[Column], list[list[str]]]:
+    """Write the columns and cells of the table, one row per pattern and execution.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+
+    Returns
+    -------
+    list of Column, list of list of str
+        Headers have units; the column of splitters is there only where there are any.
+    """
     rows = [[row.pattern, row.execution, *_figures(row), _verdict(row)] for row in report.rows]
     headers = list(_HEADERS)
     if not any(row.usage is not None and row.usage.splitters for row in report.rows):
         unused = headers.index("splitters")
         headers, rows = _without(headers, unused), [_without(cells, unused) for cells in rows]
-    return _tables(headers, rows, [_style(row) for row in report.rows], width)
+    return _columns(headers), rows
 
 
 def run_tables(report: LatencyReport, width: int = 160) -> list[Table]:
@@ -136,28 +111,22 @@ def run_tables(report: LatencyReport, width: int = 160) -> list[Table]:
         + [plain(None) if row.figures is None else column.cell(row.figures) for column in columns]
         for row in report.rows
     ]
-    return _tables(headers, rows, [""] * len(rows), width)
+    return _tables(_columns(headers), rows, [""] * len(rows), width)
 
 
 def _header(column: RunColumn) -> str:
     return column.title + (f"\n[{column.unit}]" if column.unit else "")
 
 
-def _tables(headers: list[str], rows: list[list[str]], styles: list[str], width: int) -> list[Table]:
-    """Share a table out over as many as the width needs; the style of a row is that of its last cell."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+def _columns(headers: Sequence[str]) -> list[Column]:
+    """Pattern and execution name the row, the others hold figures."""
+    return [Column(header, left=k < 2, wraps=k == 0) for k, header in enumerate(headers)]
 
-    tables = []
-    for columns in columns_in_blocks(headers, rows, width, gap=2, repeated=(0, 1)):
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
-        for k in columns:
-            table.add_column(Text(headers[k]), justify="left" if k < 2 else "right", no_wrap=k >= 1, overflow="fold")
-        for cells, style in zip(rows, styles, strict=True):
-            table.add_row(*(Text(cells[k], style=style if k == len(headers) - 1 else "") for k in columns))
-        tables.append(table)
-    return tables
+
+def _tables(columns: list[Column], rows: list[list[str]], styles: list[str], width: int) -> list[Table]:
+    """Share a table out over as many as the width needs."""
+    blocks = columns_in_blocks([column.header for column in columns], rows, width, gap=2, repeated=(0, 1))
+    return [block_table(columns, block, rows, styles) for block in blocks]
 
 
 def _figures(row: ReportRow) -> list[str]:
@@ -284,8 +253,4 @@ def render_text(report: LatencyReport, width: int = 160) -> str:
     str
         Lines without colours.
     """
-    from rich.console import Console
-
-    stream = io.StringIO()
-    print_report(report, Console(file=stream, width=width, force_terminal=False, no_color=True, highlight=False))
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+    return printed(lambda console: print_report(report, console), width)

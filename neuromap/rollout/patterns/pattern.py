@@ -12,6 +12,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from neuromap.errors import PatternError
+from neuromap.forms.card import Card
 from neuromap.network.network import RESERVED_PATTERNS, EdgeKey, Network
 from neuromap.rollout.patterns.tableau import check_window, order_or_cycle, tableau_frames
 from neuromap.rollout.schedule.walks import IndexedPattern
@@ -20,7 +21,7 @@ __all__ = ["RolloutPattern"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RolloutPattern:
+class RolloutPattern(Card):
     """A rollout pattern R: E -> {0, 1} of a network.
 
     Two patterns are equal iff they have the same values on the same edges, in the same order; names do not
@@ -54,6 +55,15 @@ class RolloutPattern:
                     "allowed are 0 (sequential) and 1 (streaming)"
                 )
         object.__setattr__(self, "values", values)
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.network.name,
+            "name": self.name,
+            "streaming edges": f"{sum(self.values)} of {len(self.values)}",
+            "valid": "yes" if self.is_valid else f"no, cycle {' -> '.join([*self.cycle, self.cycle[0]])}",
+            **({"inference factor": f"{self.inference_factor} update steps"} if self.is_valid else {}),
+        }
 
     @classmethod
     def streaming(cls, network: Network) -> RolloutPattern:

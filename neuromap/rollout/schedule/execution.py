@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from neuromap.errors import InputError
 
-__all__ = ["EXECUTIONS", "MAX_PERIOD", "chosen_period", "execution_kind"]
+__all__ = ["EXECUTIONS", "MAX_PERIOD", "TIME_AXIS", "chosen_period", "execution_kind", "time_axis"]
 
 EXECUTIONS = ("windowed", "pipelined")
 """The executions; ``"pipelined:3"`` is pipelined with a frame every 3 update steps."""
+
+TIME_AXIS: Mapping[str, str] = MappingProxyType(
+    {
+        "windowed": "windows of size 1 one after the other; the frame period is the inference factor F",
+        "pipelined": "frames follow each other as closely as the network's cycles allow",
+    }
+)
+"""What the time axis of each execution is; every figure says which one it stands on."""
 
 MAX_PERIOD = 1_000_000
 """Longest frame period that may be asked for, far beyond any use."""
@@ -55,3 +65,11 @@ def execution_kind(execution: str) -> str:
         If the execution is unknown.
     """
     return execution if chosen_period(execution) is None else "pipelined"
+
+
+def time_axis(execution: str) -> str:
+    """Say what the time axis of an execution is, with its frame period where it was chosen."""
+    if (period := chosen_period(execution)) is None:
+        return TIME_AXIS[execution]
+    every = "update step" if period == 1 else f"{period} update steps"
+    return f"a frame every {every}, or as closely as splitters allow where these ask for more"

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from neuromap.errors import InputError, PatternError
+from neuromap.forms.card import Card
 from neuromap.network.network import EdgeKey, Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period
@@ -29,7 +30,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Rollout:
+class Rollout(Card):
     """A network rolled out over time.
 
     Parameters
@@ -108,6 +109,16 @@ class Rollout:
                 f"execution {execution}: network {network.name} under pattern {pattern.name or '(unnamed)'} needs a "
                 f"frame period of {least} update steps for its cycles, {least - period} more; ask for pipelined:{least}"
             )
+
+    def _facts(self) -> dict[str, object]:
+        unit = "ticks" if self.is_tick_level else "update steps"
+        return {
+            "network": self.network.name,
+            "pattern": self.pattern.name,
+            "execution": self.execution,
+            "frame period": f"{self.frame_period} {unit}",
+            **{f"first response of {o}": f"{self.first_response(o)} {unit}" for o in self.network.outputs},
+        }
 
     def with_latencies(self, latencies: Mapping[EdgeKey, int]) -> Rollout:
         """Schedule the same network, pattern and execution in ticks.

@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass, fields
 
 from neuromap.errors import InputError
+from neuromap.forms.card import Card
+from neuromap.forms.numbers import joules
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
 __all__ = ["Counts", "Energy", "EnergyTerm", "bits_off_chip", "energy_of"]
@@ -96,7 +98,7 @@ class EnergyTerm:
 
 
 @dataclass(frozen=True)
-class Energy:
+class Energy(Card):
     """Energy of a run, term by term.
 
     Attributes
@@ -115,6 +117,10 @@ class Energy:
     seconds: float
     terms: tuple[EnergyTerm, ...]
     average_joules_each: float | None = None
+
+    def _facts(self) -> dict[str, object]:
+        known = {term.title: joules(term.joules) for term in self.terms if term.joules is not None}
+        return {"ticks": self.counts.ticks, "energy": joules(self.joules), **known}
 
     @property
     def joules(self) -> float | None:
@@ -206,7 +212,7 @@ def energy_of(chip: ChipSpec, counts: Counts) -> Energy:
     chip : ChipSpec
         Its figures; static power and energy per tick are those of one chip.
     counts : Counts
-        What was counted; :attr:`neuromap.simulation.activity.measure_activity.Activity.counts` gives it.
+        What was counted; :attr:`neuromap.simulation.activity.activity.Activity.counts` gives it.
 
     Returns
     -------

@@ -1,75 +1,20 @@
-"""What a program does while it runs: its traffic and its work, counted in one run."""
+"""Counting traffic and work of a program in one run."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
 from neuromap.hardware.program.program import Program
-from neuromap.simulation.activity.energy import Counts
-from neuromap.simulation.activity.work import Work, WorkCounter
-from neuromap.simulation.noc.traffic import Traffic, TrafficCounter
-from neuromap.simulation.noc.wires import WireCounts
+from neuromap.simulation.activity.activity import Activity
+from neuromap.simulation.activity.work_counter import WorkCounter
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.noc.measure_traffic import TrafficCounter
 from neuromap.simulation.run.tick_run import run_ticks
 
-__all__ = ["Activity", "energy_counts", "measure_activity"]
-
-
-@dataclass(frozen=True, eq=False)
-class Activity:
-    """Traffic and work of the same run.
-
-    Attributes
-    ----------
-    traffic : Traffic
-        Spikes on the network-on-chip.
-    work : Work
-        What the cores did.
-    chips : int
-        Chips of the board.
-    """
-
-    traffic: Traffic
-    work: Work
-    chips: int
-
-    @property
-    def counts(self) -> Counts:
-        """What costs energy, for :func:`neuromap.simulation.activity.energy.energy_of`."""
-        return energy_counts(self.traffic.wires, self.work, self.chips)
-
-
-def energy_counts(wires: WireCounts, work: Work, chips: int) -> Counts:
-    """Say of a run what costs energy.
-
-    Spikes that are read out leave a core and go to the host, so they count in both places.
-
-    Parameters
-    ----------
-    wires : WireCounts
-        What left and entered the cores.
-    work : Work
-        What the cores did.
-    chips : int
-        Chips of the board.
-
-    Returns
-    -------
-    Counts
-    """
-    return Counts(
-        ticks=work.n_ticks,
-        chips=chips,
-        neuron_updates=work.neuron_updates,
-        synaptic_events=work.synaptic_events,
-        spikes=wires.spikes + wires.readout_spikes,
-        hops=wires.hops,
-        crossings=wires.crossings,
-        host_spikes=wires.host_spikes + wires.readout_spikes,
-    )
+__all__ = ["count_activity", "measure_activity"]
 
 
 def measure_activity(
@@ -110,11 +55,19 @@ def measure_activity(
     ProgramError
         If the program has no output node and ``n_ticks`` is not given, or its tables point outside it.
     """
-    ticks = run_ticks(
-        program, frames, n_ticks=n_ticks, engine=engine, threads=threads, noise_seed=noise_seed, progress=progress
-    )
+    return count_activity(program, frames, EngineChoice(engine, threads, noise_seed), n_ticks, progress)
+
+
+def count_activity(
+    program: Program,
+    frames: Mapping[str, ArrayLike] | None,
+    choice: EngineChoice,
+    n_ticks: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Activity:
+    """Run a program once; see :func:`measure_activity`."""
     traffic, work = TrafficCounter(program), WorkCounter(program)
-    for spikes in ticks:
+    for spikes in run_ticks(program, frames, n_ticks=n_ticks, choice=choice, progress=progress):
         traffic.add(spikes)
         work.add(spikes)
     return Activity(traffic.result(), work.result(), math.prod(program.chip.chips))

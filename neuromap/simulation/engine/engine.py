@@ -16,7 +16,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError, StimulusError
 from neuromap.hardware.program.program import Program
 
-__all__ = ["Engine", "HostEvents", "Spikes", "Totals", "check_run"]
+__all__ = ["Engine", "Footprint", "HostEvents", "Spikes", "Totals", "check_run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +128,25 @@ class Totals(NamedTuple):
     spikes: int
     axon_events: int
     synaptic_events: int
+
+
+class Footprint(NamedTuple):
+    """Memory of a program in the engine.
+
+    Attributes
+    ----------
+    hot_bytes : int
+        What ticks may touch: crossbars, parameters, targets, potentials, due axons.
+    visit_bytes : int
+        Moved between memory and processor for one visit of a core in a tick, on average over the cores.
+    event_bytes, spike_bytes : int
+        Moved for one due axon, and for one spike.
+    """
+
+    hot_bytes: int
+    visit_bytes: int
+    event_bytes: int
+    spike_bytes: int
 
 
 class Engine(Protocol):

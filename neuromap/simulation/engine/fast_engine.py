@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.compiling.announcement import announced
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.program import Program
-from neuromap.simulation.engine.engine import HostEvents, Spikes, Totals, check_run
+from neuromap.simulation.engine.engine import Footprint, HostEvents, Spikes, Totals, check_run
 from neuromap.simulation.engine.kernel import layout
 from neuromap.simulation.engine.kernel.compiled import compiled
 from neuromap.simulation.engine.kernel.image import make_image, make_state, read_only, vector_groups
@@ -35,7 +35,7 @@ from neuromap.simulation.engine.kernel.workspace import (
 )
 from neuromap.simulation.engine.noise import check_seed
 
-__all__ = ["FastEngine", "Footprint"]
+__all__ = ["FastEngine"]
 
 _RECORD_BYTES = 1 << 23
 """Spike bits that one call of the kernel may write."""
@@ -43,25 +43,6 @@ _CALL_SECONDS = 0.05
 """What one call of the kernel should take at most, so that Ctrl-C is heard."""
 _ALONE = 4096
 """Visits of cores below which starting threads costs more than it saves."""
-
-
-class Footprint(NamedTuple):
-    """Memory of a program in the engine.
-
-    Attributes
-    ----------
-    hot_bytes : int
-        What ticks may touch: crossbars, parameters, targets, potentials, due axons.
-    visit_bytes : int
-        Moved between memory and processor for one visit of a core in a tick, on average over the cores.
-    event_bytes, spike_bytes : int
-        Moved for one due axon, and for one spike.
-    """
-
-    hot_bytes: int
-    visit_bytes: int
-    event_bytes: int
-    spike_bytes: int
 
 
 class FastEngine:
@@ -188,26 +169,7 @@ class FastEngine:
         return spikes.cores, spikes.neurons
 
     def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
-        """Run ``events.n_ticks`` ticks from the present one.
-
-        Parameters
-        ----------
-        events : HostEvents
-            What the host feeds; its tick 0 is the engine's present tick.
-        watched : ndarray of bool, shape (C, N), optional
-            Neurons whose spikes are returned; all by default.
-
-        Returns
-        -------
-        Spikes
-            Of the watched neurons, with absolute ticks.
-
-        Raises
-        ------
-        StimulusError
-            If an event points outside the program.
-        InputError
-            If the mask has another shape or type.
+        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`.
 
         Notes
         -----

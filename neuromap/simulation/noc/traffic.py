@@ -5,27 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.hardware.program.program import Program
-from neuromap.simulation.noc.arrival_bound import arrival_bounds
-from neuromap.simulation.noc.arrival_events import simulate_arrivals
 from neuromap.simulation.noc.clock import RouterClock
-from neuromap.simulation.noc.loads import Flow, port_spikes
-from neuromap.simulation.noc.mesh import LinkLoad, Mesh, Ways, Window
-from neuromap.simulation.noc.wires import WireCounter, WireCounts
-from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
+from neuromap.simulation.noc.mesh import LinkLoad, Mesh
+from neuromap.simulation.noc.wires import WireCounts
 
-__all__ = ["Traffic", "TrafficCounter", "measure_traffic"]
-
-Ints = NDArray[np.int64]
-_T = TypeVar("_T", bound=np.generic)
-_CHUNK = 2**20
-"""Neurons whose ways are looked at together."""
+__all__ = ["Traffic"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,146 +155,3 @@ class Traffic:
         """Time that the busiest chip's ports need in the worst tick; ``None`` where their rate is not known."""
         rate = self.boundary_spikes_per_second
         return self.peak_port_spikes / rate if rate else None
-
-
-class TrafficCounter:
-    """Counts the traffic of a run, tick by tick.
-
-    Parameters
-    ----------
-    program : Program
-        Mapped, or written by hand.
-    """
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._wires = WireCounter(program)
-        self._board, self._window = Mesh.of(program.chip), self._wires.window
-        self._clock = RouterClock.of(program.chip)
-        self._loads = np.zeros(self._window.mesh.shape, np.int64)
-        self._peak_loads = np.zeros(self._window.mesh.shape, np.int32)
-        self._peak_ticks = np.full(self._window.mesh.shape, -1, np.int64)
-        self._port_peaks = np.zeros(self._board.chips, np.int64)
-        self._chip = _chip_of_cores(program, self._board)
-        self._n_ticks = 0
-        self._worst_at: int | None = None
-        self._worst = self._safe = self._simulated = 0
-        self._node = np.where(program.is_relay, -1, program.neuron_node)
-        self._node_arrivals = np.zeros(len(program.nodes) + 1, np.int64)  # the last: without a node
-
-    def add(self, spikes: TickSpikes) -> None:
-        """Count one tick.
-
-        Parameters
-        ----------
-        spikes : TickSpikes
-            What is sent in it.
-        """
-        mesh, cores, neurons = self._window.mesh, spikes.cores, spikes.neurons
-        self._n_ticks += 1
-        at_ports = np.bincount(self._chip[spikes.host_cores], minlength=self._port_peaks.size)
-        sent, ways, readouts = self._wires.add(spikes)
-        at_ports += np.bincount(self._chip[cores], readouts, self._port_peaks.size).astype(np.int64)
-        ports = at_ports.reshape(self._board.chips)
-        if len(ways.x):
-            flow = Flow.of(mesh, ways)
-            self._loads += flow.loads
-            self._peak_ticks[flow.loads > self._peak_loads] = spikes.tick
-            np.maximum(self._peak_loads, flow.loads, out=self._peak_loads, casting="unsafe")
-            if mesh.chips != (1, 1):
-                ports[self._window.chips] += port_spikes(mesh, flow.loads)
-            bounds = arrival_bounds(mesh, self._clock, ways, flow)
-            np.maximum.at(self._node_arrivals, self._node[cores[sent], neurons[sent]], bounds)
-            bound = int(bounds.max())
-            self._safe = max(self._safe, bound)
-            if bound > self._worst:  # else no spike of this tick is worse than the worst so far
-                self._simulated += 1
-                worst = int(simulate_arrivals(mesh, self._clock, ways).max())
-                if worst > self._worst:
-                    self._worst, self._worst_at = worst, spikes.tick
-        np.maximum(self._port_peaks, ports, out=self._port_peaks)
-
-    def result(self) -> Traffic:
-        """Give what was counted so far."""
-        full, safe_any = _all_fire(self._program, self._window, self._clock)
-        return Traffic(
-            n_ticks=self._n_ticks,
-            **self._wires.result()._asdict(),
-            loads=self._on_board(self._loads),
-            peak_loads=self._on_board(self._peak_loads),
-            peak_ticks=self._on_board(self._peak_ticks, -1),
-            full_loads=self._on_board(full),
-            port_peaks=self._port_peaks,
-            shortest_tick_cycles=self._worst,
-            shortest_tick_at=self._worst_at,
-            safe_tick_cycles=self._safe,
-            safe_tick_any_cycles=safe_any,
-            node_arrivals=dict(
-                zip((port.name for port in self._program.nodes), self._node_arrivals[:-1].tolist(), strict=True)
-            ),
-            simulated_ticks=self._simulated,
-            clock=self._clock,
-            tick_seconds=self._program.chip.tick_seconds,
-            boundary_spikes_per_second=self._program.chip.router.get("boundary_spikes_per_second"),
-        )
-
-    def _on_board(self, values: NDArray[_T], beyond: int = 0) -> NDArray[_T]:
-        board = np.full(self._board.shape, beyond, values.dtype)
-        board[self._window.links] = values
-        return board
-
-
-def measure_traffic(program: Program, frames: Mapping[str, ArrayLike] | None = None, **run: Any) -> Traffic:
-    """Run a program and count what its spikes do to the network-on-chip.
-
-    Parameters
-    ----------
-    program : Program
-        Mapped, or written by hand.
-    frames : mapping of str to array_like, shape (n_frames, size), optional
-        Input frames for every input node.
-    **run
-        As in :func:`neuromap.simulation.run.tick_run.run_ticks`: ``n_ticks``, ``engine``, ``threads`` and so on.
-
-    Returns
-    -------
-    Traffic
-
-    Raises
-    ------
-    InputError
-        As in :func:`neuromap.simulation.run.tick_run.run_ticks`.
-    """
-    counter = TrafficCounter(program)
-    for spikes in run_ticks(program, frames, **run):
-        counter.add(spikes)
-    return counter.result()
-
-
-def _chip_of_cores(program: Program, mesh: Mesh) -> Ints:
-    """Position of every core's chip in the flattened array of chips."""
-    x, y = program.coordinates.astype(np.int64).T
-    number: Ints = y // mesh.chip_rows * mesh.chips[1] + x // mesh.chip_columns
-    return number
-
-
-def _all_fire(program: Program, window: Window, clock: RouterClock) -> tuple[Ints, int]:
-    """Give loads and worst bound if every neuron with a target fires in one tick; neurons of many cores at a time."""
-    mesh, (n_cores, n_neurons) = window.mesh, program.target_core.shape
-    step = max(1, _CHUNK // max(1, n_neurons))
-    flow: Flow | None = None
-    for first in range(0, n_cores, step):
-        part = Flow.of(mesh, _ways_of_cores(program, window, first, first + step))
-        flow = part if flow is None else flow + part
-    if flow is None:
-        return np.zeros(mesh.shape, np.int64), 0
-    worst = 0
-    for first in range(0, n_cores, step):
-        ways = _ways_of_cores(program, window, first, first + step)
-        worst = max(worst, int(arrival_bounds(mesh, clock, ways, flow).max(initial=0)))
-    return flow.loads, worst
-
-
-def _ways_of_cores(program: Program, window: Window, first: int, stop: int) -> Ways:
-    cores, neurons = np.nonzero(program.target_core[first:stop] >= 0)
-    return window.ways_of(program, cores + first, neurons)

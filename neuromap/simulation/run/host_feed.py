@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.program import BIAS, Program
 from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.stimulus.stimulus import frame_count
 
-__all__ = ["HostFeed"]
+__all__ = ["FedFrames", "HostFeed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +111,35 @@ class HostFeed:
             counts[:, at[mine]] = np.count_nonzero(fed[:, mine, start:stop], axis=2)
         column = np.flatnonzero(fed) % len(self)  # several times as quick as nonzero of a table
         return HostEvents(np.concatenate([[0], np.cumsum(counts)]), self._core[column], self._axon[column])
+
+
+class FedFrames:
+    """The frames of one stimulus, as the host feeds them tick by tick.
+
+    Parameters
+    ----------
+    program : Program
+        As in :class:`HostFeed`.
+    frames : mapping of str to ndarray of bool, shape (n_frames, size)
+        Checked input frames.
+
+    Attributes
+    ----------
+    n_frames : int
+        Frames of the stimulus; 0 for a program without input nodes.
+    n_rows : int
+        Rows of the host table.
+    """
+
+    def __init__(self, program: Program, frames: Mapping[str, NDArray[np.bool_]]) -> None:
+        self.n_frames = frame_count(frames)
+        self._feed = HostFeed(program)
+        self._stimuli = {name: rows[None] for name, rows in frames.items()}
+        self.n_rows = len(self._feed)
+
+    def events(self, first_tick: int, n_ticks: int) -> HostEvents:
+        """Lay out what is fed in a range of ticks."""
+        return self._feed.events(self._stimuli, self.n_frames, first_tick, n_ticks)
 
 
 def _stretches(rows: NDArray[np.int64]) -> list[tuple[int, int]]:

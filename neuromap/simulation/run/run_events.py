@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from neuromap.errors import StimulusError
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import HostEvents, Spikes
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 
 __all__ = ["run_events"]
@@ -35,7 +36,7 @@ def run_events(
     n_ticks : int
         Ticks to run, from tick 0.
     engine, threads, noise_seed
-        As in :func:`neuromap.simulation.engine.engines.make_engine`.
+        As in :func:`neuromap.simulation.run.simulate.simulate`.
 
     Returns
     -------
@@ -49,7 +50,7 @@ def run_events(
     StimulusError
         If an event lies outside the ticks, cores or axons of the run.
     """
-    chip = make_engine(program, engine, threads=threads, noise_seed=noise_seed)
+    chip = make_engine(program, EngineChoice(engine, threads, noise_seed))
     n_cores, n_axons = program.axon_types.shape
     event = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (ticks, cores, axons)]
     if len({len(column) for column in event}) > 1:

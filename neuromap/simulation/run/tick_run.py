@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import InputError
 from neuromap.hardware.program.program import Program
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import HostEvents, Spikes
+from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.run.host_feed import HostFeed
-from neuromap.simulation.run.simulate import ticks_to_run
+from neuromap.simulation.run.host_feed import FedFrames
+from neuromap.simulation.run.run_length import ticks_to_run
 from neuromap.simulation.stimulus.stimulus import check_frames
 
 __all__ = ["TickSpikes", "run_ticks"]
@@ -47,9 +48,7 @@ def run_ticks(
     frames: Mapping[str, ArrayLike] | None = None,
     *,
     n_ticks: int | None = None,
-    engine: str = "fast",
-    threads: int | None = None,
-    noise_seed: int = 0,
+    choice: EngineChoice = DEFAULT_ENGINE,
     progress: Callable[[int, int], object] | None = None,
 ) -> Iterator[TickSpikes]:
     """Run a program and hand out its spikes tick by tick; memory does not grow with the number of ticks.
@@ -62,8 +61,8 @@ def run_ticks(
         Input frames for every input node; without them the host feeds nothing.
     n_ticks : int, optional
         Ticks to run; by default until the slowest output has shown the last frame.
-    engine, threads, noise_seed
-        As in :func:`neuromap.simulation.run.simulate.simulate`.
+    choice : EngineChoice
+        What runs the ticks.
     progress : callable, optional
         Called as ``progress(ticks done, ticks in all)``.
 
@@ -77,7 +76,7 @@ def run_ticks(
     StimulusError
         If the frames do not match the program's input nodes.
     InputError
-        If there is no such engine, a number is out of range, or neither frames nor ticks are given.
+        If the number of ticks is out of range, or neither frames nor ticks are given.
     ProgramError
         If the program has no output node and ``n_ticks`` is not given, or its tables point outside it.
     """
@@ -86,20 +85,22 @@ def run_ticks(
     if n_ticks is not None and n_ticks < 0:
         raise InputError(f"run: n_ticks = {n_ticks}; must be 0 or more")
     checked = {} if frames is None else check_frames(frames, program)
-    chip = make_engine(program, engine, threads=threads, noise_seed=noise_seed)
-    n_frames = len(next(iter(checked.values()))) if checked else 0
-    total = ticks_to_run(program, n_frames) if n_ticks is None else n_ticks
-    feed = HostFeed(program)
-    stimulus = {name: rows[None] for name, rows in checked.items()}
-    length = max(1, min(256, _CHUNK_VALUES // max(1, program.target_core.size, len(feed))))
+    chip = make_engine(program, choice)
+    fed = FedFrames(program, checked)
+    total = ticks_to_run(program, fed.n_frames) if n_ticks is None else n_ticks
+    length = max(1, min(256, _CHUNK_VALUES // max(1, program.target_core.size, fed.n_rows)))
     while chip.tick < total:
         first = chip.tick
         count = min(length, total - first)
-        events = HostEvents.none(count) if frames is None else feed.events(stimulus, n_frames, first, count)
-        spikes = chip.run(events)
-        start = np.searchsorted(spikes.ticks, np.arange(first, first + count + 1))
-        for k in range(count):
-            mine, fed = slice(start[k], start[k + 1]), slice(events.start[k], events.start[k + 1])
-            yield TickSpikes(first + k, spikes.cores[mine], spikes.neurons[mine], events.cores[fed], events.axons[fed])
+        events = HostEvents.none(count) if frames is None else fed.events(first, count)
+        yield from _by_tick(chip.run(events), events, first)
         if progress is not None:
             progress(chip.tick, total)
+
+
+def _by_tick(spikes: Spikes, events: HostEvents, first: int) -> Iterator[TickSpikes]:
+    """Cut a run of ticks from tick ``first`` on into single ones."""
+    start = np.searchsorted(spikes.ticks, np.arange(first, first + events.n_ticks + 1))
+    for k in range(events.n_ticks):
+        mine, fed = slice(start[k], start[k + 1]), slice(events.start[k], events.start[k + 1])
+        yield TickSpikes(first + k, spikes.cores[mine], spikes.neurons[mine], events.cores[fed], events.axons[fed])

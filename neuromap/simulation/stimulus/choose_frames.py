@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +14,35 @@ if TYPE_CHECKING:
     from neuromap.hardware.program.program import Program
     from neuromap.network.network import Network
 
-__all__ = ["DEFAULT_FRAMES", "choose_frames", "describe_frames"]
+__all__ = ["DEFAULT_FRAMES", "RandomFrames", "choose_frames", "describe_frames"]
 
 DEFAULT_FRAMES = 32
 """Random frames that are made where none are given, frame 0 included."""
 
 
+@dataclass(frozen=True)
+class RandomFrames:
+    """Which random frames are made where none are given.
+
+    Attributes
+    ----------
+    n_frames : int
+        Frames, including frame 0.
+    seed : int
+        Zero or more.
+    density : float or None
+        Probability of a 1; ``None`` where every frame draws its own.
+    """
+
+    n_frames: int = DEFAULT_FRAMES
+    seed: int = 0
+    density: float | None = None
+
+
 def choose_frames(
     source: Network | Program,
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
-    n_frames: int = DEFAULT_FRAMES,
-    seed: int = 0,
-    density: float | None = None,
+    random: RandomFrames | None = None,
 ) -> tuple[dict[str, NDArray[np.bool_]], dict[str, Any]]:
     """Take the frames that are given, read those of a file, or make random ones.
 
@@ -34,8 +52,8 @@ def choose_frames(
         What the frames are for.
     frames : mapping of str to array_like of shape (n_frames, size), or path, optional
         Input frames, row 0 is frame 0, or a file of them; random ones by default.
-    n_frames, seed, density : int, int, float or None
-        Number, seed and density of random frames; without a density every frame draws its own.
+    random : RandomFrames, optional
+        Which random frames; 32 of mixed densities by default.
 
     Returns
     -------
@@ -50,17 +68,18 @@ def choose_frames(
     StimulusError
         If the frames do not fit the input nodes, or a parameter is out of range.
     """
-    from neuromap.simulation.stimulus.stimulus import check_frames, load_frames, random_frames
+    from neuromap.simulation.stimulus.stimulus import check_frames, frame_count, load_frames, random_frames
 
     stimulus: dict[str, Any] = {"kind": "given"}
     if frames is None:
-        frames = random_frames(source, n_frames, density=density, seed=seed)
-        stimulus = {"kind": "random", "seed": seed, "density": density}
+        asked = RandomFrames() if random is None else random
+        frames = random_frames(source, asked.n_frames, density=asked.density, seed=asked.seed)
+        stimulus = {"kind": "random", "seed": asked.seed, "density": asked.density}
     elif isinstance(frames, (str, Path)):
         stimulus["file"] = str(frames)
         frames = load_frames(frames, source)
     checked = check_frames(frames, source)
-    stimulus["n_frames"] = len(next(iter(checked.values())))
+    stimulus["n_frames"] = frame_count(checked)
     return checked, stimulus
 
 

@@ -26,7 +26,7 @@ from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
 
-__all__ = ["check_frames", "input_sizes", "load_frames", "random_frames", "save_frames"]
+__all__ = ["check_frames", "frame_count", "input_sizes", "load_frames", "random_frames", "save_frames"]
 
 _MAX_VALUES = 2**31
 """Values that :func:`random_frames` makes, or a file may hold, at most (2 GiB)."""
@@ -94,6 +94,11 @@ def check_frames(
                 f"frames of {name}: {n_frames} frames, but {first} has {len(checked[first])}; give as many of each"
             )
     return checked
+
+
+def frame_count(frames: Mapping[str, NDArray[Any]]) -> int:
+    """Count the frames of checked input frames, frame 0 included; 0 without an input node."""
+    return len(next(iter(frames.values()))) if frames else 0
 
 
 def _checked_array(name: str, values: ArrayLike, size: int) -> NDArray[np.bool_]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +10,10 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.program import NodePort
-from neuromap.simulation.trace.recording import Chunk, Readout
+from neuromap.simulation.trace.run_labels import RunLabels
 from neuromap.simulation.trace.trace import Trace
 
-__all__ = ["FrameCounts", "counted", "frame_counts"]
+__all__ = ["FrameCounter", "FrameCounts", "frame_counts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +45,43 @@ class FrameCounts:
         freeze_arrays(self)
 
 
+class FrameCounter:
+    """Counts the spikes of a run, some ticks at a time.
+
+    Parameters
+    ----------
+    labels : RunLabels
+        Of the run, whose nodes are counted.
+    """
+
+    def __init__(self, labels: RunLabels) -> None:
+        self._labels = labels
+        self._clock = labels.clock
+        self._n_events = 0
+        self._spikes = np.zeros((len(labels.nodes), labels.n_frames), dtype=np.int64)
+        self._strays = np.zeros(len(labels.nodes), dtype=np.int64)
+
+    def add(self, tick: NDArray[np.int64], node: NDArray[np.int32], index: NDArray[np.int32]) -> None:
+        """Count the spikes of some whole ticks; copies of a neuron count once.
+
+        Parameters
+        ----------
+        tick, node, index : ndarray of int, shape (n,)
+            Events in the order of a :class:`Trace`, where copies stand beside each other.
+        """
+        self._n_events += len(tick)
+        mine = run_heads(tick, node, index) & (node >= 0)
+        tick, node = tick[mine], node[mine]
+        frame, is_inside, is_stray = self._clock.frames_of(tick, node)
+        np.add.at(self._spikes, (node[is_inside], frame[is_inside]), 1)
+        np.add.at(self._strays, node[is_stray], 1)
+
+    def result(self) -> FrameCounts:
+        """Give what was counted so far."""
+        labels = self._labels
+        return FrameCounts(labels.nodes, labels.n_frames, labels.n_ticks, self._n_events, self._spikes, self._strays)
+
+
 def frame_counts(trace: Trace) -> FrameCounts:
     """Count the spikes of a trace.
 
@@ -59,57 +95,6 @@ def frame_counts(trace: Trace) -> FrameCounts:
     FrameCounts
         Of its nodes.
     """
-    spikes, strays = _zeros(trace)
-    _add(spikes, strays, trace, trace.tick, trace.node, trace.index)
-    return FrameCounts(trace.nodes, trace.n_frames, trace.n_ticks, len(trace.tick), spikes, strays)
-
-
-def counted(header: Trace, neurons: Readout, chunks: Iterable[Chunk], found: list[FrameCounts]) -> Iterator[Chunk]:
-    """Hand chunks on and count their spikes on the way.
-
-    Parameters
-    ----------
-    header : Trace
-        The trace without its spikes.
-    neurons : Readout
-        Whose spikes the chunks hold.
-    chunks : iterable of Chunk
-        Taken one by one.
-    found : list
-        Gets the counts when the last chunk was taken.
-
-    Yields
-    ------
-    Chunk
-        As it came.
-    """
-    spikes, strays = _zeros(header)
-    n_events = 0
-    for chunk in chunks:
-        _add(spikes, strays, header, chunk.tick, neurons.node[chunk.row], neurons.index[chunk.row])
-        n_events += len(chunk.tick)
-        yield chunk
-    found.append(FrameCounts(header.nodes, header.n_frames, header.n_ticks, n_events, spikes, strays))
-
-
-def _zeros(header: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    n_nodes = len(header.nodes)
-    return np.zeros((n_nodes, header.n_frames), dtype=np.int64), np.zeros(n_nodes, dtype=np.int64)
-
-
-def _add(
-    spikes: NDArray[np.int64],
-    strays: NDArray[np.int64],
-    header: Trace,
-    tick: NDArray[np.int64],
-    node: NDArray[np.int32],
-    index: NDArray[np.int32],
-) -> None:
-    """Add sorted events; copies of a neuron, which stand beside each other, count once."""
-    mine = run_heads(tick, node, index) & (node >= 0)
-    tick, node = tick[mine], node[mine]
-    sample_tick = np.array([port.sample_tick for port in header.nodes], dtype=np.int64)
-    frame, between = np.divmod(tick - sample_tick[node], header.period)
-    inside = (between == 0) & (frame >= 1) & (frame < header.n_frames)
-    np.add.at(spikes, (node[inside], frame[inside]), 1)
-    np.add.at(strays, node[(between != 0) | (frame < 1)], 1)
+    counter = FrameCounter(trace)
+    counter.add(trace.tick, trace.node, trace.index)
+    return counter.result()

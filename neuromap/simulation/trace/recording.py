@@ -1,20 +1,19 @@
-"""What a simulation keeps: which neurons' spikes and potentials, and whether spikes are counted."""
+"""What a simulation is asked to keep: which neurons' spikes and potentials, and whether spikes are counted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
-from neuromap.hardware.program.program import NodePort, Program
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.trace.readout import Readout
 
-__all__ = ["Chunk", "Potentials", "Readout", "Recording", "readout"]
+__all__ = ["Recording", "readout_of"]
 
 _HINT = "give outputs, all, node:NAME, core:NUMBER or core:FIRST-LAST"
 
@@ -59,79 +58,7 @@ class Recording:
             object.__setattr__(self, field, tuple(words))
 
 
-@dataclass(frozen=True, eq=False)
-class Readout:
-    """Chosen neurons of a program, K of them, with what they stand for.
-
-    Attributes
-    ----------
-    nodes : tuple of NodePort
-        Nodes that were chosen, the outputs first.
-    core, neuron : ndarray of int32, shape (K,)
-        Places on the chip. The rows are ordered by node, index, core, neuron.
-    node : ndarray of int32, shape (K,)
-        Position in ``nodes``; -1 for neurons that were chosen by their core and belong to no chosen node.
-    index : ndarray of int32, shape (K,)
-        Neuron within the node; -1 where ``node`` is.
-    """
-
-    nodes: tuple[NodePort, ...]
-    core: NDArray[np.int32]
-    neuron: NDArray[np.int32]
-    node: NDArray[np.int32]
-    index: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-    def __len__(self) -> int:
-        return len(self.core)
-
-    def rows(self, program: Program) -> NDArray[np.int32]:
-        """Make the table of shape (C, N) that gives the row of every neuron here; -1 for the others."""
-        table = np.full(program.target_core.shape, -1, dtype=np.int32)
-        table[self.core, self.neuron] = np.arange(len(self))
-        return table
-
-
-@dataclass(frozen=True, eq=False)
-class Potentials:
-    """Potentials of chosen neurons after every tick.
-
-    Attributes
-    ----------
-    neurons : Readout
-        The K neurons.
-    values : ndarray of int32, shape (n_ticks, K)
-        V after each tick.
-    """
-
-    neurons: Readout
-    values: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-
-class Chunk(NamedTuple):
-    """What was recorded in some ticks in a row.
-
-    Attributes
-    ----------
-    tick : ndarray of int64, shape (m,)
-        Spikes, sorted by tick, then row.
-    row : ndarray of int64, shape (m,)
-        Row of the :class:`Readout` of spikes.
-    potentials : ndarray of int32, shape (ticks of the chunk, K)
-        Of the Readout of potentials; K may be 0.
-    """
-
-    tick: NDArray[np.int64]
-    row: NDArray[np.int64]
-    potentials: NDArray[np.int32]
-
-
-def readout(program: Program, words: Sequence[str]) -> Readout:
+def readout_of(program: Program, words: Sequence[str]) -> Readout:
     """Find the neurons that words of a :class:`Recording` choose.
 
     Parameters
@@ -151,10 +78,33 @@ def readout(program: Program, words: Sequence[str]) -> Readout:
     InputError
         If the program has no such node or core.
     """
+    kinds = np.array([*(port.kind for port in program.nodes), ""])  # the last one for neurons without a label
+    wanted, chosen = _choices(program, words, kinds)
+    label, index = _labels(program, kinds)
+    core, neuron = np.nonzero(chosen | ((label >= 0) & wanted[label]))
+
+    outputs_first = sorted(np.flatnonzero(wanted).tolist(), key=lambda k: kinds[k] != "output")
+    position = np.full(len(kinds), -1, dtype=np.int32)
+    position[outputs_first] = np.arange(len(outputs_first))
+    node = position[label[core, neuron]]
+    index = np.where(node < 0, -1, index[core, neuron])
+    rows = np.lexsort((neuron, core, index, node))
+    return Readout(
+        nodes=tuple(program.nodes[k] for k in outputs_first),
+        core=core[rows].astype(np.int32),
+        neuron=neuron[rows].astype(np.int32),
+        node=node[rows],
+        index=index[rows].astype(np.int32),
+    )
+
+
+def _choices(
+    program: Program, words: Sequence[str], kinds: NDArray[np.str_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Tell which nodes are chosen, shape (nodes + 1,), and which places by their core, shape (C, N)."""
     named = {port.name: position for position, port in enumerate(program.nodes)}
-    wanted = np.zeros(len(program.nodes) + 1, dtype=np.bool_)  # the last one for neurons without a label
+    wanted = np.zeros(len(kinds), dtype=np.bool_)
     chosen = np.zeros(program.target_core.shape, dtype=np.bool_)
-    kinds = np.array([*(port.kind for port in program.nodes), ""])
     for word in words:
         kind, _, name = word.partition(":")
         if word == "outputs":
@@ -167,31 +117,22 @@ def readout(program: Program, words: Sequence[str]) -> Readout:
         else:
             first, last = _cores(program, name)
             chosen[first : last + 1] = True
+    return wanted, chosen
 
-    # Labels: of hidden nodes all neurons that compute them, of output nodes those that are read out, so that what a
-    # trace says of outputs does not depend on what else is recorded.
+
+def _labels(program: Program, kinds: NDArray[np.str_]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Give node and index of every neuron that can be recorded as one of its node, shape (C, N); node -1 of the others.
+
+    Of hidden nodes these are all neurons that compute them, of output nodes those that are read out, so that what a
+    trace says of outputs does not depend on what else is recorded.
+    """
     label = np.where(program.is_relay, -1, program.neuron_node)
     label[np.isin(label, np.flatnonzero(kinds == "output"))] = -1
     index = program.neuron_index.copy()
     outputs = program.outputs
     label[outputs.core, outputs.neuron] = outputs.node
     index[outputs.core, outputs.neuron] = outputs.index
-    mine = (label >= 0) & wanted[label]
-    core, neuron = np.nonzero(chosen | mine)
-
-    order = sorted(np.flatnonzero(wanted).tolist(), key=lambda k: kinds[k] != "output")
-    position = np.full(len(program.nodes) + 1, -1, dtype=np.int32)
-    position[order] = np.arange(len(order))
-    node = position[label[core, neuron]]
-    index = np.where(node < 0, -1, index[core, neuron])
-    rows = np.lexsort((neuron, core, index, node))
-    return Readout(
-        nodes=tuple(program.nodes[k] for k in order),
-        core=core[rows].astype(np.int32),
-        neuron=neuron[rows].astype(np.int32),
-        node=node[rows],
-        index=index[rows].astype(np.int32),
-    )
+    return label, index
 
 
 def _check_word(word: str) -> None:

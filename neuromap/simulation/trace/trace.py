@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,31 +11,25 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import run_heads
 from neuromap.errors import InputError
-from neuromap.hardware.program.program import NodePort
-from neuromap.simulation.trace.recording import Potentials
+from neuromap.forms.formed import form
+from neuromap.simulation.trace.readout import Potentials
+from neuromap.simulation.trace.run_labels import RunLabels
 
-__all__ = ["Trace", "trace_labels"]
+__all__ = ["Trace"]
 
 _MAX_BYTES = 2**32
 """Memory that the frames of a node may take."""
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(RunLabels):
     """Recorded spikes of a simulation, M of them; potentials and counts where they were asked for.
+
+    Beside what follows it has the labels of its run: ``name``, ``pattern``, ``execution``, ``nodes``, ``period``,
+    ``n_frames`` and ``n_ticks``, see :class:`~neuromap.simulation.trace.run_labels.RunLabels`.
 
     Attributes
     ----------
-    name, pattern, execution : str
-        Labels of the program.
-    nodes : tuple of NodePort
-        The recorded nodes, by default the output nodes.
-    period : int
-        Frame period in ticks.
-    n_frames : int
-        Frames of the stimulus, including frame 0.
-    n_ticks : int
-        Ticks that were run, from tick 0.
     tick : ndarray of int64, shape (M,)
         When the neuron fired; events are sorted by tick, node, index, core, neuron.
     node : ndarray of int32, shape (M,)
@@ -53,13 +46,6 @@ class Trace:
         Length of a tick. None in traces read from files of version 1.
     """
 
-    name: str
-    pattern: str
-    execution: str
-    nodes: tuple[NodePort, ...]
-    period: int
-    n_frames: int
-    n_ticks: int
     tick: NDArray[np.int64]
     node: NDArray[np.int32]
     index: NDArray[np.int32]
@@ -90,7 +76,7 @@ class Trace:
         InputError
             If the node was not recorded.
         """
-        mine = self.node == self.nodes.index(self._port(name))
+        mine = self.node == self._position(name)
         events = np.stack([self.tick[mine], self.index[mine].astype(np.int64)], axis=1)
         return events[run_heads(events)]
 
@@ -113,16 +99,17 @@ class Trace:
         InputError
             If the node was not recorded, or its frames take more than 4 GiB.
         """
-        size = self._port(name).size
+        position = self._position(name)
+        size = self.nodes[position].size
         if self.n_frames * size > _MAX_BYTES:
             raise InputError(
                 f"trace: {self.n_frames} frames of node {name} take {self.n_frames * size >> 30} GiB; at most "
                 f"{_MAX_BYTES >> 30} are made at once, take its spikes"
             )
         frames = np.zeros((self.n_frames, size), dtype=np.bool_)
-        frame, between, index = self._clocked(name)
-        mine = (between == 0) & (frame >= 1) & (frame < self.n_frames)
-        frames[frame[mine], index[mine]] = True
+        tick, index = self.spikes(name).T
+        frame, is_inside, _ = self.clock.frames_of(tick, position)
+        frames[frame[is_inside], index[is_inside]] = True
         return frames
 
     def strays(self, name: str) -> NDArray[np.int64]:
@@ -146,8 +133,8 @@ class Trace:
         InputError
             If the node was not recorded.
         """
-        frame, between, _ = self._clocked(name)
-        strays: NDArray[np.int64] = self.spikes(name)[(between != 0) | (frame < 1)]
+        spikes = self.spikes(name)
+        strays: NDArray[np.int64] = spikes[self.clock.frames_of(spikes[:, 0], self._position(name)).is_stray]
         return strays
 
     def potentials(self, name: str) -> NDArray[np.int32]:
@@ -196,35 +183,12 @@ class Trace:
             If HDF5 is asked for and h5py is not installed, or the trace does not know where its spikes are on the
             chip.
         """
-        from neuromap.simulation.trace.trace_file import save_trace
+        form(self, "file", path)
 
-        save_trace(self, path)
-
-    def _port(self, name: str) -> NodePort:
-        for port in self.nodes:
-            if port.name == name:
-                return port
-        recorded = ", ".join(port.name for port in self.nodes)
-        raise InputError(f"trace: node {name} was not recorded; recorded nodes are {recorded or 'none'}")
-
-    def _clocked(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Frame, ticks past the tick of that frame, and neuron, of all spikes of a node."""
-        tick, index = self.spikes(name).T
-        frame, between = np.divmod(tick - self._port(name).sample_tick, self.period)
-        return frame, between, index
-
-
-def trace_labels(trace: Trace) -> dict[str, Any]:
-    """Give what a trace says beside its arrays, as JSON has it: the same in every form of file."""
-    table = trace.potential_table
-    return {
-        "name": trace.name,
-        "pattern": trace.pattern,
-        "execution": trace.execution,
-        "nodes": [asdict(port) for port in trace.nodes],
-        "period": trace.period,
-        "n_frames": trace.n_frames,
-        "n_ticks": trace.n_ticks,
-        "tick_seconds": trace.tick_seconds,
-        "potential_nodes": [] if table is None else [asdict(port) for port in table.neurons.nodes],
-    }
+    def _facts(self) -> dict[str, object]:
+        return {
+            **super()._facts(),
+            "frames": self.n_frames,
+            "ticks": self.n_ticks,
+            **{f"spikes of {port.name}": len(self.spikes(port.name)) for port in self.nodes},
+        }

@@ -10,13 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.cli.arguments.pattern_argument import read_pattern
+from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.explorer.answer.advice import advise, map_command, pattern_argument
-from neuromap.explorer.answer.exploration import OBJECTIVES, Candidate, Exploration, ExploredRow, Gap
+from neuromap.explorer.answer.exploration import Exploration, Gap
 from neuromap.explorer.answer.limits import ClosestRow, Limits, parse_bound
+from neuromap.explorer.answer.objectives import BASE_UNITS, OBJECTIVES, objective_named
 from neuromap.explorer.answer.quantities import UNITS, parse_quantity, with_unit
-from neuromap.explorer.answer.row_figures import BASE_UNITS, objective_named, value_of
+from neuromap.explorer.answer.row_figures import value_of
+from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.network.network import Network
 
 NETWORK = Network.from_edges([("I", "A"), ("A", "O"), ("I", "O"), ("A", "A")], name="small")

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.explorer.candidates.row_keys import Keys, sharing_of
-from neuromap.explorer.candidates.schedules import graph_of, schedules_of
+from neuromap.explorer.candidates.graph import graph_of
+from neuromap.explorer.candidates.row_keys import RowKeys, sharing_of
+from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.rollout.patterns.behaviour import behaviour_classes
 
@@ -23,7 +24,8 @@ def keys_of(net, chip):
     graph = graph_of(net)
     legal = legalise(nm.Rollout(net, "streaming"), chip)
     number = {name: k for k, name in enumerate(net.nodes)}
-    return Keys(graph, sharing_of(graph, {number[p.name]: p.threshold for p in legal.populations}, [chip]), EXECUTIONS)
+    sharing = sharing_of(graph, {number[p.name]: p.threshold for p in legal.populations}, [chip])
+    return RowKeys(graph, sharing, EXECUTIONS)
 
 
 def labels_aside(program):

@@ -11,22 +11,24 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.explorer.candidates.core_estimate import core_weights
+from neuromap.explorer.candidates.graph import graph_of
+from neuromap.explorer.candidates.mapping_choices import step_ticks
 from neuromap.explorer.candidates.pattern_space import pattern_space
-from neuromap.explorer.candidates.row_keys import Keys, Sharing
+from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.explorer.candidates.row_table import row_table
-from neuromap.explorer.candidates.schedules import graph_of, schedules_of
-from neuromap.explorer.candidates.ways_to_map import stretches
+from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.mapping.legalise.legalise import ticks_per_step
 from neuromap.rollout.patterns.behaviour import count_behaviour_classes, equivalent
 
 EXECUTIONS = ("windowed", "pipelined")
 
 
-def table_of(net, pattern, **kinds):
+def table_of(net, pattern, by_pattern=False):
     graph = graph_of(net)
     space = pattern_space(graph, [pattern])
     weights = core_weights(graph, nm.load_chip("truenorth"))
-    return row_table(space, EXECUTIONS, np.array(pattern.values, np.uint8), Sharing(), weights, **kinds), space
+    row_keys = RowKeys(graph, Sharing(), EXECUTIONS, by_pattern)
+    return row_table(space, row_keys, np.array(pattern.values, np.uint8), weights), space
 
 
 @settings(deadline=None, max_examples=60)
@@ -37,7 +39,7 @@ def test_every_candidate_is_in_one_row(data, by_pattern, networks):
     pattern = data.draw(st.sampled_from(valid))
     table, space = table_of(net, pattern, by_pattern=by_pattern)
     assert len(np.unique(table.keys, axis=0)) == len(table)
-    keys = Keys(table.graph, Sharing(), EXECUTIONS, by_pattern)
+    keys = RowKeys(table.graph, Sharing(), EXECUTIONS, by_pattern)
     patterns_of = Counter()
     for found in valid:
         values = np.array([found.values], np.uint8)
@@ -82,8 +84,8 @@ def test_ticks_per_step(data, networks, chip):
     table, _ = table_of(net, nm.RolloutPattern.streaming(net))
     least = data.draw(st.integers(1, 6))
     spec = chip(delay=(least, data.draw(st.integers(least, 15))))
-    found = stretches(table, spec, None)
+    found = step_ticks(table, spec, None)
     for row in range(len(table)):
         rollout = nm.Rollout(net, nm.RolloutPattern(net, table.pattern(row)), EXECUTIONS[table.execution[row]])
         assert found[row] == ticks_per_step(rollout, spec)
-    assert (stretches(table, spec, 7) == 7).all()
+    assert (step_ticks(table, spec, 7) == 7).all()

@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.advice import advise
-from neuromap.explorer.answer.axes import make_axis
-from neuromap.explorer.answer.exploration import OBJECTIVES, Candidate, Exploration, ExploredRow, Gap
+from neuromap.explorer.answer.exploration import Exploration, Gap
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import constant_objectives, list_rows
+from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.answer.row_figures import value_of
+from neuromap.explorer.answer.rows import Candidate, ExploredRow
+from neuromap.explorer.forms.axes import make_axis
 from neuromap.explorer.forms.csv_form import to_csv
 from neuromap.explorer.forms.draw_front import constant_line, draw_front, standalone_svg
 from neuromap.explorer.forms.html import to_html

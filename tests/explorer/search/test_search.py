@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import InputError, PatternError
 from neuromap.explorer import explore as engine
+from neuromap.explorer.candidates.row_bounds import core_bound_of_all
 from neuromap.explorer.explore import explore
-from neuromap.explorer.search.row_bounds import core_bound_of_all
 from neuromap.network import build_network
 
 QUICK = {"n_frames": 4, "verify": False}

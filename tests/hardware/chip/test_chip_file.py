@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import ChipError, NotSupportedError
-from neuromap.hardware.chip.chip_file import (
+from neuromap.hardware.chip.chip_document import (
     ENERGY_KEYS,
     ENERGY_TERM_KEYS,
     ROUTER_KEYS,
@@ -20,7 +20,8 @@ from neuromap.hardware.chip.chip_file import (
     chip_from_document,
 )
 from neuromap.hardware.chip.chip_spec import NeuronRules
-from neuromap.hardware.program_file.program_file import load_program, program_bytes
+from neuromap.hardware.load.load_program import load_program
+from neuromap.hardware.program.forms.program_bytes import program_bytes
 
 TINY = """
 format = 1

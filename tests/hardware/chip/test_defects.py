@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import ChipError
 from neuromap.hardware.check.check_program import Place, check_program
-from neuromap.hardware.chip.chip_file import chip_document, chip_from_document
-from neuromap.hardware.chip.defects import Defects, defect_map, route_blocked, unusable
+from neuromap.hardware.chip.chip_document import chip_document, chip_from_document
+from neuromap.hardware.chip.defects import Defects
 from neuromap.hardware.chip.defects_file import load_defects
-from neuromap.hardware.program_file.program_file import program_bytes, program_from_bytes
+from neuromap.hardware.load.load_program import program_from_bytes
+from neuromap.hardware.program.forms.program_bytes import program_bytes
+from neuromap.hardware.routes.dead_routes import defect_map, route_blocked, unusable
 from neuromap.hardware.routes.xy_route import xy_route
 
 PLAIN = settings(deadline=None, max_examples=60)

@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.hardware.chip.defects import Defects, route_blocked
+from neuromap.hardware.chip.defects import Defects
+from neuromap.hardware.routes.dead_routes import route_blocked
 from neuromap.mapping.asked.options import PLACERS
 from neuromap.mapping.place import exchange_kernel, wiring
 from neuromap.mapping.place.curves import hilbert_curve

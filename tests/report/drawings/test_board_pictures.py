@@ -18,11 +18,13 @@ from neuromap.report import latency_report
 from neuromap.report.drawings.board_grid import MOST_SQUARES, board_grid
 from neuromap.report.drawings.draw_chip import draw_chip, node_class
 from neuromap.report.drawings.draw_links import LOAD_CLASSES, draw_links, load_bounds
-from neuromap.report.figures.core_map import CoreMap, core_map
+from neuromap.report.figures.core_map import CoreMap
 from neuromap.report.forms import html as html_module
-from neuromap.report.forms.pictures import check_no_picture, picture_files, picture_folder, save_pictures
+from neuromap.report.forms.picture_folder import check_no_picture, picture_folder
+from neuromap.report.forms.pictures import picture_files, save_pictures
+from neuromap.report.measuring.core_contents import core_map
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
-from neuromap.simulation.noc.traffic import measure_traffic
+from neuromap.simulation.noc.measure_traffic import measure_traffic
 from neuromap.simulation.stimulus.stimulus import random_frames
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -20,7 +20,8 @@ from neuromap.report.drawings.draw_window import draw_window
 from neuromap.report.drawings.layers import layout
 from neuromap.report.drawings.onset import longest_reach, shortest_reach
 from neuromap.report.figures.response_figures import OutputResponses, Responses
-from neuromap.report.figures.row import ReportRow, report_row
+from neuromap.report.figures.row import ReportRow
+from neuromap.report.measuring.report_row import report_row
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus.stimulus import random_frames

@@ -10,9 +10,10 @@ from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.simulation.activity.energy import energy_of
 from neuromap.simulation.activity.measure_activity import measure_activity
-from neuromap.simulation.activity.work import WorkCounter
+from neuromap.simulation.activity.work_counter import WorkCounter
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
-from neuromap.simulation.noc.traffic import measure_traffic
+from neuromap.simulation.noc.measure_traffic import measure_traffic
 from neuromap.simulation.run.tick_run import run_ticks
 
 
@@ -23,12 +24,12 @@ def test_one_run_counts_what_two_runs_count(mixer, seed, period, engine):
     rng = np.random.default_rng(seed)
     frames = {"I": rng.integers(0, 2, (6, 3)), "J": rng.integers(0, 2, (6, 2))}
     activity = measure_activity(program, frames, engine=engine)
-    traffic = measure_traffic(program, frames, engine=engine)
+    traffic = measure_traffic(program, frames, choice=EngineChoice(engine))
     assert np.array_equal(activity.traffic.loads, traffic.loads)
-    work, other = WorkCounter(program), make_engine(program, "numpy")
+    work, other = WorkCounter(program), make_engine(program, EngineChoice("numpy"))
     readouts = fed = sent = 0
     read_out = set(zip(program.outputs.core.tolist(), program.outputs.neuron.tolist(), strict=True))
-    for spikes in run_ticks(program, frames, engine=engine):
+    for spikes in run_ticks(program, frames, choice=EngineChoice(engine)):
         work.add(spikes)
         other.step(spikes.host_cores, spikes.host_axons)
         fired = list(zip(spikes.cores.tolist(), spikes.neurons.tolist(), strict=True))

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.hardware.chip.chip_file import ENERGY_TERM_KEYS, load_chip
+from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
+from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.simulation.activity.energy import Counts, bits_off_chip, energy_of
 
 counts = st.builds(

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from neuromap.errors import InputError
 from neuromap.hardware.program.program import NodePort
 from neuromap.simulation.activity.node_work import node_times
-from neuromap.simulation.activity.work import WorkCounter
+from neuromap.simulation.activity.work_counter import WorkCounter
 from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
@@ -71,7 +72,7 @@ def test_totals_equal_the_engines_and_cores_equal_a_recount(make_chip, random_pr
     chip = make_chip(neurons=int(rng.integers(1, 20)), axons=int(rng.integers(1, 15)))
     program = labelled(random_program(rng, chip, n_cores, density=rng.random()), rng)
     events = random_events(rng, program, int(rng.integers(0, 30)))
-    chip_engine = make_engine(program, engine)
+    chip_engine = make_engine(program, EngineChoice(engine))
     ticks = list(run_by_tick(chip_engine, events))
     counter = WorkCounter(program)
     for spikes in ticks:
@@ -138,7 +139,7 @@ def test_a_run_on_frames_counts_what_its_engine_counts(mixer):
     program = mixer(3, 2)
     rng = np.random.default_rng(0)
     frames = {"I": rng.integers(0, 2, (9, 3)), "J": rng.integers(0, 2, (9, 2))}
-    counter, other = WorkCounter(program), make_engine(program, "numpy")
+    counter, other = WorkCounter(program), make_engine(program, EngineChoice("numpy"))
     for spikes in run_ticks(program, frames):
         counter.add(spikes)
         other.step(spikes.host_cores, spikes.host_axons)

@@ -6,12 +6,13 @@ import pytest
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.errors import InputError, StimulusError
 from neuromap.simulation.engine.engine import HostEvents
-from neuromap.simulation.engine.engines import ENGINES, make_engine
+from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
+from neuromap.simulation.engine.engines import make_engine
 
 
 @pytest.fixture(params=ENGINES)
 def engine(request):
-    return make_engine(characterisation_program(2), request.param, threads=1)
+    return make_engine(characterisation_program(2), EngineChoice(request.param, threads=1))
 
 
 def events(start, cores, axons):

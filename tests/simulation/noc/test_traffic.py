@@ -11,17 +11,20 @@ from neuromap.bench.characterisation import characterisation_program
 from neuromap.hardware.routes.route_walk import route_difference, walk_routes
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
-from neuromap.report.figures.usage import usage
+from neuromap.report.measuring.count_usage import count_usage
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 from neuromap.simulation.noc.arrival_events import simulate_arrivals
 from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.delivery import delivered
+from neuromap.simulation.noc.measure_traffic import TrafficCounter, measure_traffic
 from neuromap.simulation.noc.mesh import LinkName, Mesh, ways_of
-from neuromap.simulation.noc.traffic import TrafficCounter, measure_traffic
 from neuromap.simulation.run.tick_run import run_ticks
 from neuromap.simulation.stimulus.stimulus import random_frames
+
+NUMPY = EngineChoice("numpy")
 
 
 def fired_in(program, ticks):
@@ -35,7 +38,7 @@ def fired_in(program, ticks):
 @settings(deadline=None, max_examples=60)
 def test_traffic_is_what_a_walk_over_all_routes_counts(programs, data):
     program = data.draw(programs())
-    ticks = list(run_ticks(program, n_ticks=data.draw(st.integers(0, 12)), engine="numpy"))
+    ticks = list(run_ticks(program, n_ticks=data.draw(st.integers(0, 12)), choice=NUMPY))
     counter = TrafficCounter(program)
     for spikes in ticks:
         counter.add(spikes)
@@ -66,7 +69,7 @@ def test_traffic_is_what_a_walk_over_all_routes_counts(programs, data):
 def test_the_shortest_tick_is_the_worst_arrival_of_all_ticks(programs, data):
     """Ticks that the bound excludes are not simulated; that changes nothing."""
     program = data.draw(programs())
-    ticks = list(run_ticks(program, n_ticks=data.draw(st.integers(0, 12)), engine="numpy"))
+    ticks = list(run_ticks(program, n_ticks=data.draw(st.integers(0, 12)), choice=NUMPY))
     mesh, clock, worst, at = Mesh.of(program.chip), RouterClock.of(program.chip), 0, None
     counter = TrafficCounter(program)
     for spikes in ticks:
@@ -101,7 +104,7 @@ def test_what_arrives_is_what_the_engine_receives(make_chip, seed, execution, co
     frames = random_frames(program, 6, seed=seed % 1000)
 
     engine, due = NumpyEngine(program), np.zeros((0, 3), np.int64)
-    for spikes in run_ticks(program, frames, engine="numpy"):
+    for spikes in run_ticks(program, frames, choice=NUMPY):
         cores_fired, neurons_fired = engine.step(spikes.host_cores, spikes.host_axons)
         assert np.array_equal(cores_fired, spikes.cores)
         assert np.array_equal(neurons_fired, spikes.neurons)
@@ -109,8 +112,8 @@ def test_what_arrives_is_what_the_engine_receives(make_chip, seed, execution, co
         due = np.unique(due, axis=0)
         assert np.array_equal(due, engine.pending)
 
-    traffic = measure_traffic(program, frames, engine="numpy")
-    counts = usage(program)
+    traffic = measure_traffic(program, frames, choice=NUMPY)
+    counts = count_usage(program)
     assert traffic.full_loads[:4].sum() == counts.weighted_hops
     assert route_difference(program, traffic.full_loads, hops=counts.weighted_hops) is None
     assert walk_routes(program).crossings == counts.chip_crossings
@@ -122,7 +125,7 @@ def test_programs_by_hand_deliver_too(programs, data):
     """Random programs with several neurons on one axon, several chips, ports or none."""
     program = data.draw(programs(delays=(1, 5)))
     engine, due = NumpyEngine(program), np.zeros((0, 3), np.int64)
-    for spikes in run_ticks(program, n_ticks=10, engine="numpy"):
+    for spikes in run_ticks(program, n_ticks=10, choice=NUMPY):
         engine.step()
         due = np.concatenate([due[due[:, 0] > spikes.tick], delivered(program, spikes)])
         due = np.unique(due, axis=0)
@@ -131,9 +134,9 @@ def test_programs_by_hand_deliver_too(programs, data):
 
 @given(st.data())
 @settings(deadline=None, max_examples=60)
-def test_hops_of_all_neurons_are_those_of_usage(programs, data):
+def test_hops_of_all_neurons_are_those_of_count_usage(programs, data):
     program = data.draw(programs())
-    traffic, counts, walk = TrafficCounter(program).result(), usage(program), walk_routes(program)
+    traffic, counts, walk = TrafficCounter(program).result(), count_usage(program), walk_routes(program)
     assert traffic.full_loads[:4].sum() == counts.weighted_hops == walk.hops
     assert walk.crossings == counts.chip_crossings
 
@@ -206,6 +209,6 @@ def test_a_board_of_sixteen_chips(make_chip, make_program):
     traffic = measure_traffic(program, n_ticks=1)
     assert route_difference(program, traffic.loads, hops=traffic.hops) is None
     assert np.array_equal(traffic.loads, traffic.full_loads)
-    assert traffic.crossings == usage(program).chip_crossings == 4 * (3 + 3 + 6)
+    assert traffic.crossings == count_usage(program).chip_crossings == 4 * (3 + 3 + 6)
     assert traffic.clock == RouterClock(1e-8, 1, 2)
     assert traffic.shortest_tick_cycles >= 2 + 510 + 2 * 2 * 6

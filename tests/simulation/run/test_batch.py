@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 from neuromap.errors import InputError, StimulusError
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.threads import thread_count
-from neuromap.simulation.run.batch import simulate_batch
-from neuromap.simulation.run.batch_run import Chips
+from neuromap.simulation.run.batch_threads import Chips
 from neuromap.simulation.run.simulate import simulate
+from neuromap.simulation.run.simulate_batch import simulate_batch
 from neuromap.simulation.trace.recording import Recording
 
 
@@ -199,7 +200,7 @@ def test_wrong_requests_are_refused(mixer):
 
 
 def test_engines_are_made_as_they_are_needed(mixer):
-    chips = Chips(mixer(1, 1), "numpy", 0)
+    chips = Chips(mixer(1, 1), EngineChoice("numpy"))
     with chips.take() as one:
         with chips.take() as two:
             assert one is not two

@@ -11,7 +11,7 @@ from neuromap.errors import InputError
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 from neuromap.simulation.run.host_feed import HostFeed
 from neuromap.simulation.run.simulate import simulate
-from neuromap.simulation.trace.recording import Recording, readout
+from neuromap.simulation.trace.recording import Recording, readout_of
 
 WORDS = ["outputs", "all", "node:H", "node:O", "node:P", "core:0", "core:1", "core:0-1"]
 
@@ -106,7 +106,7 @@ def test_relays_are_no_part_of_their_node(mixer):
     program = mixer(1, 1)
     relays = np.zeros_like(program.is_relay)
     relays[0, 5] = True
-    found = readout(replace(program, is_relay=relays), ["node:H"])
+    found = readout_of(replace(program, is_relay=relays), ["node:H"])
     assert found.neuron.tolist() == [3, 4]
 
 
@@ -135,7 +135,7 @@ def test_outputs_do_not_depend_on_what_else_is_recorded(mixer):
 )
 def test_words_that_mean_nothing_are_refused(mixer, words, found):
     with pytest.raises(InputError, match=found.replace("(", r"\(")):
-        readout(mixer(1, 1), Recording(words).spikes)
+        readout_of(mixer(1, 1), Recording(words).spikes)
 
 
 def test_more_potentials_than_memory_is_meant_to_hold_are_refused(make_chip, make_program):

@@ -10,8 +10,8 @@ from safetensors.numpy import load_file, save_file
 
 from neuromap.errors import InputError
 from neuromap.hardware.program.program import NodePort
+from neuromap.simulation.trace.reading.load_trace import load_trace
 from neuromap.simulation.trace.trace import Trace
-from neuromap.simulation.trace.trace_file import load_trace
 
 
 def make_trace(events, *, period=3, n_frames=4, n_ticks=20, nodes=(("O", 2, -1), ("P", 3, 4))):

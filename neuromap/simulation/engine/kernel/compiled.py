@@ -17,8 +17,8 @@ from numba import uint64
 
 from neuromap.compiling.numba_cache import cached
 from neuromap.errors import NotSupportedError
-from neuromap.simulation.engine.kernel.lanes import count_ones, trailing_zeros
 from neuromap.simulation.engine.kernel.team import run_ticks
+from neuromap.simulation.engine.kernel.vectors.lanes import count_ones, trailing_zeros
 from neuromap.version import __version__
 
 __all__ = ["Compiled", "compiled", "kernel_stamp"]
@@ -39,8 +39,9 @@ def kernel_stamp() -> str:
     Numba's own cache looks at the file of the entry point only, so it would not see an edit of another one.
     """
     digest = hashlib.sha256(f"{__version__} {numba.__version__} {np.__version__} {sys.version}".encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + path.read_bytes())
+    folder = Path(__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
 

@@ -11,19 +11,6 @@ from typing import Any
 
 from numba import int16, njit
 
-from neuromap.simulation.engine.kernel.lanes import (
-    INLINED,
-    add_where,
-    any_lane,
-    broadcast,
-    get,
-    load,
-    load_mask,
-    store,
-    store_mask,
-    where,
-    widen,
-)
 from neuromap.simulation.engine.kernel.layout import (
     FLAGS,
     HEADER,
@@ -37,6 +24,19 @@ from neuromap.simulation.engine.kernel.layout import (
     Image,
     State,
     extent,
+)
+from neuromap.simulation.engine.kernel.vectors.lanes import (
+    INLINED,
+    add_where,
+    any_lane,
+    broadcast,
+    get,
+    load,
+    load_mask,
+    store,
+    store_mask,
+    where,
+    widen,
 )
 
 __all__ = ["axon_type", "tick_narrow"]

@@ -11,7 +11,8 @@ from typing import Any
 from numba import int32, njit, uint32, uint64
 
 from neuromap.simulation.engine.kernel.core_narrow import axon_type
-from neuromap.simulation.engine.kernel.lanes import (
+from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, WEIGHTS, Flag, Image, State, extent
+from neuromap.simulation.engine.kernel.vectors.lanes import (
     CALLED,
     INLINED,
     add_where,
@@ -29,7 +30,6 @@ from neuromap.simulation.engine.kernel.lanes import (
     where,
     widen,
 )
-from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, WEIGHTS, Flag, Image, State, extent
 
 __all__ = ["tick_wide"]
 

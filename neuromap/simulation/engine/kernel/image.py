@@ -1,23 +1,4 @@
-"""Lay a program out for the kernels: the image that is read, the state that changes.
-
-What decides between the narrow and the wide path is computed here. Potentials of a narrow core are int16. That is
-exact as long as no potential leaves ``-limit..limit`` at any moment: these values fit 16 bits, and none lies beyond a
-rail, so nothing saturates or wraps and the order of events does not matter.
-
-A core keeps a bound B on the magnitude of its potentials, ``floor <= B <= limit``. A tick with n due axons is narrow if
-``B + n * peak_weight + growth <= limit``; that sum is the next B. Step by step, for one neuron:
-
-- integrate: every partial sum of at most n events lies within ``B + n * peak_weight``;
-- leak: adds at most the magnitude of the largest leak, a part of ``growth``;
-- thresholds beyond the limit are never met, so what they would do does not matter (``can_spike``, ``can_fall``);
-- a reset that sets a value (R, -R, -beta) sets one of magnitude ``floor`` or less;
-- a reset that adds one moves the potential towards 0 and not past it: V >= alpha >= 0 gives 0 <= V - alpha <= V, and
-  V <= -beta <= 0 gives V <= V + beta <= 0. Only with a negative threshold can it move away from 0, by at most the
-  threshold's magnitude: the other part of ``growth``. A neuron takes one of the two resets in a tick, never both.
-
-If a value that a reset sets is beyond the limit, or some resets on one side set and others add, the core is wide for
-good.
-"""
+"""Lay a program out for the kernels: the image that is read, the state that changes."""
 
 from __future__ import annotations
 
@@ -30,12 +11,13 @@ from numpy.typing import NDArray
 from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.simulation.engine.kernel import layout as at
 from neuromap.simulation.engine.kernel.layout import Flag, Image, Shape, State, aligned_empty, as_extent, extent
+from neuromap.simulation.engine.kernel.narrow_tables import INT16, NarrowTables
+from neuromap.simulation.engine.kernel.padding import aligned, joined, packed_bits, padded_lanes
 
 __all__ = ["make_image", "make_state", "read_only", "vector_groups"]
 
 _BLOCK = 1024
 """Cores that are laid out at once: bounds the memory beside the arrays themselves."""
-_INT16 = 2**15 - 1
 
 
 def vector_groups(n_neurons: int) -> int:
@@ -49,7 +31,7 @@ def make_image(program: Program) -> Image:
     neurons, chip, lanes = program.neurons, program.chip, 32 * extent(shape.groups)
     never = 2**31 - 1  # of the wide path: padding lanes stay at 0, and neither spike nor fall there
     header = np.zeros((shape.n_cores, at.HEADER), np.int32)
-    packed = _Packed(shape)
+    packed = NarrowTables(shape)
     for cores in _blocks(shape.n_cores):
         packed.add(program, cores, header[cores])
     modes = (neurons.leak_reversal, neurons.reset_mode == 0, neurons.reset_mode == 1, neurons.saturate_negative)
@@ -59,18 +41,18 @@ def make_image(program: Program) -> Image:
         shape=shape,
         crossbar=_crossbar(program, shape),
         axon_types=_axon_types(program, shape),
-        header=_aligned(header),
+        header=aligned(header),
         uniform_weights=np.concatenate(packed.uniform).reshape(-1),
-        weights8=_join(packed.bytes_, np.int8),
-        weights16=_join(packed.words, np.int16),
-        planes8=_join(packed.planes[0], np.int8),
-        planes16=_join(packed.planes[1], np.int16),
+        weights8=joined(packed.weights[0], np.int8),
+        weights16=joined(packed.weights[1], np.int16),
+        planes8=joined(packed.planes[0], np.int8),
+        planes16=joined(packed.planes[1], np.int16),
         target=_targets(program, shape),
-        leak=_lanes(neurons.leak, lanes, 0),
-        threshold=_lanes(neurons.threshold, lanes, never),
-        negative_threshold=_lanes(neurons.negative_threshold, lanes, never),
-        reset=_lanes(neurons.reset, lanes, 0),
-        masks=_bits(np.stack(modes, axis=1), lanes),
+        leak=padded_lanes(neurons.leak, lanes, 0),
+        threshold=padded_lanes(neurons.threshold, lanes, never),
+        negative_threshold=padded_lanes(neurons.negative_threshold, lanes, never),
+        reset=padded_lanes(neurons.reset, lanes, 0),
+        masks=packed_bits(np.stack(modes, axis=1), lanes),
         noisy_weight=_optional_bits(None if by_neuron is None else by_neuron.transpose(0, 2, 1), lanes),
         noisy_leak=_optional_bits(neurons.stochastic_leak, lanes),
         noise_mask=_noise_mask(neurons, lanes),
@@ -92,12 +74,12 @@ def make_state(program: Program, image: Image) -> State:
     lanes = 32 * extent(shape.groups)
     words = extent(shape.words)
     blocks = -(-shape.n_cores // 64)
-    potential = _lanes(program.neurons.potential, lanes, 0).reshape(shape.n_cores, lanes)
+    potential = padded_lanes(program.neurons.potential, lanes, 0).reshape(shape.n_cores, lanes)
     peak = np.maximum(potential.max(axis=1, initial=0), -potential.min(axis=1, initial=0).astype(np.int64))
     flags, floor = (image.header.reshape(-1, at.HEADER)[:, k] for k in (at.FLAGS, at.FLOOR))
     is_wide = (peak > shape.limit) | (flags & Flag.WIDE_ONLY != 0)
     narrow = aligned_empty(shape.n_cores * lanes, np.int16)
-    narrow[:] = np.clip(potential, -_INT16, _INT16).reshape(-1)
+    narrow[:] = np.clip(potential, -INT16, INT16).reshape(-1)
     wide = np.zeros(shape.n_cores * lanes, _wide_type(program))
     wide.reshape(shape.n_cores, lanes)[is_wide] = potential[is_wide]
     ring = aligned_empty((shape.n_cores * words) << shape.slot_bits, np.uint64)
@@ -131,112 +113,10 @@ def _shape(program: Program) -> Shape:
         slot_bits=int(program.delay.max(initial=0)).bit_length(),
         low=low,
         high=high,
-        limit=min(_INT16 - 1, high, -low),
+        limit=min(INT16 - 1, high, -low),
         wrap=int(chip.rules.overflow == "wrap"),
         at_most=int(chip.rules.negative_comparison == "<="),
     )
-
-
-class _Packed:
-    """Arrays that grow from block to block of cores."""
-
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self.uniform: list[NDArray[np.int16]] = [np.zeros((0, shape.n_types), np.int16)]
-        self.bytes_: list[NDArray[Any]] = []
-        self.words: list[NDArray[Any]] = []
-        self.planes: tuple[list[NDArray[Any]], list[NDArray[Any]]] = ([], [])
-        self._rows8 = self._rows16 = 0
-        self._n_planes = [0, 0]
-
-    def add(self, program: Program, cores: slice, header: NDArray[np.int32]) -> None:
-        """Fill the headers of some cores and append what they need."""
-        neurons = program.neurons
-        flags = self._add_weights(program, cores, header)
-        flags |= self._add_resets(program, cores, header)
-        stochastic = [neurons.stochastic_leak, None if neurons.noise_bits is None else neurons.noise_bits > 0]
-        for part in stochastic:
-            if part is not None:
-                flags[part[cores].any(axis=1)] |= Flag.NOISE | Flag.RESTLESS
-        if neurons.stochastic_weight is not None:
-            flags[neurons.stochastic_weight[cores].any(axis=(1, 2))] |= Flag.NOISE | Flag.NOISY_WEIGHTS
-        flags[(flags & Flag.NOISE != 0) | neurons.leak_reversal[cores].any(axis=1)] |= Flag.WIDE_ONLY
-        header[:, at.FLAGS] = flags
-
-    def _add_weights(self, program: Program, cores: slice, header: NDArray[np.int32]) -> NDArray[np.int32]:
-        weights = program.neurons.weights[cores]
-        bits = np.unpackbits(np.bitwise_or.reduce(program.crossbar[cores], axis=1), axis=1, bitorder="little")
-        # What a neuron without any synapse would weigh does not matter: it may follow the first one that has some.
-        connected = bits[:, : weights.shape[1]].astype(np.bool_)
-        first = weights[np.arange(len(weights)), connected.argmax(axis=1)]
-        uniform = ((weights == first[:, None, :]).all(axis=2) | ~connected).all(axis=1)
-        peak = (np.abs(weights.astype(np.int32)).max(axis=2) * connected).max(axis=1, initial=0)
-        small = ((weights >= -128) & (weights <= 127)).all(axis=(1, 2))
-        self.uniform.append(first)
-        header[:, at.PEAK_WEIGHT] = peak
-        for chosen, rows, dtype in (
-            (~uniform & small, self.bytes_, np.int8),
-            (~uniform & ~small, self.words, np.int16),
-        ):
-            count = int(chosen.sum())
-            if count:
-                planes = np.zeros((count, weights.shape[2], 32 * extent(self.shape.groups)), dtype)
-                planes[:, :, : weights.shape[1]] = weights[chosen].transpose(0, 2, 1)
-                rows.append(planes)
-            start = self._rows8 if dtype is np.int8 else self._rows16
-            header[chosen, at.WEIGHTS] = start + np.arange(count)
-            if dtype is np.int8:
-                self._rows8 += count
-            else:
-                self._rows16 += count
-        return np.where(uniform, Flag.UNIFORM, np.where(small, Flag.BYTES, 0)).astype(np.int32)
-
-    def _add_resets(self, program: Program, cores: slice, header: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Leak, thresholds and resets of narrow cores, and what bounds their potentials."""
-        limit = self.shape.limit
-        n = program.neurons
-        leak, alpha, beta, reset = (
-            array[cores].astype(np.int64) for array in (n.leak, n.threshold, n.negative_threshold, n.reset)
-        )
-        gamma, kappa = n.reset_mode[cores], n.saturate_negative[cores]
-        can_spike, can_fall = alpha <= limit, beta <= limit
-        up_step, down_step = can_spike & (gamma != 0), can_fall & ~kappa & (gamma != 0)
-        on_spike = np.where(gamma == 0, reset, np.where(gamma == 1, -alpha, 0)) * can_spike
-        on_below = np.where(kappa, -beta, np.where(gamma == 0, -reset, np.where(gamma == 1, beta, 0))) * can_fall
-        # What resets can set, and by how much those that add can move a potential away from 0 (module docstring).
-        floor = np.maximum(np.abs(on_spike) * ~up_step, np.abs(on_below) * ~down_step).max(axis=1, initial=0)
-        steps = np.maximum(np.maximum(on_spike, 0) * up_step, np.maximum(-on_below, 0) * down_step)
-        growth = np.abs(leak).max(axis=1, initial=0) + steps.max(axis=1, initial=0)
-        header[:, at.FLOOR] = np.minimum(floor, 2**30)
-        header[:, at.GROWTH] = np.minimum(growth, 2**30)
-        # Clipped bounds decide as before: potentials of a narrow core lie within -limit..limit, 32766 at most. For
-        # integers V <= -beta is V < -beta + 1.
-        lows = np.clip(-beta + self.shape.at_most, -_INT16 - 1, _INT16)
-        self._add_plane(header, at.LEAK, leak, 0)
-        self._add_plane(header, at.THRESHOLD, np.clip(alpha, -_INT16 - 1, _INT16), _INT16)
-        self._add_plane(header, at.LOW, lows, -_INT16 - 1)
-        self._add_plane(header, at.ON_SPIKE, np.clip(on_spike, -_INT16, _INT16), 0)
-        self._add_plane(header, at.ON_BELOW, np.clip(on_below, -_INT16, _INT16), 0)
-        steps_up, steps_down = up_step.any(axis=1), down_step.any(axis=1)
-        mixed = (up_step != can_spike).any(axis=1) & steps_up | (down_step != can_fall).any(axis=1) & steps_down
-        flags = np.where(steps_up, Flag.STEP_UP, 0) | np.where(steps_down, Flag.STEP_DOWN, 0)
-        flags |= np.where((lows > -_INT16 - 1).any(axis=1), Flag.CAN_FALL, 0)
-        return (flags | np.where(mixed | (floor > limit), Flag.WIDE_ONLY, 0)).astype(np.int32)
-
-    def _add_plane(self, header: NDArray[np.int32], position: int, values: NDArray[np.int64], padding: int) -> None:
-        """One parameter of some cores: a value where all neurons share it, else a plane."""
-        lanes = 32 * extent(self.shape.groups)
-        padded = np.full((len(values), lanes), padding, np.int64)
-        padded[:, : values.shape[1]] = values
-        shared = (padded == padded[:, :1]).all(axis=1)
-        small = (padded >= -128).all(axis=1) & (padded <= 127).all(axis=1)
-        header[:, position] = values[:, 0]
-        header[:, position + 1] = -1
-        for kind, (chosen, dtype) in enumerate(((~shared & small, np.int8), (~shared & ~small, np.int16))):
-            own = np.flatnonzero(chosen)
-            header[own, position + 1] = 2 * (self._n_planes[kind] + np.arange(len(own))) + kind
-            self._n_planes[kind] += len(own)
-            self.planes[kind].append(padded[own].astype(dtype))
 
 
 def _wide_type(program: Program) -> type[np.signedinteger[Any]]:
@@ -251,46 +131,14 @@ def _blocks(n_cores: int) -> Iterator[slice]:
     return (slice(start, min(start + _BLOCK, n_cores)) for start in range(0, n_cores, _BLOCK))
 
 
-def _aligned(array: NDArray[Any]) -> NDArray[Any]:
-    flat = aligned_empty(array.size, array.dtype)
-    flat[:] = array.reshape(-1)
-    return flat
-
-
-def _join(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    flat = aligned_empty(sum(part.size for part in parts), dtype)
-    position = 0
-    for part in parts:
-        flat[position : position + part.size] = part.reshape(-1)
-        position += part.size
-    return flat
-
-
-def _lanes(array: NDArray[Any], lanes: int, padding: int) -> NDArray[Any]:
-    """(C, N) padded to (C, lanes), flat; the program's own array where nothing is to be padded."""
-    if array.shape[1] == lanes and array.flags.c_contiguous:
-        return array.reshape(-1)
-    padded = np.full((len(array), lanes), padding, array.dtype)
-    padded[:, : array.shape[1]] = array
-    return padded.reshape(-1)
-
-
-def _bits(flags: NDArray[np.bool_], lanes: int) -> NDArray[np.uint32]:
-    """(..., N) as words of 32 bits, padded to ``lanes``, flat."""
-    padded = np.zeros((*flags.shape[:-1], lanes // 8), np.uint8)
-    bytes_ = np.packbits(flags, axis=-1, bitorder="little")
-    padded[..., : bytes_.shape[-1]] = bytes_
-    return padded.reshape(-1).view(np.uint32)
-
-
 def _optional_bits(flags: NDArray[np.bool_] | None, lanes: int) -> NDArray[np.uint32]:
-    return np.zeros(0, np.uint32) if flags is None else _bits(flags, lanes)
+    return np.zeros(0, np.uint32) if flags is None else packed_bits(flags, lanes)
 
 
 def _noise_mask(neurons: NeuronTable, lanes: int) -> NDArray[np.uint8]:
     if neurons.noise_bits is None:
         return np.zeros(0, np.uint8)
-    return _lanes(((1 << neurons.noise_bits.astype(np.int32)) - 1).astype(np.uint8), lanes, 0)
+    return padded_lanes(((1 << neurons.noise_bits.astype(np.int32)) - 1).astype(np.uint8), lanes, 0)
 
 
 def _crossbar(program: Program, shape: Shape) -> NDArray[np.uint32]:
@@ -310,7 +158,7 @@ def _axon_types(program: Program, shape: Shape) -> NDArray[np.uint8]:
     padded = np.zeros((shape.n_cores, -(-shape.n_axons // per_byte), per_byte), np.uint8)
     padded.reshape(shape.n_cores, padded.shape[1] * per_byte)[:, : shape.n_axons] = program.axon_types
     shifts = (np.arange(per_byte) * shape.type_bits).astype(np.uint8)
-    return _aligned(np.bitwise_or.reduce(padded << shifts, axis=2))
+    return aligned(np.bitwise_or.reduce(padded << shifts, axis=2))
 
 
 def _targets(program: Program, shape: Shape) -> NDArray[Any]:

@@ -15,9 +15,10 @@ from numba import njit, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty, extent
-from neuromap.simulation.engine.kernel.tick import box_of, deliver, deliver_box, tick_cores
+from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box
+from neuromap.simulation.engine.kernel.tick import tick_cores
+from neuromap.simulation.engine.kernel.vectors.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.engine.kernel.workspace import Events, Record, Scratch, Team
 
 __all__ = ["ABORT", "BARRIER_WORDS", "MAX_TEAM", "make_team", "run_ticks"]

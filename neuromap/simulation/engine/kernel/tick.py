@@ -21,32 +21,29 @@ from numba import njit, uint64
 
 from neuromap.simulation.engine.kernel.core_narrow import tick_narrow
 from neuromap.simulation.engine.kernel.core_wide import tick_wide
-from neuromap.simulation.engine.kernel.lanes import (
-    CALLED,
+from neuromap.simulation.engine.kernel.layout import (
+    FLAGS,
+    HEADER,
+    LEAK,
+    LOW,
+    WEIGHTS,
+    Flag,
+    Image,
+    State,
+    extent,
+)
+from neuromap.simulation.engine.kernel.narrow_or_wide import is_narrow
+from neuromap.simulation.engine.kernel.ring import box_of, slot_of
+from neuromap.simulation.engine.kernel.vectors.lanes import (
     INLINED,
     clear_bytes,
     count_row,
     get,
     list_ones,
     nonzero_bytes,
-    prefetch,
     prefetch_far,
     put,
     trailing_zeros,
-)
-from neuromap.simulation.engine.kernel.layout import (
-    FLAGS,
-    FLOOR,
-    GROWTH,
-    HEADER,
-    LEAK,
-    LOW,
-    PEAK_WEIGHT,
-    WEIGHTS,
-    Flag,
-    Image,
-    State,
-    extent,
 )
 from neuromap.simulation.engine.kernel.workspace import (
     AXON_EVENTS,
@@ -59,7 +56,7 @@ from neuromap.simulation.engine.kernel.workspace import (
     Team,
 )
 
-__all__ = ["box_of", "deliver", "deliver_box", "tick_cores"]
+__all__ = ["tick_cores"]
 
 inlined = njit(**INLINED)
 
@@ -67,13 +64,9 @@ _COLLECT, _FETCH, _POST = 9, 5, 3
 """Visits before and after ``compute``; found by measurement, the result does not depend on them."""
 _FEW = 8
 """Lines that are asked for in any case, the last of a list again and again: cheaper than a wrong guess at its end."""
-_AHEAD = 16
-"""Records of an outbox whose words of the ring are asked for before they are set."""
-_NARROW_AGAIN = 64
-"""Every so many ticks a wide core is asked whether it could be narrow."""
 
 _UNIFORM, _BYTES, _CAN_FALL = Flag.UNIFORM, Flag.BYTES, Flag.CAN_FALL
-_WIDE_ONLY, _RESTLESS = Flag.WIDE_ONLY, Flag.RESTLESS
+_RESTLESS = Flag.RESTLESS
 
 
 @inlined
@@ -104,16 +97,10 @@ def tick_cores(
 
 
 @inlined
-def _slot(image: Image, tick: int) -> int:
-    """Slot of the ring for what is due at a tick."""
-    return tick & ((1 << image.shape.slot_bits) - 1)
-
-
-@inlined
 def _list_visits(image: Image, state: State, first: int, last: int, tick: int, visits: Any) -> int:
     """Cores that have a due axon or are awake, in order."""
     blocks = (image.shape.n_cores + 63) >> 6
-    slot = _slot(image, tick) * blocks
+    slot = slot_of(image, tick) * blocks
     n = 0
     for block in range(first >> 6, (last + 63) >> 6):
         word = nonzero_bytes(state.busy, (slot + block) << 6) | nonzero_bytes(state.awake, block << 6)
@@ -130,7 +117,7 @@ def _collect(image: Image, state: State, scratch: Scratch, tick: int, visit: int
     """List the due axons of a core in ascending order, free their slot, and ask for their crossbar rows."""
     core, flight = get(scratch.visits, visit), visit & (FLIGHT - 1)
     words, groups = extent(image.shape.words), extent(image.shape.groups)
-    due = (_slot(image, tick) * image.shape.n_cores + core) * words
+    due = (slot_of(image, tick) * image.shape.n_cores + core) * words
     start = flight * (words + 1) * 64
     n = start
     for k in range(words):
@@ -192,7 +179,7 @@ def _compute(
     first = flight * (extent(image.shape.words) + 1) * 64
     n_axons = get(scratch.n_axons, flight)
     last, out = first + n_axons, flight * 2 * pairs
-    if _is_narrow(image, state, core, tick, n_axons):
+    if is_narrow(image, state, core, tick, n_axons):
         changed = tick_narrow(image, state, core, scratch.axons, first, last, scratch.words, out, width)
     else:
         changed = tick_wide(image, state, core, scratch.axons, first, last, scratch.words, out, tick, seed)
@@ -236,47 +223,6 @@ def _synapses(image: Image, core: int, axons: Any, first: int, last: int, width:
 
 
 @inlined
-def _is_narrow(image: Image, state: State, core: int, tick: int, n_axons: int) -> bool:
-    """Whether this tick is exact in 16 bits; moves the potentials between the paths where that changes."""
-    header = core * HEADER
-    most = get(image.header, header + GROWTH) + n_axons * get(image.header, header + PEAK_WEIGHT)
-    if get(state.is_wide, core) == 0:
-        bound = get(state.bound, core) + most
-        if bound <= image.shape.limit:
-            put(state.bound, core, bound)
-            return True
-    return _reconsider(image, state, core, tick, most)
-
-
-@njit(**CALLED)
-def _reconsider(image: Image, state: State, core: int, tick: int, most: int) -> bool:
-    """Look at the potentials themselves: the rare part of :func:`_is_narrow`."""
-    header, lanes = core * HEADER, extent(image.shape.groups) * 32
-    start = core * lanes
-    peak = get(image.header, header + FLOOR)
-    if get(state.is_wide, core):
-        if get(image.header, header + FLAGS) & _WIDE_ONLY or (tick ^ core) & (_NARROW_AGAIN - 1):
-            return False
-        for k in range(start, start + lanes):
-            peak = max(peak, abs(get(state.wide, k)))
-        if 2 * peak + most > image.shape.limit:  # peak + most is enough; with room to spare, or it would be back soon
-            return False
-        for k in range(start, start + lanes):
-            put(state.narrow, k, get(state.wide, k))
-        put(state.is_wide, core, 0)
-    else:
-        for k in range(start, start + lanes):
-            peak = max(peak, abs(get(state.narrow, k)))
-        if peak + most > image.shape.limit:
-            for k in range(start, start + lanes):
-                put(state.wide, k, get(state.narrow, k))
-            put(state.is_wide, core, 1)
-            return False
-    put(state.bound, core, peak + most)
-    return True
-
-
-@inlined
 def _post(image: Image, scratch: Scratch, team: Team, me: int, tick: int, visit: int) -> None:
     """Put the targets of a core's spikes into outboxes, those of this thread's own cores too."""
     core, flight = get(scratch.visits, visit), visit & (FLIGHT - 1)
@@ -292,36 +238,3 @@ def _post(image: Image, scratch: Scratch, team: Team, me: int, tick: int, visit:
         n = get(team.n_out, to * 8)
         put(team.outbox, to * team.capacity + n, target)
         put(team.n_out, to * 8, n + (target != 0))  # a neuron without a target leaves no record
-
-
-@inlined
-def box_of(team: Team, tick: int, sender: int, receiver: int) -> int:
-    """Give the number of an outbox; those of a sender are consecutive."""
-    return ((tick & 1) * team.n_threads + sender) * team.n_threads + receiver
-
-
-@inlined
-def deliver_box(image: Image, state: State, team: Team, box: int, tick: int) -> None:
-    """Deliver what was put into an outbox in ``tick``."""
-    first = box * team.capacity
-    last = first + get(team.n_out, box * 8)
-    for k in range(first, last):
-        if k + _AHEAD < last:
-            prefetch(state.ring, _ring_word(image, np.intp(get(team.outbox, k + _AHEAD)), tick))
-        deliver(image, state, np.intp(get(team.outbox, k)), tick)
-
-
-@inlined
-def _ring_word(image: Image, target: int, tick: int) -> int:
-    """Find the word of the ring for the axon of a target record; the spike was fired in ``tick``."""
-    slot = _slot(image, tick + target)  # the low bits of a record are its delay
-    return slot * image.shape.n_cores * extent(image.shape.words) + (target >> (image.shape.slot_bits + 6))
-
-
-@inlined
-def deliver(image: Image, state: State, target: int, tick: int) -> None:
-    """Set the axon of a target record in the ring; the spike was fired in ``tick``."""
-    word, axon = _ring_word(image, target, tick), target >> image.shape.slot_bits
-    put(state.ring, word, get(state.ring, word) | uint64(1) << uint64(axon & 63))
-    blocks = (image.shape.n_cores + 63) >> 6
-    put(state.busy, ((_slot(image, tick + target) * blocks) << 6) + (axon >> image.shape.axon_bits), 1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from neuromap.errors import InputError
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.fast_engine import FastEngine
-from neuromap.simulation.engine.kernel.tick import VISITS
+from neuromap.simulation.engine.kernel.workspace import VISITS
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 # Few shapes of cores: the kernels are compiled once for each, and once more for potentials of more than 30 bits.

@@ -79,9 +79,9 @@ def test_avx2_uses_its_vectors_and_gives_the_same_results(tmp_path):
 
     chosen = [
         "test_fast_engine.py::test_every_program_runs_as_on_numpy[one group of lanes]",
-        "test_lanes.py::test_operations[1-int16]",
-        "test_lanes.py::test_operations[8-int16]",
-        "test_lanes.py::test_listing_the_set_bits",
+        "vectors/test_lanes.py::test_operations[1-int16]",
+        "vectors/test_lanes.py::test_operations[8-int16]",
+        "vectors/test_lanes.py::test_listing_the_set_bits",
     ]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(str(TESTS / name) for name in chosen)]
     run = subprocess.run(

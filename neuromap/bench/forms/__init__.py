@@ -1,0 +1,19 @@
+"""Forms of a bench: text, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+__all__ = ["FORMS"]
+
+FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "BenchReport": {
+            "dict": "json_form.bench_to_dict",
+            "json": "json_form.bench_to_json",
+            "notebook": "notebook.bench_to_notebook",
+            "text": "text.bench_to_text",
+        }
+    }
+)

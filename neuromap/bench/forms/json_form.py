@@ -1,0 +1,103 @@
+"""A bench as JSON, with its published schema (``bench.schema.json``)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from neuromap.bench.bench_report import TIME_AXIS, BenchReport, BenchRun, Timing
+from neuromap.forms.documents import json_text, load_schema
+
+__all__ = ["BENCH_SCHEMA_ID", "bench_schema", "bench_to_dict", "bench_to_json"]
+
+BENCH_SCHEMA_ID = "neuromap-bench-1"
+"""What the member ``format`` of a bench says."""
+
+
+def bench_schema() -> dict[str, Any]:
+    """Load the JSON Schema (draft 2020-12) that every bench follows.
+
+    Returns
+    -------
+    dict
+        The schema.
+    """
+    return load_schema("neuromap.bench.forms", "bench.schema.json")
+
+
+def bench_to_dict(report: BenchReport) -> dict[str, Any]:
+    """Make the JSON-ready form of a bench.
+
+    Parameters
+    ----------
+    report : BenchReport
+        The report.
+
+    Returns
+    -------
+    dict
+        Plain values only; every key is explained in ``docs/bench.md`` and in the schema.
+    """
+    return {
+        "format": BENCH_SCHEMA_ID,
+        "neuromap_version": report.version,
+        "date": report.date,
+        "machine": asdict(report.machine),
+        "engine": report.engine,
+        "rounds": report.rounds,
+        "scaling": report.scaling,
+        "time_axis": dict(TIME_AXIS),
+        "runs": [_run(run) for run in report.runs],
+    }
+
+
+def _run(run: BenchRun) -> dict[str, Any]:
+    return {
+        "program": run.name,
+        "chip": run.chip,
+        "settings": dict(run.settings) or None,
+        "cores": run.cores,
+        "neurons": run.neurons,
+        "synapses": run.synapses,
+        "tick_seconds": run.tick_seconds,
+        "rate_hz": run.rate_hz,
+        "ticks_per_round": run.ticks_per_round,
+        "per_tick": asdict(run.activity),
+        "program_bytes": run.program_bytes,
+        "hot_bytes": run.hot_bytes,
+        "hot_bytes_per_core": None if run.hot_bytes is None else run.hot_bytes / run.cores,
+        "bytes_per_tick": run.bytes_per_tick,
+        "timings": [_timing(run, timing) for timing in run.timings],
+    }
+
+
+def _timing(run: BenchRun, timing: Timing) -> dict[str, Any]:
+    return {
+        "threads": timing.threads,
+        "wall_seconds_per_tick": asdict(timing.tick),
+        "cpu_seconds_per_tick": asdict(timing.cpu),
+        "real_time_factor": run.real_time_factor(timing),
+        "speed_up": run.speed_up(timing),
+        "synaptic_events_per_wall_second": run.synaptic_events_per_second(timing),
+        "load_seconds": timing.load_seconds,
+        "compile_seconds": timing.compile_seconds,
+        "bandwidth_bytes_per_second": {**asdict(timing.bandwidth), "best": timing.bandwidth.best},
+        "memory_limit_seconds_per_tick": run.limit_seconds(timing),
+        "distance_to_memory_limit": run.distance(timing),
+    }
+
+
+def bench_to_json(report: BenchReport) -> str:
+    """Write a bench as JSON text.
+
+    Parameters
+    ----------
+    report : BenchReport
+        The report.
+
+    Returns
+    -------
+    str
+        Indented, with a line feed at the end.
+    """
+    return json_text(bench_to_dict(report))

@@ -1,0 +1,67 @@
+"""Files to be written, as they are named at the command line: refused before long work begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from neuromap.errors import InputError, NetworkError
+from neuromap.files.whole_file import check_target
+
+__all__ = ["check_destinations"]
+
+
+def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, str | Path | None]) -> None:
+    """Refuse files that cannot be written, or must not be, before long work begins.
+
+    Parameters
+    ----------
+    outputs : mapping of str to str or None
+        Option and the file to be; ``None`` where none was asked for.
+    inputs : mapping of str to str, Path or None
+        What the command reads: a name for messages and the file. The weights file of the ``network file`` is
+        found here.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written, is one that the command reads, or is named twice.
+    """
+    wanted = {option: path for option, path in outputs.items() if path is not None}
+    taken: dict[Path, str] = {}
+    for option, path in wanted.items():
+        if path.startswith("-"):  # stdout, or another option, is meant
+            raise InputError(f"{option} {path}: is no file; give a name (./{path} for this one), or /dev/stdout")
+        try:
+            target = check_target(path)
+        except InputError as error:
+            raise InputError(f"{option} {error}") from None
+        read = {**inputs, "weights file": _weights_file(inputs.get("network file"))} if Path(path).exists() else {}
+        for name, source in read.items():
+            if source is not None and _is_same(path, source):
+                raise InputError(f"{option} {path}: is the {name} itself; give another file")
+        if target is None:
+            continue  # a device or pipe, which is not replaced
+        if target in taken:
+            raise InputError(f"{option} {path}: is named twice, by {taken[target]} too; give each a file of its own")
+        taken[target] = option
+
+
+def _is_same(path: str, source: str | Path) -> bool:
+    try:
+        return Path(path).samefile(source)
+    except (OSError, ValueError):  # no such file; whoever reads it says so
+        return False
+
+
+def _weights_file(network: str | Path | None) -> Path | None:
+    from neuromap.files.toml_file import read_toml
+    from neuromap.network.file.network_file import MAX_FILE_BYTES
+
+    if network is None:
+        return None
+    try:
+        named = read_toml(Path(network), "network file", MAX_FILE_BYTES, NetworkError)["weights"]["file"]
+        return Path(network).parent.joinpath(named)
+    except (NetworkError, KeyError, TypeError):  # whoever loads it says so
+        return None

@@ -1,0 +1,105 @@
+"""Input frames as they are asked for at the command line: a file, or random ones."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuromap.cli.arguments.options import DensityOption, FramesOption, SeedOption, StimulusOption
+from neuromap.errors import InputError, StimulusError
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames
+
+if TYPE_CHECKING:
+    from neuromap.hardware.program.program import Program
+
+__all__ = ["MAX_TICKS", "FrameOptions", "check_run_length", "read_stimuli"]
+
+MAX_TICKS = 10_000_000
+"""Ticks that one run of the command line may have; hours of work, and more output than anyone reads."""
+
+
+@dataclass(frozen=True)
+class FrameOptions:
+    """Options of the commands that feed frames; one parameter of such a command (see ``option_blocks``)."""
+
+    stimulus: StimulusOption = None
+    n_frames: FramesOption = None
+    seed: SeedOption = 0
+    density: DensityOption = None
+
+    def random(self) -> RandomFrames:
+        """Say which random frames are asked for, where no file of frames is given.
+
+        Raises
+        ------
+        InputError
+            If both a file and a number of random frames are given.
+        """
+        if self.stimulus is not None and self.n_frames is not None:
+            raise InputError("--stimulus and --frames: give one of them, frames from a file or random frames")
+        return RandomFrames(DEFAULT_FRAMES if self.n_frames is None else self.n_frames, self.seed, self.density)
+
+    def arguments(self) -> dict[str, Any]:
+        """Make the arguments ``frames``, ``n_frames``, ``seed`` and ``density`` of the library's functions.
+
+        Raises
+        ------
+        InputError
+            As :meth:`random`.
+        """
+        return {"frames": self.stimulus, **asdict(self.random())}
+
+
+def check_run_length(n_frames: int | None, program: Program | None = None) -> None:
+    """Refuse runs that would take too long.
+
+    Parameters
+    ----------
+    n_frames : int or None
+        Frames; ``None`` for the default number.
+    program : Program, optional
+        What runs; as long as it is not known, a frame is counted as one tick.
+
+    Raises
+    ------
+    InputError
+        If there are more than ``MAX_TICKS`` ticks.
+    """
+    frames = DEFAULT_FRAMES if n_frames is None else n_frames
+    period = 1 if program is None else program.period
+    first = 0 if program is None else max((port.sample_tick for port in program.nodes), default=0)
+    if first + frames * period > MAX_TICKS:
+        late = f" from tick {first} on" if first > 0 else ""
+        raise InputError(
+            f"{frames} frames take {period} ticks each or more{late}; a run may have at most {MAX_TICKS} ticks, "
+            "give fewer frames"
+        )
+
+
+def read_stimuli(path: Path, program: Program) -> dict[str, Any] | None:
+    """Read many stimuli from a file, where its tensors say that it holds them.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (stimuli, frames, size), or None
+        Checked; ``None`` where no tensor has three axes: then the file holds frames, or what is refused as such.
+
+    Raises
+    ------
+    StimulusError
+        If the file cannot be read, or the stimuli do not fit the program.
+    """
+    from neuromap.simulation.stimulus.batch_stimuli import check_stimuli
+    from neuromap.simulation.stimulus.stimulus import load_frames
+
+    found = load_frames(path)
+    if all(array.ndim != 3 for array in found.values()):
+        return None
+    try:
+        checked, n_stimuli, _ = check_stimuli(found, program)
+        if n_stimuli == 0:
+            raise StimulusError("holds no stimuli; at least 1 is needed")
+        return checked
+    except StimulusError as error:
+        raise StimulusError(f"{path}: {error}") from None

@@ -1,0 +1,85 @@
+"""Lists and numbers as they are typed at the command line."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from neuromap.errors import InputError
+
+__all__ = ["above_zero", "split_executions", "split_names", "split_ticks"]
+
+
+def split_executions(values: Sequence[str], option: str = "--executions") -> list[str]:
+    """Take the executions of a repeatable option apart at commas and check them.
+
+    Raises
+    ------
+    InputError
+        If one is unknown, or none is left.
+    """
+    from neuromap.rollout.schedule.execution import chosen_period
+
+    names = list(dict.fromkeys(_at_commas(values)))
+    for name in names:
+        try:
+            chosen_period(name)
+        except InputError as error:
+            raise InputError(f"{option}: {error}") from None
+    if not names:
+        raise InputError(f"{option}: is empty; choose windowed, pipelined or pipelined:PERIOD")
+    return names
+
+
+def split_names(values: Sequence[str], option: str, allowed: Sequence[str]) -> list[str]:
+    """Take the values of a repeatable option apart at commas and check them.
+
+    Raises
+    ------
+    InputError
+        If a name is not allowed, or none is left.
+    """
+    names = list(dict.fromkeys(_at_commas(values)))
+    for name in names:
+        if name not in allowed:
+            raise InputError(f"{option} {name}: unknown; choose {' or '.join(allowed)}")
+    if not names:
+        raise InputError(f"{option}: is empty; choose {' or '.join(allowed)}")
+    return names
+
+
+def split_ticks(values: Sequence[str]) -> list[int]:
+    """Take the values of ``--ticks-per-step`` apart at commas.
+
+    Raises
+    ------
+    InputError
+        If one is no whole number, or out of range, or none is left.
+    """
+    from neuromap.mapping.asked.options import MOST_TICKS
+
+    words = _at_commas(values)
+    for word in words:
+        if not re.fullmatch("[0-9]{1,6}", word) or not 1 <= int(word) <= MOST_TICKS:
+            raise InputError(f"--ticks-per-step {word}: must be whole numbers from 1 to {MOST_TICKS}, commas between")
+    if not words:
+        raise InputError("--ticks-per-step: is empty; give whole numbers with commas between")
+    return list(dict.fromkeys(int(word) for word in words))
+
+
+def above_zero(option: str, value: float | None) -> float | None:
+    """Give a number that must be above 0, ``None`` where it was not typed.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    if value is not None and not 0 < value < math.inf:
+        raise InputError(f"{option} {value:g}: must be above 0, and finite")
+    return value
+
+
+def _at_commas(values: Sequence[str]) -> list[str]:
+    return [word.strip() for value in values for word in value.split(",") if word.strip()]

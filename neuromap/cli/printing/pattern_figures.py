@@ -1,0 +1,105 @@
+"""Figures of a network's patterns: counts, bounds, times; the JSON of ``neuromap rollouts``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from neuromap.cli.printing.json_output import count_members
+
+if TYPE_CHECKING:
+    from neuromap.network.network import EdgeKey, Network
+    from neuromap.rollout.cycles.blocks import CycleStructure
+    from neuromap.rollout.patterns.pattern import RolloutPattern
+    from neuromap.rollout.patterns.sequential import MostSequential
+    from neuromap.rollout.schedule.rollout import Rollout
+
+__all__ = ["class_numbers", "pattern_counts", "pattern_figures"]
+
+
+def pattern_counts(network: Network, structure: CycleStructure, sequential: MostSequential) -> dict[str, Any]:
+    """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven.
+
+    The structure of its cycles and its most sequential patterns are the caller's, who needs them elsewhere too.
+    """
+    from neuromap.rollout.patterns.behaviour import count_behaviour_classes
+    from neuromap.rollout.patterns.counting import count_valid_patterns
+    from neuromap.rollout.patterns.lemma1 import lemma1_bounds
+
+    valid = count_valid_patterns(network, structure)
+    bounds = lemma1_bounds(network, structure)
+    classes = count_behaviour_classes(network)
+    return {
+        "network": network.name,
+        "nodes": len(network.nodes),
+        "inputs": list(network.inputs),
+        "outputs": list(network.outputs),
+        "counts": {
+            "edges": len(network.edges),
+            "self_edges": len(network.self_edges),
+            **count_members("valid", valid.value),
+            **count_members("forward_bound", bounds.forward_bound),
+            **count_members("cycle_bound", bounds.cycle_bound),
+            **count_members("upper_bound", bounds.upper_bound),
+            **count_members("most_sequential", sequential.count),
+            **count_members("behaviour_classes", classes),
+        },
+        "proven": {
+            "valid": valid.proven,
+            "cycle_bound": bounds.cycle_bound_proven,
+            "most_sequential": sequential.proven,
+            "behaviour_classes": classes is not None,
+        },
+    }
+
+
+def class_numbers(patterns: Sequence[RolloutPattern]) -> list[int | None]:
+    """Give every pattern the number of its behaviour class, from 1 in the order in which they are met.
+
+    Patterns with the same number compute the same function up to a shift by whole frames; invalid ones have
+    none.
+    """
+    from neuromap.rollout.patterns.behaviour import class_key
+
+    numbers: dict[tuple[int, ...], int] = {}
+    return [numbers.setdefault(class_key(p), len(numbers) + 1) if p.is_valid else None for p in patterns]
+
+
+def pattern_figures(pattern: RolloutPattern, behaviour_class: int | None) -> dict[str, Any]:
+    """Time one pattern in both executions, in update steps; invalid patterns name their cycle instead."""
+    from neuromap.rollout.patterns.behaviour import equivalent
+    from neuromap.rollout.patterns.pattern import RolloutPattern
+    from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
+
+    network = pattern.network
+    streaming = RolloutPattern.streaming(network)
+    valid = pattern.is_valid
+    shift = equivalent(streaming, pattern) if valid else None
+    return {
+        "name": pattern.name,
+        "streaming_edges": [_label(key) for key in pattern.streaming_edges],
+        "valid": valid,
+        "cycle": list(pattern.cycle),
+        "inference_factor": pattern.inference_factor if valid else None,
+        "equally_model_parallel_to_streaming": pattern.equally_model_parallel(streaming),
+        "behaviour_class": behaviour_class,
+        "equivalent_to_streaming": shift is not None if valid else None,
+        "shift_from_streaming": shift,
+        "executions": {name: _execution(Rollout(network, pattern, name)) if valid else None for name in EXECUTIONS},
+    }
+
+
+def _execution(rollout: Rollout) -> dict[str, Any]:
+    outputs = rollout.network.outputs
+    return {
+        "frame_period": rollout.frame_period,
+        "delays": {_label(key): steps for key, steps in rollout.delays.items()},
+        "first_response": {o: rollout.first_response(o) for o in outputs},
+        "full_response": {o: rollout.full_response(o) for o in outputs},
+        "full_response_is_exact": {o: rollout.full_response_is_exact(o) for o in outputs},
+        "worst_case_reaction": {o: rollout.worst_case_reaction(o) for o in outputs},
+    }
+
+
+def _label(key: EdgeKey) -> str:
+    return f"{key[0]} -> {key[1]}"

@@ -1,0 +1,122 @@
+"""The figures of ``neuromap rollouts`` as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from neuromap.cli.printing.text_output import text_console
+from neuromap.forms.tables import columns_in_blocks, new_table
+
+__all__ = ["print_rollouts"]
+
+_LONGEST_NUMBER = 15
+_HEADERS = (
+    "pattern",
+    "streaming\nedges",
+    "F",
+    "class",
+    "execution",
+    "frame\nperiod",
+    "first\nresponse",
+    "full\nresponse",
+    "worst-case\nreaction",
+)
+_NAMES = {
+    "valid": "valid patterns",
+    "forward_bound": "  at least (2 to the edges on no cycle)",
+    "cycle_bound": "  at least (node-disjoint simple cycles)",
+    "upper_bound": "  at most (2 to the edges but self-edges)",
+    "most_sequential": "most sequential patterns",
+    "behaviour_classes": "behaviour classes",
+}
+
+
+def print_rollouts(figures: Mapping[str, Any]) -> None:
+    """Print counts, then a table of the listed patterns; all times in update steps."""
+    console = text_console()
+    counts, proven = figures["counts"], figures["proven"]
+    console.print(
+        f"{figures['network']}: {figures['nodes']} nodes, {counts['edges']} edges ({counts['self_edges']} from a "
+        f"node to itself); inputs {_listed(figures['inputs'])}; outputs {_listed(figures['outputs'])}",
+        markup=False,
+    )
+    table = new_table("count", "number", "")
+    for key, name in _NAMES.items():
+        note = "" if proven.get(key, True) or counts[key] is None else "not proven"
+        table.add_row(name, _number(counts[key], counts[f"{key}_log2"]), note)
+    console.print(table)
+    rows = figures["patterns"]
+    console.print("Times in update steps.")
+    for part in _times(rows, counts["edges"], len(figures["outputs"]), console.width):
+        console.print(part)
+    for row in rows:
+        if not row["valid"]:
+            cycle = " -> ".join([*row["cycle"], row["cycle"][0]])
+            console.print(f"{row['name']}: invalid, its sequential edges form the cycle {cycle}", markup=False)
+    _print_notes(rows)
+    if figures["listed"] < len(rows) or (rows and rows[0]["name"] == "#1" and not figures["complete"]):
+        console.print(f"The first {figures['listed']} valid patterns; --limit shows more.")
+
+
+def _times(rows: list[Mapping[str, Any]], n_edges: int, n_outputs: int, width: int) -> list[Table]:
+    """Make the table of times, in as many parts as its columns need at this width."""
+    lines = []
+    for row in rows:
+        head = [
+            row["name"],
+            f"{len(row['streaming_edges'])} of {n_edges}",
+            "-" if row["inference_factor"] is None else f"{row['inference_factor']}",
+            "-" if row["behaviour_class"] is None else f"{row['behaviour_class']}",
+        ]
+        for execution, times in row["executions"].items():
+            if times is None:
+                lines.append([*head, "-", "-", "-", "-", "-"])
+                break
+            cells = [
+                _responses(times[key], times["full_response_is_exact"] if key == "full_response" else {}, n_outputs)
+                for key in ("first_response", "full_response", "worst_case_reaction")
+            ]
+            lines.append([*head, execution, f"{times['frame_period']}", *cells])
+            head = ["", "", "", ""]
+    tables = []
+    for columns in columns_in_blocks(_HEADERS, lines, width, gap=3, repeated=(0, 4)):
+        table = new_table(*(_HEADERS[k] for k in columns))
+        table.columns[columns.index(4)].justify = "left"
+        for line in lines:
+            table.add_row(*(Text(line[k]) for k in columns))
+        tables.append(table)
+    return tables
+
+
+def _responses(steps: Mapping[str, int], exact: Mapping[str, bool], n_outputs: int) -> str:
+    shown = [(o, f"{'' if exact.get(o, True) else '<= '}{k}") for o, k in steps.items()]
+    if n_outputs == 1:
+        return shown[0][1]
+    some = [f"{o} {text}" for o, text in shown[:4]]
+    return ", ".join(some + (["..."] if len(shown) > 4 else []))
+
+
+def _print_notes(rows: list[Mapping[str, Any]]) -> None:
+    console = text_console()
+    console.print("F: inference factor. First response: from stimulus onset to the first output that depends on it;")
+    console.print("full response: to the first output that the longest path from the input has reached.")
+    if any(not all(t["full_response_is_exact"].values()) for r in rows for t in r["executions"].values() if t):
+        console.print("<=: an upper bound, the search for the longest path was cut off.")
+    if any(row["behaviour_class"] not in (None, 1) for row in rows):
+        console.print("Class: patterns of one behaviour class compute the same function up to a shift by whole frames;")
+        console.print("to change from one class to another, a network must be trained anew.")
+
+
+def _number(value: int | str | None, log2: float | None) -> str:
+    if value is None:
+        return "not counted"
+    text = str(value)
+    return text if len(text) <= _LONGEST_NUMBER else f"2^{log2:.2f}"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

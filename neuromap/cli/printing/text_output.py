@@ -1,0 +1,59 @@
+"""Text on stdout and stderr: lines that any terminal can show, and the console for tables."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neuromap.forms.printable import escaped
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["one_line", "print_error", "print_line", "print_written", "text_console", "text_width"]
+
+_LONGEST_LINE = 1000
+
+
+def one_line(text: str) -> str:
+    """Make text of any origin fit for one line of a terminal: blanks joined, control characters escaped, middle cut."""
+    text = " ".join(text.split())
+    if len(text) > _LONGEST_LINE:
+        text = f"{text[: _LONGEST_LINE - 300]} ... {text[-295:]}"  # what would help stands at the end
+    return escaped(text)
+
+
+def print_error(line: str) -> None:
+    """Write a line of :func:`one_line` to stderr; a stderr that takes nothing is no further error."""
+    with suppress(OSError):
+        sys.stderr.write(f"neuromap: {line}\n")
+        sys.stderr.flush()
+
+
+def text_width() -> int:
+    """Columns for text on stdout: those of the terminal, else of ``COLUMNS``, else 160; from 40 to 1000 there."""
+    if sys.stdout.isatty():
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80  # some terminals say 0
+    width = int(os.environ.get("COLUMNS", 0))  # a number: see boundary.py
+    return min(width, 1000) if width >= 40 else 160
+
+
+def text_console() -> Console:
+    """Make the console for tables on stdout."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, width=text_width(), highlight=False)
+
+
+def print_line(console: Console, text: str) -> None:
+    """Print one line, however long and whatever is in it."""
+    console.print(one_line(text), markup=False, soft_wrap=True)
+
+
+def print_written(console: Console, path: str | Path | None) -> None:
+    """Say where something was written to, if it was."""
+    if path is not None:
+        console.print(f"written to {one_line(str(path))}", markup=False, soft_wrap=True)

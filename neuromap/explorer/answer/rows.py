@@ -1,0 +1,134 @@
+"""Rows of an exploration: a candidate, what it stands for, and its figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Candidate", "ExploredRow", "RowStatus"]
+
+RowStatus = Literal["mapped", "does not fit", "not mapped", "excluded"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One rollout with one way to map it.
+
+    Attributes
+    ----------
+    values : tuple of int
+        R of every edge, in the order of the network's edges.
+    execution : {"windowed", "pipelined"}
+        The time axis.
+    chip : str
+        Name of the chip.
+    splitters : {"slack", "anywhere", "never"}
+        As in :class:`neuromap.mapping.asked.options.MappingOptions`.
+    ticks_per_step : int or None
+        Ticks of an update step; ``None`` for as few as the delays need.
+    """
+
+    values: tuple[int, ...]
+    execution: str
+    chip: str
+    splitters: str = "slack"
+    ticks_per_step: int | None = None
+
+
+@dataclass(frozen=True)
+class ExploredRow:
+    """One distinct schedule on one chip, with all its figures.
+
+    Several candidates may have the same schedule (all patterns of a behaviour class do, pipelined): they are
+    one row, mapped and simulated once.
+
+    Attributes
+    ----------
+    candidate : Candidate
+        The one that stands for all; of patterns with names one of those, else the one with most streaming edges.
+    pattern : str
+        Name of its pattern: "streaming", "sequential", one of the network's file, or its streaming edges.
+    n_patterns : int
+        Patterns whose candidates share the row.
+    behaviour_class : int
+        Number of the behaviour class; 0 is that of the given pattern.
+    status : {"mapped", "does not fit", "not mapped", "excluded"}
+        ``"excluded"``: not mapped, because a proven bound shows that it cannot be on a front. ``"not mapped"``: the
+        search ended before.
+    message : str
+        Why it does not fit, in one line; else empty.
+    schedule : {"steps", "ticks"}
+        As in :class:`neuromap.report.figures.row.ReportRow`.
+    frame_period_ticks : int
+        Between two frames of one node; predicted where the row is not mapped.
+    first_response_ticks, full_response_ticks, worst_case_reaction_ticks : int
+        Over all outputs: the least first response, the greatest full response, the least reaction.
+    full_response_exact : bool
+        Else the full response is an upper bound.
+    times_are_bounds : bool
+        Whether the times are only proven to be at least so long: of rows that were not mapped, where splitters may
+        change the schedule.
+    tick_seconds : float
+        Of the chip.
+    cores : int or None
+        Cores in use; ``None`` where it was not mapped.
+    core_bound : int
+        Proven least number of cores of any mapping of the row.
+    energy_joules : float or None
+        Per frame, all terms whose figures the chip has; ``None`` where it was not mapped or the chip has none.
+    energy_bound : float or None
+        Proven least energy per frame; ``None`` where the chip has no figures.
+    verified : bool or None
+        Chip against reference, of every mapped row whether on a front or not; ``None`` where it was not asked.
+    on_front : bool
+        No other row of any class is at least as good in every objective and better in one.
+    on_class_front : bool
+        The same among the rows of its own class.
+    """
+
+    candidate: Candidate
+    pattern: str
+    n_patterns: int
+    behaviour_class: int
+    status: RowStatus
+    frame_period_ticks: int
+    first_response_ticks: int
+    full_response_ticks: int
+    worst_case_reaction_ticks: int
+    full_response_exact: bool
+    tick_seconds: float
+    core_bound: int
+    energy_bound: float | None
+    cores: int | None = None
+    energy_joules: float | None = None
+    message: str = ""
+    times_are_bounds: bool = False
+    schedule: Literal["steps", "ticks"] = "steps"
+    verified: bool | None = None
+    on_front: bool = False
+    on_class_front: bool = False
+
+    @property
+    def first_response_seconds(self) -> float:
+        """First response in seconds."""
+        return self.first_response_ticks * self.tick_seconds
+
+    @property
+    def full_response_seconds(self) -> float:
+        """Full response in seconds."""
+        return self.full_response_ticks * self.tick_seconds
+
+    @property
+    def worst_case_reaction_seconds(self) -> float:
+        """Worst-case reaction in seconds."""
+        return self.worst_case_reaction_ticks * self.tick_seconds
+
+    @property
+    def sampling_frequency_hz(self) -> float:
+        """Input frames per second."""
+        return 1.0 / (self.frame_period_ticks * self.tick_seconds)
+
+    @property
+    def needs_retraining(self) -> bool:
+        """Whether the pattern computes another function than the given one."""
+        return self.behaviour_class != 0

@@ -1,0 +1,101 @@
+"""What is asked to be searched: chips, executions and ways to map, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neuromap.errors import InputError
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
+
+__all__ = ["Asked", "asked_for"]
+
+MAX_PERIOD = 1000
+"""Longest frame period that may be asked for, in update steps; far beyond what brings any response forward."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What every pattern is searched with.
+
+    Attributes
+    ----------
+    chips : tuple of ChipSpec
+        Chips, each name once.
+    executions : tuple of str
+        Executions.
+    options : tuple of (str, int or None)
+        Where splitters may stand, and ticks of an update step.
+    within : {"all", "class"}
+        Whether all patterns are searched, or those of the given one's behaviour class.
+    """
+
+    chips: tuple[ChipSpec, ...]
+    executions: tuple[str, ...]
+    options: tuple[tuple[str, int | None], ...]
+    within: str
+
+    @property
+    def candidates_per_pattern(self) -> int:
+        """Candidates that every pattern has."""
+        return len(self.chips) * len(self.executions) * len(self.options)
+
+
+def asked_for(chips: Any, executions: Any, splitters: Any, ticks_per_step: Any, within: Any) -> Asked:
+    """Check what the user asks to be searched; single values stand for lists of one.
+
+    Parameters
+    ----------
+    chips, executions, splitters, ticks_per_step, within
+        As in :func:`neuromap.explorer.explore.explore`.
+
+    Returns
+    -------
+    Asked
+
+    Raises
+    ------
+    InputError
+        If there is none of something, or a value is unknown or out of range.
+    ChipError
+        If a chip is unknown or its file malformed.
+    """
+    specs, wanted = _chips(chips), _executions(executions)
+    options = [(s, t) for s in dict.fromkeys(_listed(splitters)) for t in dict.fromkeys(_listed(ticks_per_step))]
+    for s, t in options:
+        MappingOptions(splitters=s, ticks_per_step=t)
+    if within not in ("all", "class"):
+        raise InputError(f"within {within!r}: unknown; choose 'all' or 'class'")
+    return Asked(tuple(specs), tuple(wanted), tuple(options), within)
+
+
+def _listed(values: Any) -> list[Any]:
+    return [values] if values is None or isinstance(values, (str, int)) else list(values)
+
+
+def _executions(executions: Any) -> list[str]:
+    found = list(dict.fromkeys(_listed(executions)))
+    for execution in found:
+        if (chosen_period(execution) or 1) > MAX_PERIOD:
+            raise InputError(
+                f"execution {execution!r}: the explorer takes frame periods up to {MAX_PERIOD} update steps"
+            )
+    if not found:
+        raise InputError(f"executions: none given; choose {' or '.join(map(repr, EXECUTIONS))}")
+    return found
+
+
+def _chips(chips: Any) -> list[ChipSpec]:
+    wanted = [chips] if isinstance(chips, (str, Path, ChipSpec)) else list(chips)
+    if not wanted:
+        raise InputError("chips: none given; name at least one, such as truenorth")
+    found: dict[str, ChipSpec] = {}
+    for chip in map(load_chip, wanted):
+        if chip.name in found and found[chip.name] != chip:
+            raise InputError(f"chips: two have the name {chip.name}; give one of them another name")
+        found[chip.name] = chip
+    return list(found.values())

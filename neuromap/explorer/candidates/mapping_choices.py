@@ -1,0 +1,218 @@
+"""Mapping choices: a chip, where splitters may stand, and ticks per step; with the table of the rows that they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.explorer.candidates.asked import Asked
+from neuromap.explorer.candidates.core_estimate import core_weights
+from neuromap.explorer.candidates.pattern_space import PatternSpace
+from neuromap.explorer.candidates.row_bounds import core_bound_of_all
+from neuromap.explorer.candidates.row_keys import RowKeys, sharing_of
+from neuromap.explorer.candidates.row_table import RowTable, row_table
+from neuromap.explorer.candidates.schedules import schedules_of
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.legalise.hops import hops_of_delay
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.execution import chosen_period
+from neuromap.rollout.schedule.rollout import Rollout
+
+__all__ = ["LeastTimes", "MappingChoice", "mapping_choices", "step_ticks"]
+
+Ints = NDArray[np.int64]
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class LeastTimes:
+    """Responses that no pattern is quicker than, in update steps: those of the streaming pattern.
+
+    Attributes
+    ----------
+    first, full : int
+        Least first and full response.
+    """
+
+    first: int
+    full: int
+
+
+@dataclass(frozen=True, eq=False)
+class MappingChoice:
+    """One way to map all rows of a table.
+
+    Attributes
+    ----------
+    chip : ChipSpec
+        The chip.
+    splitters : str
+        Where splitters may stand.
+    ticks_per_step : int or None
+        As asked for.
+    table : RowTable
+        The distinct schedules.
+    step_ticks : ndarray of int64, shape (rows,)
+        Ticks of an update step, row by row.
+    core_bound : int
+        Cores that no mapping of any row can do without.
+    least : LeastTimes
+        Responses that no row is quicker than.
+    """
+
+    chip: ChipSpec
+    splitters: str
+    ticks_per_step: int | None
+    table: RowTable
+    step_ticks: Ints
+    core_bound: int
+    least: LeastTimes
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def may_change_schedule(self) -> bool:
+        """Whether splitters may lengthen delays, so that the times of a row are known by bounds only."""
+        return _may_change_schedule(self.splitters)
+
+    def maps_like(self, other: MappingChoice) -> bool:
+        """Whether another choice for the same chip makes the same programs of all rows.
+
+        As many ticks per step as the delays need anyway are no other choice, unless splitters may use them.
+        """
+        return (
+            self.splitters == other.splitters
+            and (self.ticks_per_step == other.ticks_per_step or not self.may_change_schedule)
+            and np.array_equal(self.step_ticks, other.step_ticks)
+        )
+
+    def optimistic(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """First response, full response, worst-case reaction and frame period in ticks: what a row has at least.
+
+        They are exact but where splitters may change the schedule. There, every delay is still at least as many ticks
+        as a step has where the user says how many, and one else; and a cycle ratio of more than P - 1 steps is one of
+        more than (P - 1) times as many ticks (docs/explorer.md).
+        """
+        table, step = self.table, self.step_ticks
+        if not self.may_change_schedule:
+            first, full, period = table.first * step, table.full * step, table.period * step
+            return first, full, first + period - step, period
+        # the user's ticks per step are asked of every edge; without them a tick-level edge asks for one tick
+        least = np.full(len(table), self.ticks_per_step or 1)
+        chosen = np.array([chosen_period(execution) is not None for execution in table.executions])[table.execution]
+        # a frame period of the user's own counts in the unit of the schedule that is made
+        period = np.where(chosen, table.period, (table.period - 1) * least + 1)
+        first = self.least.first * least
+        return first, np.maximum(self.least.full * least, first), first + period - 1, period
+
+
+def mapping_choices(space: PatternSpace, given: RolloutPattern, asked: Asked) -> list[MappingChoice]:
+    """Make the tables of rows, and every choice that maps them in a way of its own.
+
+    Parameters
+    ----------
+    space : PatternSpace
+        The patterns that are searched.
+    given : RolloutPattern
+        The pattern that the weights are for.
+    asked : Asked
+        Chips, executions, splitters and ticks per step.
+
+    Returns
+    -------
+    list of MappingChoice
+        Chip by chip.
+    """
+    network = space.graph.network
+    streaming = Rollout(network, RolloutPattern.streaming(network))
+    least = _least_times(streaming)
+    tables = _tables(space, given, asked, streaming)
+    choices: list[MappingChoice] = []
+    for chip in asked.chips:
+        core_bound = core_bound_of_all(network, chip)
+        of_chip: list[MappingChoice] = []
+        for splitters, ticks in asked.options:
+            table = tables[_may_change_schedule(splitters)]
+            choice = MappingChoice(chip, splitters, ticks, table, step_ticks(table, chip, ticks), core_bound, least)
+            if not any(choice.maps_like(other) for other in of_chip):
+                of_chip.append(choice)
+        choices += of_chip
+    return choices
+
+
+def _may_change_schedule(splitters: str) -> bool:
+    return splitters == "anywhere"
+
+
+def _least_times(streaming: Rollout) -> LeastTimes:
+    first = min(streaming.first_responses.values())
+    full = max(response.steps for response in streaming.full_responses.values())
+    is_exact = all(response.is_exact for response in streaming.full_responses.values())
+    return LeastTimes(first, full if is_exact else first)
+
+
+def _tables(space: PatternSpace, given: RolloutPattern, asked: Asked, streaming: Rollout) -> dict[bool, RowTable]:
+    """Make the tables that are needed, by whether splitters may change schedules: then every pattern is a row."""
+    graph, chips = space.graph, asked.chips
+    number = {name: k for k, name in enumerate(graph.network.nodes)}
+    populations = legalise(streaming, chips[0]).populations
+    sharing = sharing_of(graph, {number[p.name]: p.threshold for p in populations if not p.is_relay}, chips)
+    weights = core_weights(graph, chips[0])
+    own = np.array(given.values, np.uint8)
+    needed = dict.fromkeys(_may_change_schedule(splitters) for splitters, _ in asked.options)
+    return {
+        by_pattern: row_table(space, RowKeys(graph, sharing, asked.executions, by_pattern), own, weights)
+        for by_pattern in needed
+    }
+
+
+def step_ticks(table: RowTable, chip: ChipSpec, ticks_per_step: int | None) -> Ints:
+    """Ticks of an update step for every row: those asked for, or as few as its delays need.
+
+    Parameters
+    ----------
+    table : RowTable
+        The rows.
+    chip : ChipSpec
+        Gives the range of delays.
+    ticks_per_step : int or None
+        As asked for.
+
+    Returns
+    -------
+    ndarray of int64, shape (rows,)
+        As :func:`neuromap.mapping.legalise.legalise.ticks_per_step` finds for each.
+    """
+    least, _ = chip.delay
+    if ticks_per_step is not None or least == 1:
+        return np.full(len(table), ticks_per_step or 1, np.int64)
+    graph = table.graph
+    inner = [e for e in range(graph.n_edges) if graph.sources[e] not in graph.inputs]
+    found = np.full(len(table), least, np.int64)
+    for start in range(0, len(table), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        values = np.unpackbits(table.values[part], axis=1, count=graph.n_edges)
+        for number, execution in enumerate(table.executions):
+            mine = np.flatnonzero(table.execution[part] == number)
+            if len(mine):
+                delays = schedules_of(graph, values[mine], execution).delays[:, inner]
+                found[start + mine] = _fewest_ticks(delays, chip.delay)
+    return found
+
+
+def _fewest_ticks(delays: Ints, delay_range: tuple[int, int]) -> Ints:
+    """Find the fewest ticks of a step with which all delays of a row, in steps, can be given by neurons."""
+    least, greatest = delay_range
+    fewest = np.full(len(delays), least, np.int64)  # with as many every delay can be given
+    for ticks in range(least - 1, 0, -1):
+        legal = np.array(
+            [d > 0 and hops_of_delay(d * ticks, least, greatest) is not None
+             for d in range(int(delays.max(initial=0)) + 1)]
+        )  # fmt: skip
+        fewest[legal[delays].all(axis=1)] = ticks
+    return fewest

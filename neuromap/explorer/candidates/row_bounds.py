@@ -1,0 +1,90 @@
+"""Proven bounds on rows that are not mapped: cores and energy that no mapping can do without.
+
+*Cores of any pattern.* The bound of the streaming rollout (:func:`neuromap.mapping.bounds.lower_bounds.core_bound`)
+holds for every valid pattern, execution, number of ticks per step and choice of splitters; proof in docs/explorer.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from neuromap.errors import DoesNotFitError
+from neuromap.explorer.answer.rows import Candidate
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.network.network import Network
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.activity.energy import Counts, energy_of
+
+__all__ = ["core_bound_of_all", "core_bound_of_row", "energy_bound"]
+
+
+def core_bound_of_all(network: Network, chip: ChipSpec) -> int:
+    """Cores that no mapping of any pattern in any execution can do without.
+
+    Parameters
+    ----------
+    network : Network
+        With weights.
+    chip : ChipSpec
+        The chip.
+
+    Returns
+    -------
+    int
+    """
+    rollout = Rollout(network, RolloutPattern.streaming(network))
+    return core_bound(legalise(rollout, chip), chip, proven=True).total
+
+
+def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, least: int) -> int:
+    """Cores that no mapping of a candidate can do without.
+
+    Parameters
+    ----------
+    network : Network
+        With weights.
+    chip : ChipSpec
+        The chip.
+    candidate : Candidate
+        Pattern, execution and options.
+    least : int
+        Bound of all candidates.
+
+    Returns
+    -------
+    int
+        ``least`` itself where splitters may change the schedule, or the delays cannot be given.
+    """
+    if candidate.splitters == "anywhere":
+        return least
+    rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
+    try:
+        legal = legalise(rollout, chip, stretch=candidate.ticks_per_step)
+    except DoesNotFitError:
+        return least
+    return max(least, core_bound(legal, chip, proven=True).total)
+
+
+def energy_bound(chip: ChipSpec, period_ticks: int, cores: int) -> float | None:
+    """Energy per frame that no mapping can do without: what a silent chip takes in one frame period.
+
+    Parameters
+    ----------
+    chip : ChipSpec
+        Gives the figures.
+    period_ticks : int
+        Frame period, or what it is at least.
+    cores : int
+        Cores in use, or what they are at least.
+
+    Returns
+    -------
+    float or None
+        Joules; ``None`` where the chip has no figures.
+    """
+    chips = math.prod(chip.chips)
+    updates = cores * chip.neurons * period_ticks
+    return energy_of(chip, Counts(ticks=period_ticks, chips=chips, neuron_updates=updates)).joules

@@ -1,0 +1,86 @@
+"""What was measured of candidates, as results in a file (:mod:`neuromap.jobs.results_file`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from neuromap.explorer.measuring.evaluate import Measured, Setting
+from neuromap.forms.printable import printable_line
+from neuromap.jobs.fingerprint import Fingerprint
+from neuromap.jobs.results_file import ResultKind, ResultsFile
+from neuromap.version import __version__
+
+__all__ = ["FORMAT", "explorer_results", "fingerprint_of_setting"]
+
+FORMAT = "neuromap-explorer-results-1"
+_LARGEST = 1 << 53
+"""Larger whole numbers are not exact as floating-point numbers, and no figure of a chip."""
+_LONGEST_MESSAGE = 2000
+_WHOLE = ("frame_period_ticks", "first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks", "cores")
+_FIGURES = (*_WHOLE, "full_response_exact", "energy_joules", "verified")
+
+
+def explorer_results(path: str | Path | None) -> ResultsFile[Measured]:
+    """Open the results of explorations.
+
+    Parameters
+    ----------
+    path : str, path or None
+        A file, which need not exist; ``None`` to keep results in memory only.
+
+    Returns
+    -------
+    ResultsFile of Measured
+
+    Raises
+    ------
+    InputError
+        If the file is no file of explorer results, or cannot be read or written.
+    """
+    return ResultsFile(path, ResultKind(FORMAT, "explorer results", asdict, _measured))
+
+
+def fingerprint_of_setting(setting: Setting) -> str:
+    """Give the digest of network, frames and noise seed: everything but chip and candidate.
+
+    Engine and threads make no difference to any spike.
+    """
+    found = Fingerprint(f"{FORMAT} {__version__} {setting.engine.noise_seed}")
+    found.add_network(setting.network)
+    found.add_frames(setting.frames)
+    return found.text()
+
+
+def _measured(record: Mapping[str, Any]) -> Measured | None:
+    """Check a line's result: every figure where it was mapped, none where it does not fit; ``None`` if it is wrong."""
+    found = {field.name: record[field.name] for field in fields(Measured) if field.name in record}
+    if len(found) != len(fields(Measured)) or not isinstance(found["message"], str):
+        return None
+    if found["schedule"] not in ("steps", "ticks"):
+        return None
+    message = printable_line(found["message"], _LONGEST_MESSAGE)
+    if found["status"] == "does not fit":
+        plain = Measured("does not fit", message=message, schedule=found["schedule"])
+        return plain if message and all(found[name] is None for name in _FIGURES) else None
+    if found["status"] != "mapped" or not all(_is_count(found[name]) for name in _WHOLE):
+        return None
+    energy = found["energy_joules"]
+    if energy is not None:
+        if not (type(energy) is float and math.isfinite(energy) and energy >= 0) and not _is_whole(energy):
+            return None
+        energy = float(energy)
+    if not isinstance(found["full_response_exact"], bool) or not isinstance(found["verified"], bool | None):
+        return None
+    return Measured(**{**found, "message": message, "energy_joules": energy})
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= _LARGEST
+
+
+def _is_count(value: Any) -> bool:
+    return _is_whole(value) and value > 0

@@ -1,0 +1,59 @@
+"""The six figures by which rows are compared, less is better in each."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from neuromap.explorer.measuring.evaluate import Measured
+
+__all__ = ["N_FIGURES", "Figures", "figures_of", "nan_of"]
+
+
+class Figures(NamedTuple):
+    """Figures of a row, or proven bounds on them.
+
+    Attributes
+    ----------
+    first_response, full_response, worst_case_reaction, frame_period : float
+        Seconds.
+    cores : float
+        Cores in use.
+    energy : float
+        Joules per frame; NaN where the chip has no figures.
+    """
+
+    first_response: float
+    full_response: float
+    worst_case_reaction: float
+    frame_period: float
+    cores: float
+    energy: float
+
+    @property
+    def times(self) -> tuple[float, float, float, float]:
+        """All but cores and energy."""
+        return self[:4]
+
+
+N_FIGURES = len(Figures._fields)
+
+
+def figures_of(measured: Measured, tick_seconds: float) -> Figures:
+    """Give the figures that came of a candidate; infinite where it does not fit."""
+    if measured.status != "mapped":
+        return Figures(*(math.inf,) * N_FIGURES)
+    ticks = (
+        measured.first_response_ticks,
+        measured.full_response_ticks,
+        measured.worst_case_reaction_ticks,
+        measured.frame_period_ticks,
+    )
+    first, full, reaction, period = (math.nan if t is None else t * tick_seconds for t in ticks)
+    cores = math.nan if measured.cores is None else float(measured.cores)
+    return Figures(first, full, reaction, period, cores, nan_of(measured.energy_joules))
+
+
+def nan_of(number: float | None) -> float:
+    """Give NaN for a figure that a row does not have."""
+    return math.nan if number is None else number

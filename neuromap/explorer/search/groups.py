@@ -1,0 +1,73 @@
+"""Groups of rows: one mapping choice, equal times; a bound that excludes one by its times excludes all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import run_heads
+from neuromap.explorer.candidates.mapping_choices import MappingChoice
+from neuromap.explorer.candidates.row_bounds import energy_bound
+from neuromap.explorer.search.figures import Figures, nan_of
+
+__all__ = ["Group", "Place", "groups_of"]
+
+Ints = NDArray[np.int64]
+
+Place = tuple[int, int]
+"""Where a row is: the number of its group, and its position in the table of the group's mapping choice."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Rows of one mapping choice that have equal times and are of class 0 all, or none.
+
+    Attributes
+    ----------
+    choice : MappingChoice
+        Chip, splitters and ticks per step.
+    rows : ndarray of int64, shape (n,)
+        Positions in the choice's table, the cheapest by estimate first.
+    is_given_class : bool
+        Whether they are of class 0.
+    bounds : Figures
+        Proven bounds of what any of them can reach.
+    """
+
+    choice: MappingChoice
+    rows: Ints
+    is_given_class: bool
+    bounds: Figures
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def period_ticks(self) -> int:
+        """Frame period in ticks, or what it is at least."""
+        return round(self.bounds.frame_period / self.choice.chip.tick_seconds)
+
+    @property
+    def cheapest_estimate(self) -> float:
+        """Estimate of the cheapest row."""
+        return float(self.choice.table.estimate[self.rows[0]])
+
+
+def groups_of(choice: MappingChoice) -> list[Group]:
+    """Group the rows of a mapping choice by their times and by whether they are of class 0."""
+    table, chip = choice.table, choice.chip
+    columns = (table.behaviour_class == 0, *choice.optimistic())
+    order = np.lexsort((table.estimate, *columns[::-1]))
+    order.flags.writeable = False  # so that the groups keep parts of it
+    ranked = np.stack([column[order] for column in columns], axis=1)
+    starts = np.flatnonzero(run_heads(ranked))
+    groups = []
+    for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
+        first, full, reaction, period = (int(ticks) * chip.tick_seconds for ticks in ranked[start, 1:])
+        energy = energy_bound(chip, int(ranked[start, -1]), choice.core_bound)
+        bounds = Figures(first, full, reaction, period, float(choice.core_bound), nan_of(energy))
+        groups.append(Group(choice, order[start:stop], bool(ranked[start, 0]), bounds))
+    return groups

@@ -1,0 +1,69 @@
+"""The rows of a result: all that were mapped, with their fronts, and some that were not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.search.figures import N_FIGURES
+from neuromap.explorer.search.front import front_of
+from neuromap.explorer.search.open_rows import OpenRows
+
+__all__ = ["MOST_ROWS", "listed_rows"]
+
+MOST_ROWS = 300
+"""Rows that were not mapped and are listed, at most."""
+
+
+def listed_rows(ended: OpenRows) -> tuple[ExploredRow, ...]:
+    """Make the rows of the result: all that were mapped or refused, and some that were not.
+
+    Parameters
+    ----------
+    ended : OpenRows
+        Of a search that has ended.
+
+    Returns
+    -------
+    tuple of ExploredRow
+        Those of the front first.
+    """
+    return tuple(sorted([*_found_rows(ended), *ended.others(MOST_ROWS)], key=_order))
+
+
+def _found_rows(ended: OpenRows) -> list[ExploredRow]:
+    """Describe the rows that were mapped or refused, with their places on the fronts."""
+    rows = [
+        replace(ended.rows.describe(found.place, found.measured), core_bound=ended.bound_of(found.place))
+        for found in ended.found
+    ]
+    mapped = [k for k, row in enumerate(rows) if row.status == "mapped"]
+    figures = np.array([ended.found[k].figures for k in mapped], np.float64).reshape(-1, N_FIGURES)
+    classes = np.array([rows[k].behaviour_class for k in mapped], np.int64)
+    of_all = front_of(figures)
+    of_class = np.zeros(len(mapped), np.bool_)
+    for number in np.unique(classes):
+        of_class[classes == number] = front_of(figures[classes == number])
+    for place, k in enumerate(mapped):
+        rows[k] = replace(rows[k], on_front=bool(of_all[place]), on_class_front=bool(of_class[place]))
+    return rows
+
+
+def _order(row: ExploredRow) -> tuple[Any, ...]:
+    return (
+        not row.on_front,
+        not (row.on_class_front and not row.needs_retraining),
+        ("mapped", "does not fit", "not mapped", "excluded").index(row.status),
+        row.first_response_seconds,
+        row.frame_period_ticks * row.tick_seconds,
+        row.core_bound if row.cores is None else row.cores,
+        row.behaviour_class,
+        row.candidate.values,
+        row.candidate.execution,
+        row.candidate.chip,
+        row.candidate.splitters,
+        row.candidate.ticks_per_step or 0,
+    )

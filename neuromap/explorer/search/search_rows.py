@@ -1,0 +1,159 @@
+"""The rows of a search: which candidate stands for each, under which fingerprint its result is kept, what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.explorer.answer.rows import Candidate, ExploredRow
+from neuromap.explorer.candidates.mapping_choices import MappingChoice
+from neuromap.explorer.candidates.named_patterns import NamedPatterns
+from neuromap.explorer.candidates.row_bounds import core_bound_of_row, energy_bound
+from neuromap.explorer.measuring.evaluate import Measured
+from neuromap.explorer.search.groups import Group, Place, groups_of
+from neuromap.jobs.fingerprint import fingerprint_of_chip
+
+__all__ = ["SearchRows", "search_rows"]
+
+_MEASURED = ("status", "message", "schedule", "cores", "energy_joules", "verified")
+"""What only mapping tells."""
+
+_TIMES = (
+    "frame_period_ticks", "first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks",
+    "full_response_exact",
+)  # fmt: skip
+"""What is predicted or bounded before a row is mapped."""
+
+
+@dataclass(frozen=True, eq=False)
+class SearchRows:
+    """All rows of a search, in groups.
+
+    Attributes
+    ----------
+    groups : tuple of Group
+        All rows.
+    seeds : tuple of Place
+        The rows of the patterns with names, in their order.
+    names : NamedPatterns
+        Patterns with names: those stand for their rows, the given one before all others.
+    named : mapping of Place to (tuple of int, str)
+        Pattern and execution that stand for a row of ``seeds``.
+    fingerprints : mapping of MappingChoice to str
+        Of network, frames and noise seed, and of the choice's chip.
+    """
+
+    groups: tuple[Group, ...]
+    seeds: tuple[Place, ...]
+    names: NamedPatterns
+    named: Mapping[Place, tuple[tuple[int, ...], str]]
+    fingerprints: Mapping[MappingChoice, str]
+
+    def candidate(self, place: Place) -> Candidate:
+        """Candidate that stands for a row."""
+        choice, row = self.groups[place[0]].choice, place[1]
+        table = choice.table
+        values, execution = self.named.get(place) or (table.pattern(row), table.executions[table.execution[row]])
+        return Candidate(values, execution, choice.chip.name, choice.splitters, choice.ticks_per_step)
+
+    def fingerprint(self, place: Place) -> str:
+        """Digest of all that the result of a row depends on."""
+        choice, row = self.groups[place[0]].choice, place[1]
+        text = (
+            f"{self.fingerprints[choice]} {choice.splitters} {choice.step_ticks[row]} "
+            f"{choice.ticks_per_step if choice.may_change_schedule else ''} {choice.table.key_text(row)}"
+        )
+        return sha256(text.encode()).hexdigest()
+
+    def core_bound(self, place: Place) -> int:
+        """Compute the cores that no mapping of a row can do without."""
+        choice = self.groups[place[0]].choice
+        return core_bound_of_row(choice.table.graph.network, choice.chip, self.candidate(place), choice.core_bound)
+
+    def describe(self, place: Place, measured: Measured | None = None) -> ExploredRow:
+        """Say what is known of a row, with what came of mapping it or ``None``."""
+        known = self._before_mapping(place, bounded=measured is None)
+        if measured is None:
+            return known
+        times = {name: getattr(measured, name) for name in _TIMES if getattr(measured, name) is not None}
+        return replace(known, **{name: getattr(measured, name) for name in _MEASURED}, **times)
+
+    def _before_mapping(self, place: Place, *, bounded: bool) -> ExploredRow:
+        """Describe a row by its schedule, or by bounds where it may be changed by splitters."""
+        group, row = self.groups[place[0]], place[1]
+        choice, candidate = group.choice, self.candidate(place)
+        table, tick = choice.table, choice.chip.tick_seconds
+        bounded = bounded and choice.may_change_schedule
+        if bounded:  # a schedule in ticks may be shorter than the one in steps
+            first, full, reaction, period = (round(t / tick) for t in group.bounds.times)
+        else:
+            step = int(choice.step_ticks[row])
+            first, full, period = (int(column[row]) * step for column in (table.first, table.full, table.period))
+            reaction = first + period - step
+        return ExploredRow(
+            candidate=candidate,
+            pattern=self.names.name_of(candidate.values),
+            n_patterns=int(table.n_patterns[row]),
+            behaviour_class=int(table.behaviour_class[row]),
+            status="not mapped",
+            frame_period_ticks=period,
+            first_response_ticks=first,
+            full_response_ticks=full,
+            worst_case_reaction_ticks=reaction,
+            full_response_exact=bounded or bool(table.exact[row]),
+            times_are_bounds=bounded,
+            tick_seconds=tick,
+            core_bound=choice.core_bound,
+            energy_bound=energy_bound(choice.chip, group.period_ticks, choice.core_bound),
+        )
+
+
+def search_rows(choices: Sequence[MappingChoice], names: NamedPatterns, setting: str) -> SearchRows:
+    """Group the rows of all mapping choices, and find those of the patterns with names.
+
+    Parameters
+    ----------
+    choices : sequence of MappingChoice
+        With their tables.
+    names : NamedPatterns
+        Patterns with names.
+    setting : str
+        Fingerprint of network, frames and noise seed.
+
+    Returns
+    -------
+    SearchRows
+    """
+    groups = [group for choice in choices for group in groups_of(choice)]
+    named = _named_rows(choices, groups, names)
+    fingerprints = {choice: f"{setting} {fingerprint_of_chip(choice.chip)}" for choice in choices}
+    return SearchRows(tuple(groups), tuple(named), names, MappingProxyType(named), MappingProxyType(fingerprints))
+
+
+def _named_rows(
+    choices: Sequence[MappingChoice], groups: Sequence[Group], names: NamedPatterns
+) -> dict[Place, tuple[tuple[int, ...], str]]:
+    """Find the rows of the patterns with names; of several in one row the first stands for it."""
+    group_of_row = _group_of_every_row(choices, groups)
+    found: dict[Place, tuple[tuple[int, ...], str]] = {}
+    for pattern in names.patterns:
+        for choice in choices:
+            for execution in choice.table.executions:
+                row = choice.table.row_of(pattern.values, execution)
+                if row >= 0:
+                    found.setdefault((int(group_of_row[choice][row]), row), (pattern.values, execution))
+    return found
+
+
+def _group_of_every_row(
+    choices: Sequence[MappingChoice], groups: Sequence[Group]
+) -> dict[MappingChoice, NDArray[np.int32]]:
+    numbers = {choice: np.zeros(len(choice.table), np.int32) for choice in choices}
+    for number, group in enumerate(groups):
+        numbers[group.choice][group.rows] = number
+    return numbers

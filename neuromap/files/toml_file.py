@@ -1,0 +1,79 @@
+"""Read TOML; a refusal is one line, which the caller puts the file's name before."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from neuromap.errors import InputError
+from neuromap.files.regular_file import read_bytes
+
+__all__ = ["parse_toml", "read_toml"]
+
+
+def read_toml(path: Path, kind: str, largest: int, error: type[InputError]) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kind : str
+        What it should be, for messages, such as ``network file``.
+    largest : int
+        Bytes that it may have.
+    error : type of InputError
+        What is raised.
+
+    Returns
+    -------
+    dict
+        Its tables.
+
+    Raises
+    ------
+    InputError
+        If it is missing, no regular file, too large, not UTF-8, or not TOML (then with the line).
+    """
+    return parse_toml(read_bytes(path, f"{kind} (TOML)", largest, error), error)
+
+
+def parse_toml(data: bytes, error: type[InputError]) -> dict[str, Any]:
+    """Read the bytes of a TOML file.
+
+    Parameters
+    ----------
+    data : bytes
+        All of it.
+    error : type of InputError
+        What is raised.
+
+    Returns
+    -------
+    dict
+        Its tables.
+
+    Raises
+    ------
+    InputError
+        If they are not UTF-8, or not TOML (then with the line).
+    """
+    try:
+        return tomllib.loads(data.decode())
+    except UnicodeDecodeError as reason:
+        line = data.count(b"\n", 0, reason.start) + 1
+        raise error(f"line {line}: byte 0x{data[reason.start]:02x} is not UTF-8; expected a TOML file") from None
+    except tomllib.TOMLDecodeError as reason:
+        raise error(_with_line_first(str(reason))) from None
+    except (ValueError, RecursionError):
+        raise error("holds a number of too many digits, or tables nested too deep") from None
+
+
+def _with_line_first(message: str) -> str:
+    message = " ".join(message.split())
+    place = re.search(r" \(at line (\d+), column (\d+)\)$", message)
+    if place is None:
+        return f"is not TOML: {message[:200]}"
+    return f"line {place[1]}, column {place[2]}: is not TOML: {message[: place.start()][:200]}"

@@ -1,0 +1,151 @@
+"""Tables in the terminal; where it is narrow, their columns are shared out over several tables, one below the other."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["Column", "block_table", "columns_in_blocks", "new_table", "printed"]
+
+_LONGEST_CELL = 24
+"""Columns of text beyond which a cell is wrapped."""
+
+
+def new_table(*headers: str, title: str = "", left: int = 1) -> Table:
+    """Make an empty table; all but the first ``left`` columns are aligned to the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for position, header in enumerate(headers):
+        table.add_column(Text(header), justify="left" if position < left else "right", overflow="fold")
+    return table
+
+
+def columns_in_blocks(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], width: int, gap: int, repeated: Collection[int]
+) -> list[list[int]]:
+    """Share the columns of a table out over blocks that fit a terminal, so that nothing is squeezed out.
+
+    Parameters
+    ----------
+    headers : sequence of str
+        One per column, with line feeds where they may be broken.
+    rows : sequence of sequence of str
+        The cells.
+    width : int
+        Columns of text that a block may take.
+    gap : int
+        Columns of text between two columns of the table.
+    repeated : collection of int
+        Columns that name the rows and stand in every block.
+
+    Returns
+    -------
+    list of list of int
+        The columns of every block; each block has at least one that is not repeated, however narrow it is.
+    """
+    widths = [
+        max([*map(len, header.split("\n")), *(min(len(row[k]), _LONGEST_CELL) for row in rows)]) + gap
+        for k, header in enumerate(headers)
+    ]
+    names = sum(widths[k] for k in repeated)
+    blocks: list[list[int]] = []
+    taken = width + 1
+    for k in range(len(headers)):
+        if k in repeated:
+            continue
+        if taken + widths[k] > width:
+            blocks.append([])
+            taken = names
+        blocks[-1].append(k)
+        taken += widths[k]
+    return [sorted([*repeated, *block]) for block in blocks]
+
+
+class Column(NamedTuple):
+    """A column of :func:`block_table`.
+
+    Attributes
+    ----------
+    header : str
+        With its unit; line feeds where it may be broken.
+    left : bool
+        Whether it is aligned to the left, as names are.
+    wraps : bool
+        Whether long cells are wrapped rather than cut.
+    least : int or None
+        Columns of text that it takes at least.
+    """
+
+    header: str
+    left: bool = False
+    wraps: bool = False
+    least: int | None = None
+
+
+def block_table(
+    columns: Sequence[Column], block: Sequence[int], rows: Sequence[Sequence[str]], styles: Sequence[str]
+) -> Table:
+    """Make the table of one block of columns.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        Of all blocks.
+    block : sequence of int
+        The columns of this one.
+    rows : sequence of sequence of str
+        The cells of all columns.
+    styles : sequence of str
+        Of each row; its last cell has it, which gives the verdict.
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, expand=False)
+    for column in (columns[k] for k in block):
+        table.add_column(
+            Text(column.header),
+            justify="left" if column.left else "right",
+            min_width=column.least,
+            no_wrap=not column.wraps,
+            overflow="fold",
+        )
+    verdict = len(columns) - 1
+    for cells, style in zip(rows, styles, strict=True):
+        table.add_row(*(Text(cells[k], style=style if k == verdict else "") for k in block))
+    return table
+
+
+def printed(show: Callable[[Console], object], width: int) -> str:
+    """Give what is printed to a console, as lines without colours.
+
+    Parameters
+    ----------
+    show : callable
+        Prints to the console that it is given.
+    width : int
+        Columns of text of that console.
+
+    Returns
+    -------
+    str
+        Lines without blanks at their ends, with a line feed after the last.
+    """
+    from rich.console import Console
+
+    stream = io.StringIO()
+    show(Console(file=stream, width=width, force_terminal=False, no_color=True, highlight=False))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"

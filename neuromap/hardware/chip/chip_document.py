@@ -1,0 +1,239 @@
+"""Tables of chip files on one side, :class:`ChipSpec` on the other; every fault is one line with its key path.
+
+``docs/chip-file.md`` is the reference of the format. Unknown figures stay absent; unknown keys are errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from neuromap.errors import ChipError, NotSupportedError
+from neuromap.files.messages import did_you_mean, show
+from neuromap.files.toml_table import TomlTable
+from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
+from neuromap.hardware.chip.defects_file import DEFECT_KEYS, defects_document, defects_from_table
+from neuromap.hardware.chip.router_cycles import MAX_ROUTER_CYCLES, router_cycles
+
+__all__ = ["ENERGY_KEYS", "ENERGY_TERM_KEYS", "ROUTER_KEYS", "TIMING_KEYS", "chip_document", "chip_from_document"]
+
+MAX_CORES = 2**22
+"""Cores of a board. 64 TrueNorth boards of 4 x 4 chips; row numbers of cores stay well inside int32."""
+
+MAX_SYNAPSES_PER_CORE = 2**26
+"""Axons times neurons of one core, so that a core's crossbar can be held unpacked in memory."""
+
+ROUTER_KEYS = {
+    "hop_seconds": "time of one hop between two routers",
+    "link_spikes_per_second": "spikes that one link of the mesh carries",
+    "boundary_spikes_per_second": "spikes that all ports of one chip carry together",
+    "boundary_bits_per_second": "bits that all ports of one chip carry together",
+    "boundary_seconds": "time of crossing from one chip to the next",
+    "boundary_hops": "hops that crossing from one chip to the next counts as in placement, besides its own",
+    "spike_bits": "bits of one spike between two routers",
+}
+"""Figures of the table ``[router]``."""
+
+ENERGY_KEYS = {
+    "supply_volts": "voltage at which the figures of this table hold",
+    "synaptic_event_joules": "marginal energy of one synaptic event",
+    "average_synaptic_event_joules": "total energy divided by synaptic events at a stated operating point",
+    "neuron_update_joules": "energy of one neuron's leak and threshold in one tick",
+    "spike_joules": "energy of one spike leaving a core",
+    "hop_joules": "energy of one spike over one hop",
+    "tick_joules": "energy of one tick of one chip, whatever its activity",
+    "static_watts": "power of one chip at rest",
+    "off_chip_bit_joules": "energy of one bit sent to another chip",
+}
+"""Figures of the table ``[energy]``."""
+
+ENERGY_TERM_KEYS = tuple(key for key in ENERGY_KEYS if key not in ("supply_volts", "average_synaptic_event_joules"))
+"""Figures of which each makes a term of an energy: neither the voltage nor the average of everything does."""
+
+TIMING_KEYS = {
+    "synaptic_event_seconds": "time that a core takes for one synaptic event",
+    "neuron_update_seconds": "time that a core takes for one neuron's leak and threshold in one tick",
+}
+"""Figures of the table ``[time]``."""
+
+_INT32 = 2**31 - 1
+
+_LEAST_RATE = 1e-30
+"""Least figure per second: it is divided by. A rate of 0 would say that nothing ever passes; absent is not zero."""
+
+# key: (least, greatest); the bounds keep every value inside the dtypes of hardware/program.py
+_CORE_BOUNDS = {
+    "axons": (1, 65536),
+    "neurons": (1, 65536),
+    "axon_types": (1, 256),
+    "weight_bits": (2, 16),
+    "leak_bits": (2, 16),
+    "threshold_bits": (1, 31),
+    "potential_bits": (2, 32),
+    "targets_per_neuron": (1, _INT32),
+}
+_NEURON_CHOICES: dict[str, tuple[str, ...]] = {
+    "number_format": ("sign_magnitude", "twos_complement"),
+    "overflow": ("saturate", "wrap"),
+    "negative_comparison": ("<", "<="),
+}
+_NEURON_SWITCHES = ("signed_threshold", "stochastic")
+_TOP_KEYS = (
+    "format", "name", "description", "source", "grid", "core", "time", "neuron", "router", "energy", "defects",
+)  # fmt: skip
+_TABLE_KEYS: dict[str, tuple[str, ...]] = {
+    "grid": ("cores", "chips", "reach"),
+    "core": tuple(_CORE_BOUNDS),
+    "time": ("tick_seconds", "delay", *TIMING_KEYS),
+    "neuron": (*_NEURON_CHOICES, *_NEURON_SWITCHES),
+    "router": tuple(ROUTER_KEYS),
+    "energy": (*ENERGY_KEYS, "included"),
+    "defects": tuple(DEFECT_KEYS),
+}
+
+
+def chip_document(chip: ChipSpec) -> dict[str, Any]:
+    """Return a chip as the tables of its file.
+
+    Parameters
+    ----------
+    chip : ChipSpec
+
+    Returns
+    -------
+    dict
+        Plain values; :func:`chip_from_document` turns it back into an equal chip.
+    """
+    document: dict[str, Any] = {
+        "format": 1,
+        "name": chip.name,
+        "grid": {"cores": list(chip.cores), "chips": list(chip.chips)},
+        "core": {key: getattr(chip, key) for key in _CORE_BOUNDS},
+        "time": {"tick_seconds": chip.tick_seconds, "delay": list(chip.delay), **chip.timing},
+        "neuron": {key: getattr(chip.rules, key) for key in _TABLE_KEYS["neuron"]},
+    }
+    if not chip.rules.stochastic:
+        # the default, and younger than the other keys: programs without it keep the bytes of their files
+        del document["neuron"]["stochastic"]
+    if chip.reach is not None:
+        document["grid"]["reach"] = list(chip.reach)
+    document |= {key: getattr(chip, key) for key in ("description", "source") if getattr(chip, key)}
+    document |= {key: dict(getattr(chip, key)) for key in ("router", "energy") if getattr(chip, key)}
+    if chip.energy_included:
+        document.setdefault("energy", {})["included"] = list(chip.energy_included)
+    if chip.defects:
+        document["defects"] = defects_document(chip.defects)
+    return document
+
+
+def chip_from_document(document: Mapping[str, Any], origin: str) -> ChipSpec:
+    """Check the tables of a chip file and make the chip.
+
+    Parameters
+    ----------
+    document : mapping
+        As read from TOML or JSON.
+    origin : str
+        Where it comes from, for messages.
+
+    Returns
+    -------
+    ChipSpec
+
+    Raises
+    ------
+    ChipError
+        Naming the key, what was found and what is allowed.
+    NotSupportedError
+        If ``core.targets_per_neuron`` is above 1.
+    """
+    try:
+        return _chip(document)
+    except (ChipError, NotSupportedError) as error:
+        raise type(error)(f"{origin}: {error}") from None
+
+
+def _chip(document: Mapping[str, Any]) -> ChipSpec:
+    top = TomlTable(document, "", ChipError)
+    top.check_format(1, "chip file")
+    top.allow(_TOP_KEYS)
+    tables = {key: top.table(key, allowed) for key, allowed in _TABLE_KEYS.items()}
+    grid, core, time, neuron = (tables[key] for key in ("grid", "core", "time", "neuron"))
+
+    values: dict[str, Any] = {"name": top.text("name", longest=100)}
+    values |= {
+        key: top.text(key, longest=4000, lines=True)
+        for key in ("description", "source")
+        if top.values.get(key, "") != ""
+    }
+    values["cores"] = grid.pair("cores", 1, MAX_CORES)
+    values["chips"] = grid.pair("chips", 1, MAX_CORES) if "chips" in grid else (1, 1)
+    values["reach"] = grid.pair("reach", 0, MAX_CORES) if "reach" in grid else None
+    n_cores = math.prod(values["cores"]) * math.prod(values["chips"])
+    if n_cores > MAX_CORES:
+        raise ChipError(f"grid: {n_cores} cores on all chips; at most {MAX_CORES} are allowed")
+    for key, (least, greatest) in _CORE_BOUNDS.items():
+        if key != "targets_per_neuron" or key in core:
+            values[key] = core.integer(key, least, greatest)
+    if values["axons"] * values["neurons"] > MAX_SYNAPSES_PER_CORE:
+        raise ChipError(
+            f"core: {values['axons']} axons x {values['neurons']} neurons; "
+            f"at most {MAX_SYNAPSES_PER_CORE} synapses per core are allowed"
+        )
+    if values.get("targets_per_neuron", 1) != 1:
+        raise NotSupportedError(
+            f"core.targets_per_neuron: found {values['targets_per_neuron']}; "
+            "neuromap maps to chips whose neurons have 1 target"
+        )
+    values["tick_seconds"] = time.number("tick_seconds", 1e-12, 1e6)
+    values["delay"] = time.pair("delay", 1, 255, "[least, greatest]")
+    if values["delay"][0] > values["delay"][1]:
+        raise ChipError(f"time.delay: found {list(values['delay'])}; needs the least delay first")
+    rules: dict[str, Any] = {
+        key: neuron.text(key, allowed) for key, allowed in _NEURON_CHOICES.items() if key in neuron
+    }
+    rules |= {key: neuron.boolean(key) for key in _NEURON_SWITCHES if key in neuron}
+    if rules.get("signed_threshold") and values["threshold_bits"] < 2:
+        raise ChipError("core.threshold_bits: found 1; signed thresholds need 2 bits or more")
+    for field, key, names in (
+        ("router", "router", ROUTER_KEYS), ("energy", "energy", ENERGY_KEYS), ("timing", "time", TIMING_KEYS),
+    ):  # fmt: skip
+        table = tables[key]
+        values[field] = {
+            name: table.number(name, _LEAST_RATE if name.endswith("_per_second") else 0.0, 1e30)
+            for name in table.values
+            if name in names
+        }
+    _check_cycles(values["router"])
+    values["energy_included"] = _included(tables["energy"])
+    values["defects"] = defects_from_table(tables["defects"])
+    return ChipSpec(rules=NeuronRules(**rules), **values)
+
+
+def _check_cycles(router: Mapping[str, float]) -> None:
+    """Refuse figures of which each may be right, but which together make a clock that nothing can count with."""
+    for key, cycles in router_cycles(router).items():
+        if cycles > MAX_ROUTER_CYCLES:
+            raise ChipError(
+                f"router.{key}: found {router[key]:g} with link_spikes_per_second = "
+                f"{router['link_spikes_per_second']:g}, which is {cycles:.3g} router cycles; at most "
+                f"{MAX_ROUTER_CYCLES} are allowed; correct one of the two, or leave out what is not known"
+            )
+
+
+def _included(energy: TomlTable) -> tuple[str, ...]:
+    if "included" not in energy:
+        return ()
+    names = energy.texts("included")
+    path = energy.key_path("included")
+    for name in names:
+        if name not in ENERGY_TERM_KEYS:
+            raise ChipError(
+                f"{path}: found {show(name)}; allowed are {', '.join(ENERGY_TERM_KEYS)}"
+                + did_you_mean(name, ENERGY_TERM_KEYS)
+            )
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ChipError(f"{path}: {twice} is named twice; name each figure once")
+    return tuple(names)

@@ -1,0 +1,10 @@
+"""Forms of a chip: its head in the JSON of what is about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+__all__ = ["FORMS"]
+
+FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType({"ChipSpec": {"head": "chip_head.chip_head"}})

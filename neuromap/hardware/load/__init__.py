@@ -1,0 +1,1 @@
+"""Program files, read and checked."""

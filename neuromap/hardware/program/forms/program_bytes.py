@@ -1,0 +1,74 @@
+"""A program as the bytes of its file: its arrays as safetensors, the rest as one JSON text in the metadata.
+
+``docs/program-file.md`` is the reference of the format. :mod:`neuromap.hardware.load.load_program` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from neuromap.hardware.chip.chip_document import chip_document
+from neuromap.hardware.program.file_format import FORMAT, HEADER_KEYS, KIND, NODE_KEYS, SAFETENSORS_DTYPE
+from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.structure import TENSORS, program_tensors, require_well_formed
+
+__all__ = ["program_bytes"]
+
+
+def program_bytes(program: Program) -> bytes:
+    """Return the bytes of a program's file; equal programs give equal bytes.
+
+    Parameters
+    ----------
+    program : Program
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    ProgramError
+        If the program is not well formed.
+
+    Notes
+    -----
+    The safetensors container is written here and not by its library, which orders metadata at random.
+    """
+    require_well_formed(program)
+    header: dict[str, Any] = {
+        "__metadata__": {"neuromap": KIND, "format": FORMAT, KIND: _json(_document(program))},
+    }
+    pieces = []
+    end = 0
+    # widest dtypes first: then every tensor starts at a multiple of its item size
+    tensors = program_tensors(program)
+    if program.is_splitter is not None and not program.is_splitter.any():
+        del tensors["is_splitter"]  # programs without splitters keep the bytes of their files
+    for name in sorted(tensors, key=lambda name: (-np.dtype(TENSORS[name][0]).itemsize, name)):
+        array = np.ascontiguousarray(tensors[name]).astype(np.dtype(TENSORS[name][0]).newbyteorder("<"))
+        start, end = end, end + array.nbytes
+        header[name] = {
+            "dtype": SAFETENSORS_DTYPE[TENSORS[name][0]],
+            "shape": list(array.shape),
+            "data_offsets": [start, end],
+        }
+        pieces.append(array.tobytes())
+    text = _json(header).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([len(text).to_bytes(8, "little"), text, *pieces])
+
+
+def _document(program: Program) -> dict[str, Any]:
+    """Make the JSON text's members: what no tensor holds."""
+    document: dict[str, Any] = {key: getattr(program, key) for key in HEADER_KEYS}
+    document["nodes"] = [{key: getattr(node, key) for key in NODE_KEYS} for node in program.nodes]
+    document["chip"] = chip_document(program.chip)
+    return document
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)

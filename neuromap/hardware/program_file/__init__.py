@@ -1,1 +1,0 @@
-"""Program files, written and read."""

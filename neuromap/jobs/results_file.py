@@ -1,0 +1,167 @@
+"""Results in a file: what was done once is not done again, also after an interruption.
+
+One JSON object per line, the first of which names the format. Lines are only ever appended, each in one write; a line
+that was cut off is no JSON and is ignored, so that its job is done again. The key of a line is a fingerprint of
+everything that the result depends on, so a file may hold results of several works, and two of them may write to it;
+where both begin it, the first line is there twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from neuromap.errors import InputError
+from neuromap.files.whole_file import check_target
+
+__all__ = ["ResultKind", "ResultsFile"]
+
+Result = TypeVar("Result")
+
+_MOST_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class ResultKind(Generic[Result]):
+    """A kind of results: how they are written to a file and read again.
+
+    Attributes
+    ----------
+    format : str
+        Name of the format, which the first line gives.
+    title : str
+        What messages call the results, such as ``"explorer results"``.
+    to_record : callable
+        Result -> members of its JSON object, all but ``"key"``.
+    from_record : callable
+        JSON object -> result; ``None`` where it is wrong in any way.
+    """
+
+    format: str
+    title: str
+    to_record: Callable[[Result], Mapping[str, Any]]
+    from_record: Callable[[Mapping[str, Any]], Result | None]
+
+    @property
+    def first_line(self) -> str:
+        """The line with which a file begins."""
+        return _line({"format": self.format})
+
+
+class ResultsFile(Generic[Result]):
+    """Results by fingerprint, kept in memory and, if there is a path, in a file.
+
+    Parameters
+    ----------
+    path : str, path or None
+        Read if it exists; else made with the first result. ``None`` for memory only.
+    kind : ResultKind
+        What it holds.
+
+    Raises
+    ------
+    InputError
+        If the file is no file of such results, or cannot be read or written.
+    """
+
+    def __init__(self, path: str | Path | None, kind: ResultKind[Result]) -> None:
+        self._path = None if path is None else Path(path)
+        self._kind = kind
+        self._known: dict[str, Result] = {}
+        self._torn: tuple[int, int] | None = None  # size of a file whose last line was cut off, and of its whole lines
+        if self._path is not None:
+            if check_target(self._path) is None:
+                raise InputError(f"results {self._path}: is no regular file; give the name of a file")
+            if self._path.exists():
+                self._read(self._path)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, fingerprint: str) -> Result | None:
+        """Look up a result by the fingerprint of what it depends on; ``None`` where there is none."""
+        return self._known.get(fingerprint)
+
+    def add(self, fingerprint: str, result: Result) -> None:
+        """Keep a result, in the file too: it is there when the call returns.
+
+        Parameters
+        ----------
+        fingerprint : str
+            Of what the result depends on.
+        result : Result
+            The result.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        self._known[fingerprint] = result
+        if self._path is None:
+            return
+        line = _line({"key": fingerprint, **self._kind.to_record(result)})
+        try:
+            self._append(self._path, line)
+        except OSError as error:
+            raise InputError(f"results {self._path}: cannot be written ({error.strerror or error})") from None
+
+    def _append(self, path: Path, line: str) -> None:
+        with path.open("ab") as file:
+            size = file.seek(0, os.SEEK_END)
+            if self._torn is not None and size == self._torn[0]:
+                size = file.truncate(self._torn[1])
+            self._torn = None
+            if size == 0:
+                line = self._kind.first_line + line
+            file.write(line.encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _read(self, path: Path) -> None:
+        data = _bytes_of(path)
+        whole, _, torn = data.rpartition(b"\n")
+        if not whole and not self._kind.first_line.encode().startswith(torn):
+            raise self._foreign(path)
+        for number, line in enumerate(whole.split(b"\n") if whole else []):
+            try:
+                entry = json.loads(line)
+            except (ValueError, RecursionError):
+                if number == 0:
+                    raise self._foreign(path) from None
+                continue  # cut off, maybe with the next line behind it
+            if number == 0:
+                if not isinstance(entry, dict) or entry.get("format") != self._kind.format:
+                    raise self._foreign(path)
+            elif entry != {"format": self._kind.format}:  # else of two that began the file at the same moment
+                self._take_up(entry, f"results {path}: line {number + 1}")
+        if torn:
+            self._torn = (len(data), len(data) - len(torn))
+
+    def _take_up(self, entry: object, where: str) -> None:
+        fingerprint = entry.get("key") if isinstance(entry, dict) else None
+        result = self._kind.from_record(entry) if isinstance(entry, dict) and isinstance(fingerprint, str) else None
+        if result is None or not isinstance(fingerprint, str):
+            raise InputError(f"{where} is damaged; remove it or name a new file")
+        self._known[fingerprint] = result
+
+    def _foreign(self, path: Path) -> InputError:
+        kind = self._kind
+        return InputError(f"results {path}: is no file of {kind.title} ({kind.format}); name a new file")
+
+
+def _line(members: Mapping[str, Any]) -> str:
+    return json.dumps(members, allow_nan=False) + "\n"
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"results {path}: has more than {_MOST_BYTES} bytes; name a new file")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"results {path}: cannot be read ({error.strerror or error})") from None

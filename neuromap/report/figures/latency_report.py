@@ -1,0 +1,93 @@
+"""The latency report: rows of figures, and what they hold for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from neuromap.forms.formed import Formed, form
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.network import Network
+from neuromap.report.figures.row import ReportRow
+from neuromap.version import __version__
+
+__all__ = ["LatencyReport"]
+
+
+@dataclass(frozen=True, eq=False)
+class LatencyReport(Formed):
+    """Rows of figures with what they hold for.
+
+    Attributes
+    ----------
+    network : Network
+        The network.
+    chip : ChipSpec
+        The chip.
+    rows : tuple of ReportRow
+        One per pattern and execution, patterns outermost, in the order asked for.
+    stimulus : mapping
+        As :func:`neuromap.simulation.stimulus.choose_frames.choose_frames` describes it.
+    most_sequential : int or None
+        Number of most sequential patterns, where ``"sequential"`` is among the rows and they were counted.
+    most_sequential_proven : bool or None
+        Whether the pattern called sequential is proven to be most sequential, where it is among the rows.
+    version : str
+        Version of neuromap.
+    """
+
+    _called = "a report"
+
+    network: Network
+    chip: ChipSpec
+    rows: tuple[ReportRow, ...]
+    stimulus: Mapping[str, Any] = field(default_factory=dict)
+    most_sequential: int | None = None
+    most_sequential_proven: bool | None = None
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stimulus", MappingProxyType(dict(self.stimulus)))
+
+    @property
+    def verified(self) -> bool:
+        """Whether all rows were mapped and in all of them chip equals reference."""
+        return all(row.verified for row in self.rows)
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command line: 0 if every row is verified, else the greatest code of a row."""
+        return max((row.exit_code for row in self.rows), default=0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form; see :func:`neuromap.report.to_dict`."""
+        return dict(form(self, "dict"))
+
+    def to_json(self) -> str:
+        """JSON text that follows the published schema; see :func:`neuromap.report.to_json`."""
+        return str(form(self, "json"))
+
+    def to_csv(self) -> str:
+        """CSV text; see :func:`neuromap.report.to_csv`."""
+        return str(form(self, "csv"))
+
+    def to_html(self) -> str:
+        """One self-contained HTML page; see :func:`neuromap.report.to_html`."""
+        return str(form(self, "html"))
+
+    def to_text(self, width: int = 160) -> str:
+        """Table as it is printed in a terminal; see :func:`neuromap.report.render_text`."""
+        return str(form(self, "text", width))
+
+    def save_pictures(self, folder: str | Path) -> list[Path]:
+        """Write chip map and link load of every row as SVG; see :func:`neuromap.report.save_pictures`.
+
+        Raises
+        ------
+        InputError
+            If the folder cannot be made, or a file cannot be written.
+        """
+        return list(form(self, "pictures", folder))

@@ -1,0 +1,98 @@
+"""The folder that pictures are written to: made where it is missing, and taken away where they fail."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from neuromap.errors import InputError
+
+__all__ = ["check_no_picture", "check_picture_folder", "picture_folder"]
+
+_ENDINGS = ("-chip.svg", "-links.svg")
+"""Of all files that pictures are written to."""
+
+
+@contextmanager
+def picture_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Iterator[None]:
+    """Make a folder where it is missing, and take it away again with its pictures if what follows fails.
+
+    Parameters
+    ----------
+    folder : str, Path or None
+        ``None`` for none.
+    names : iterable of str
+        Of the pictures: a file that is written after them may fail.
+
+    Raises
+    ------
+    InputError
+        If it cannot be made.
+    """
+    made = None
+    if folder is not None and not (place := check_picture_folder(folder)).exists():
+        try:
+            place.mkdir()
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be made ({error.strerror or error})") from None
+        made = place
+    try:
+        yield
+    except BaseException:
+        if made is not None:
+            with suppress(OSError):  # what failed is to be heard of, and nothing else that lies there is touched
+                for name in names:
+                    (made / name).unlink(missing_ok=True)
+                made.rmdir()
+        raise
+
+
+def check_picture_folder(folder: str | Path) -> Path:
+    """Refuse what is no folder and cannot become one.
+
+    Raises
+    ------
+    InputError
+        If it is a file, or lies in a folder that does not exist.
+    """
+    place = Path(folder)
+    try:
+        if not str(folder):
+            raise InputError(f"{str(folder)!r}: is no folder; give it a name")
+        if "\0" in str(folder):
+            raise InputError(f"{str(folder)!r}: is no folder (the name holds a null character)")
+        if place.exists() and not place.is_dir():
+            raise InputError(f"{folder}: is a file; give the name of a folder")
+        if not place.exists() and not place.parent.is_dir():
+            raise InputError(f"{folder}: cannot be made, folder {place.parent} does not exist; create it first")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder}: is no folder ({error})") from None
+    return place
+
+
+def check_no_picture(path: str | Path, folder: str | Path) -> None:
+    """Refuse a file that a picture may be written over; asked before it is known which pictures there will be.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    folder : str or Path
+        Where pictures are written to.
+
+    Raises
+    ------
+    InputError
+        If it lies in the folder and its name ends as those of pictures do.
+    """
+    try:
+        place, pictures = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
+    except (OSError, ValueError):  # no path; whoever opens it says so
+        return
+    if place.parent == pictures and place.name.casefold().endswith(_ENDINGS):
+        raise InputError(
+            f"{path}: may be the name of a picture in {folder}; give a file in another folder, or one whose name ends "
+            f"neither in {_ENDINGS[0]} nor in {_ENDINGS[1]}"
+        )

@@ -1,0 +1,1 @@
+"""What a row of the report shows, counted and measured: predicted, measured, observed and verified."""

@@ -1,0 +1,153 @@
+"""Figures of a run, made of what was counted in it."""
+
+from __future__ import annotations
+
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.report.figures.mesh_figures import LateFigures, LinkFigure, MeshFigures
+from neuromap.report.figures.run_figures import (
+    EnergyFigures,
+    EnergyTermFigures,
+    NodeTimeFigures,
+    RunFigures,
+    WorkFigures,
+)
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.node_times import frame_time
+from neuromap.simulation.activity.activity import Activity
+from neuromap.simulation.activity.energy import Energy
+from neuromap.simulation.activity.node_work import node_times
+from neuromap.simulation.activity.work import Work
+from neuromap.simulation.noc.mesh import LinkLoad
+from neuromap.simulation.noc.traffic import Traffic
+
+__all__ = ["run_figures"]
+
+
+def run_figures(
+    activity: Activity,
+    energy: Energy,
+    chip: ChipSpec,
+    pattern: RolloutPattern,
+    period: int,
+    late: LateFigures | None = None,
+) -> RunFigures:
+    """Make the figures of a run.
+
+    Parameters
+    ----------
+    activity : Activity
+        What was counted.
+    energy : Energy
+        Of the same run.
+    chip : ChipSpec
+        The chip.
+    pattern : RolloutPattern
+        Valid; its sequential edges make the chains of a frame.
+    period : int
+        Frame period in ticks.
+    late : LateFigures, optional
+        As counted at the chip's tick.
+
+    Returns
+    -------
+    RunFigures
+    """
+    return RunFigures(
+        _mesh(activity.traffic, chip, period, late),
+        _work(activity.work, period),
+        _energy(energy, period),
+        _node_times(activity, chip, pattern),
+    )
+
+
+def _mesh(traffic: Traffic, chip: ChipSpec, period: int, late: LateFigures | None) -> MeshFigures:
+    n, port = traffic.n_ticks, traffic.port_seconds
+    return MeshFigures(
+        n_ticks=n,
+        spikes=traffic.spikes,
+        hops=traffic.hops,
+        spikes_per_tick=_per_tick(traffic.spikes, n),
+        hops_per_spike=traffic.mean_hops,
+        busiest_link=_link(traffic.busiest_link),
+        busiest_core_link=_link(traffic.busiest_core_link),
+        hop_cycles=traffic.clock.hop_cycles,
+        cycle_seconds=traffic.clock.cycle_seconds,
+        shortest_tick_cycles=traffic.shortest_tick_cycles,
+        shortest_tick_at=traffic.shortest_tick_at,
+        shortest_tick_seconds=traffic.shortest_tick_seconds,
+        safe_tick_cycles=traffic.safe_tick_cycles,
+        safe_tick_seconds=traffic.safe_tick_seconds,
+        safe_tick_any_stimulus_cycles=traffic.safe_tick_any_cycles,
+        safe_tick_any_stimulus_seconds=traffic.safe_tick_any_seconds,
+        longest_cycle_seconds=traffic.longest_cycle_seconds,
+        late=late,
+        crossings_per_frame=_per_frame(traffic.crossings, n, period),
+        host_spikes_per_frame=_per_frame(traffic.host_spikes, n, period),
+        host_spikes_per_second=_per_tick(traffic.host_spikes / chip.tick_seconds, n),
+        readout_spikes_per_frame=_per_frame(traffic.readout_spikes, n, period),
+        port_spikes_per_tick=traffic.peak_port_spikes,
+        port_spikes_per_second_limit=traffic.boundary_spikes_per_second,
+        port_seconds=port,
+        port_share_of_tick=None if port is None else port / chip.tick_seconds,
+        ports_exceed_tick=None if port is None else port > chip.tick_seconds,
+    )
+
+
+def _link(load: LinkLoad | None) -> LinkFigure | None:
+    return None if load is None else LinkFigure(load.link.x, load.link.y, load.link.direction, load.spikes, load.tick)
+
+
+def _work(work: Work, period: int) -> WorkFigures:
+    return WorkFigures(
+        synaptic_events_per_tick=_per_tick(work.synaptic_events, work.n_ticks),
+        synaptic_events_per_frame=_per_frame(work.synaptic_events, work.n_ticks, period),
+        largest_core_events_per_tick=int(work.peak_core_events.max(initial=0)),
+        firing_neurons_per_tick=_per_tick(work.spikes, work.n_ticks),
+    )
+
+
+def _energy(energy: Energy, period: int) -> EnergyFigures:
+    n, seconds = energy.counts.ticks, energy.seconds
+    terms = {}
+    for term in energy.terms:
+        known = None if term.joules is None or not n else term.joules
+        terms[term.key] = EnergyTermFigures(
+            counted=term.title,
+            count_per_frame=_per_frame(term.count, n, period),
+            joules_each=term.joules_each,
+            joules_per_frame=None if known is None else _per_frame(known, n, period),
+            watts=None if known is None else known / seconds,
+            included_in=term.included_in,
+        )
+    return EnergyFigures(
+        joules_per_tick=energy.joules_per_tick,
+        joules_per_frame=energy.joules_per_frame(period),
+        watts=energy.watts(),
+        terms=terms,
+        absent=energy.absent,
+        average_joules_per_synaptic_event=energy.average_joules_each,
+    )
+
+
+def _node_times(activity: Activity, chip: ChipSpec, pattern: RolloutPattern) -> NodeTimeFigures:
+    nodes = node_times(activity.work, chip, activity.traffic)
+    events = {name: time.events for name, time in nodes.items()}
+    seconds = {name: time.seconds for name, time in nodes.items() if time.seconds is not None}
+    known = len(seconds) == len(nodes)
+    return NodeTimeFigures(
+        nodes=nodes,
+        slowest_node_events=max(events.values(), default=0),
+        slowest_node_seconds=max(seconds.values(), default=0.0) if known else None,
+        frame_events=int(frame_time(pattern, events)),
+        frame_seconds=frame_time(pattern, seconds) if known else None,
+    )
+
+
+def _per_tick(count: float, n_ticks: int) -> float | None:
+    """Give the mean per tick; ``None`` without a tick."""
+    return count / n_ticks if n_ticks else None
+
+
+def _per_frame(count: float, n_ticks: int, period: int) -> float | None:
+    """Give the mean per tick times the frame period in ticks; ``None`` without a tick."""
+    return count / n_ticks * period if n_ticks else None

@@ -1,0 +1,139 @@
+"""What a program takes of its chip, counted."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.ragged import run_heads
+from neuromap.hardware.program.program import Program
+from neuromap.report.figures.usage import Usage
+
+__all__ = ["count_usage", "sampling_frequency"]
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+CHUNK = 1024
+"""Cores whose crossbars are counted at a time."""
+
+
+def count_usage(program: Program) -> Usage:
+    """Count what a program uses.
+
+    Parameters
+    ----------
+    program : Program
+        Mapped or written by hand; copies, relays and splitters are told from its labels.
+
+    Returns
+    -------
+    Usage
+        The counts.
+    """
+    sends = program.target_core >= 0
+    used = (program.neuron_node >= 0) | _has_synapse(program) | sends
+    fed = np.zeros(program.axon_types.shape, dtype=np.bool_)
+    fed[program.target_core[sends], program.target_axon[sends]] = True
+    fed[program.host.core, program.host.axon] = True
+    bias = np.zeros_like(fed)
+    constant = program.host.node < 0
+    bias[program.host.core[constant], program.host.axon[constant]] = True
+    neurons, axons, n_cores = int(used.sum()), int(fed.sum()), program.n_cores
+    splitters = 0 if program.is_splitter is None else int(program.is_splitter.sum())
+    copies, replicas = _copies_and_replicas(program)
+    deliveries, sources, most = _deliveries(program, sends)
+    hops, crossings = _ways(program, sends)
+    return Usage(
+        cores=n_cores,
+        cores_of_chip=program.chip.n_cores,
+        usable_cores=program.chip.n_usable_cores,
+        shared_cores=_shared_cores(program),
+        neurons=neurons,
+        copies=copies,
+        replicas=replicas,
+        splitters=splitters,
+        relays=int(program.is_relay.sum()) - splitters,
+        axons=axons,
+        bias_axons=int(bias.sum()),
+        synapses=_synapses(program),
+        neuron_utilisation=neurons / max(1, n_cores * program.chip.neurons),
+        axon_utilisation=axons / max(1, n_cores * program.chip.axons),
+        deliveries=deliveries,
+        mean_fan_out=deliveries / max(1, sources),
+        largest_fan_out=most,
+        weighted_hops=int(hops.sum()),
+        mean_hops=float(hops.sum() / max(1, len(hops))),
+        longest_way=int(hops.max(initial=0)),
+        chip_crossings=crossings,
+    )
+
+
+def sampling_frequency(program: Program) -> float:
+    """Input frames that a program takes in per second; of its own period, whatever the schedule says."""
+    return 1.0 / (program.period * program.chip.tick_seconds)
+
+
+def _has_synapse(program: Program) -> Bools:
+    columns = np.bitwise_or.reduce(program.crossbar, axis=1)
+    n_neurons = program.neuron_node.shape[1]
+    return np.unpackbits(columns, axis=-1, count=n_neurons, bitorder="little").astype(np.bool_)
+
+
+def _synapses(program: Program) -> int:
+    parts = range(0, program.n_cores, CHUNK)
+    return sum(int(np.bitwise_count(program.crossbar[k : k + CHUNK]).sum(dtype=np.int64)) for k in parts)
+
+
+def _source(node: NDArray[np.int32], index: NDArray[np.int32], program: Program) -> Ints:
+    """Give equal numbers to equal node and index."""
+    span = max(int(program.neuron_index.max(initial=0)), int(program.host.index.max(initial=0))) + 1
+    return node.astype(np.int64) * span + index
+
+
+def _runs(ascending: Ints) -> tuple[Ints, Ints]:
+    """Give the distinct values of a sorted array, and how often each occurs; much faster than ``np.unique``."""
+    start = np.flatnonzero(run_heads(ascending))
+    return ascending[start], np.diff(start, append=len(ascending))
+
+
+def _shared_cores(program: Program) -> int:
+    core, neuron = np.nonzero(program.neuron_node >= 0)
+    n_nodes = int(program.neuron_node.max(initial=0)) + 1
+    pairs = _runs(np.sort(core * n_nodes + program.neuron_node[core, neuron]))[0]
+    return int((np.bincount(pairs // n_nodes) > 1).sum())
+
+
+def _copies_and_replicas(program: Program) -> tuple[int, int]:
+    core, neuron = np.nonzero((program.neuron_node >= 0) & ~program.is_relay)
+    source = _source(program.neuron_node[core, neuron], program.neuron_index[core, neuron], program)
+    homes = _runs(np.sort(source * program.n_cores + core))[0]
+    distinct, cores_of = _runs(homes // max(1, program.n_cores))
+    return len(source) - len(distinct), int((cores_of > 1).sum())
+
+
+def _deliveries(program: Program, sends: Bools) -> tuple[int, int, int]:
+    """Count deliveries, their sources, and the cores of the source that has most."""
+    host, given = program.host, program.host.node >= 0
+    source = np.concatenate(
+        [
+            _source(program.neuron_node[sends], program.neuron_index[sends], program),
+            _source(host.node[given], host.index[given], program),
+        ]
+    )
+    core = np.concatenate([program.target_core[sends], host.core[given]])
+    first = source.min(initial=0)  # neurons by hand may send without a label
+    pairs = _runs(np.sort((source - first) * program.n_cores + core))[0]
+    cores_of = _runs(pairs // max(1, program.n_cores))[1]
+    return len(pairs), len(cores_of), int(cores_of.max(initial=0))
+
+
+def _ways(program: Program, sends: Bools) -> tuple[Ints, int]:
+    """Give the hops to every target, and the chip boundaries crossed by all."""
+    source, target = np.nonzero(sends)[0], program.target_core[sends]
+    hops, crossings = np.zeros(len(source), np.int64), 0
+    for axis, cores in enumerate(program.chip.cores):
+        place = program.coordinates[:, axis].astype(np.int64)
+        chip = place // cores
+        hops += np.abs(place[source] - place[target])
+        crossings += int(np.abs(chip[source] - chip[target]).sum())
+    return hops, crossings

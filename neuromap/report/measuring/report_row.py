@@ -1,0 +1,235 @@
+"""One row of the latency report, made: predicted, measured, observed and verified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.errors import DoesNotFitError, InputError, PatternError
+from neuromap.hardware.program.program import Program
+from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.report.figures.mesh_figures import LateFigures
+from neuromap.report.figures.response_figures import OutputResponses, Responses, over_outputs
+from neuromap.report.figures.row import ReportRow
+from neuromap.report.measuring.activity_figures import run_figures
+from neuromap.report.measuring.core_contents import core_map
+from neuromap.report.measuring.count_usage import count_usage, sampling_frequency
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.activity.activity import Activity
+from neuromap.simulation.activity.energy import energy_of
+from neuromap.simulation.activity.measure_activity import count_activity
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.noc.find_late_spikes import find_late_spikes
+from neuromap.simulation.run.tick_run import run_ticks
+from neuromap.simulation.stimulus.stimulus import check_frames
+from neuromap.verification.law import hold_against_reference
+from neuromap.verification.observe import difference_of_runs, extend_frames
+from neuromap.verification.wave import measure
+
+__all__ = ["make_row", "refused_row", "report_row"]
+
+
+def report_row(
+    rollout: Rollout,
+    program: Program,
+    frames: Mapping[str, ArrayLike],
+    *,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
+) -> ReportRow:
+    """Predict, measure, observe and verify one mapped rollout.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        The schedule as it was mapped (``map_network(...).rollout``): where predictions come from.
+    program : Program
+        What was mapped from it (and perhaps edited since): where measurements come from.
+    frames : mapping of str to array_like, shape (n_frames, size)
+        Input frames for verification; the observed difference repeats them as often as needed.
+    engine, threads, noise_seed : str, int or None, int
+        As in :func:`neuromap.simulation.run.simulate.simulate`.
+
+    Returns
+    -------
+    ReportRow
+        With status ``"mapped"``.
+
+    Raises
+    ------
+    ProgramError
+        If the program is of another network.
+    StimulusError
+        If the frames do not fit the input nodes.
+    """
+    return make_row(rollout, program, frames, EngineChoice(engine, threads, noise_seed))
+
+
+def make_row(rollout: Rollout, program: Program, frames: Mapping[str, ArrayLike], choice: EngineChoice) -> ReportRow:
+    """Predict, measure, observe and verify; see :func:`report_row`."""
+    checked = check_frames(frames, rollout.network)
+    verification = hold_against_reference(rollout, program, checked, None, choice)
+    # A tick-level schedule is in ticks already and has no update steps.
+    per_step = None if rollout.is_tick_level else program.ticks_per_step
+    scale, second = per_step or 1, program.chip.tick_seconds
+    found = measure(program)
+    stimulus, onset = _onset(rollout, program, checked, scale)
+    observed = difference_of_runs(program, stimulus, onset, choice)
+    is_period = verification.rollout_period_ticks == program.period  # else the rollout knows no wait for a sample
+    outputs = {}
+    for name in rollout.network.outputs:
+        first, full = rollout.first_response(name) * scale, rollout.full_response(name) * scale
+        outputs[name] = OutputResponses(
+            predicted=Responses.from_ticks(first, full, per_step, second),
+            measured=Responses.from_ticks(
+                found[name].first_response_ticks, found[name].full_response_ticks, per_step, second
+            ),
+            observed_first_difference_ticks=observed[name],
+            worst_case_reaction_ticks=rollout.worst_case_reaction(name) * scale if is_period else None,
+            full_response_exact=rollout.full_response_is_exact(name),
+        )
+    row = ReportRow(
+        pattern=rollout.pattern.name,
+        execution=rollout.execution,
+        status="mapped",
+        streaming_edges=rollout.pattern.streaming_edges,
+        frame_period_ticks=program.period,
+        ticks_per_step=per_step,
+        sampling_frequency_hz=sampling_frequency(program),
+        usage=count_usage(program),
+        core_bound=_core_bound(rollout, program, scale),
+        verification=verification,
+        ports=program.nodes,
+    )
+    if _on_board(program):
+        row = _with_activity(row, rollout.pattern, program, checked, choice)
+    return _overall(row, rollout, outputs, second)
+
+
+def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | DoesNotFitError) -> ReportRow:
+    """Make the row of a pattern that is invalid or was not mapped.
+
+    Parameters
+    ----------
+    pattern : RolloutPattern
+        The pattern.
+    execution : str
+        The execution.
+    error : PatternError or DoesNotFitError
+        Why.
+
+    Returns
+    -------
+    ReportRow
+        With what the schedule alone tells.
+    """
+    row = ReportRow(
+        pattern=pattern.name,
+        execution=execution,
+        status="does not fit" if isinstance(error, DoesNotFitError) else "invalid",
+        streaming_edges=pattern.streaming_edges,
+        message=str(error),
+        cycle=pattern.cycle,
+        infeasibility=getattr(error, "infeasibility", None),
+    )
+    if not pattern.is_valid:
+        return row
+    try:
+        rollout = Rollout(pattern.network, pattern, execution)
+    except InputError:  # a frame period that is too short for the pattern
+        return replace(row, inference_factor=pattern.inference_factor)
+    outputs = {
+        name: OutputResponses(
+            predicted=Responses(
+                first_response_steps=rollout.first_response(name), full_response_steps=rollout.full_response(name)
+            ),
+            measured=Responses(),
+            observed_first_difference_ticks=None,
+            worst_case_reaction_ticks=None,
+            full_response_exact=rollout.full_response_is_exact(name),
+        )
+        for name in pattern.network.outputs
+    }
+    return _overall(row, rollout, outputs, None)
+
+
+def _overall(
+    row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputResponses], tick_seconds: float | None
+) -> ReportRow:
+    """Add what the schedule tells, and the figures over all outputs."""
+    reactions = [o.worst_case_reaction_ticks for o in outputs.values()]
+    seen = [o.observed_first_difference_ticks for o in outputs.values()]
+    reaction = None if None in reactions else min(r for r in reactions if r is not None)
+    return replace(
+        row,
+        inference_factor=rollout.pattern.inference_factor,
+        schedule="ticks" if rollout.is_tick_level else "steps",
+        frame_period_steps=None if rollout.is_tick_level else rollout.frame_period,
+        predicted=over_outputs([o.predicted for o in outputs.values()]),
+        measured=over_outputs([o.measured for o in outputs.values()]),
+        observed_first_difference_ticks=min((s for s in seen if s is not None), default=None),
+        worst_case_reaction_ticks=reaction,
+        worst_case_reaction_seconds=None if reaction is None or tick_seconds is None else reaction * tick_seconds,
+        full_response_exact=all(o.full_response_exact for o in outputs.values()),
+        outputs=outputs,
+        rollout=rollout,
+    )
+
+
+def _on_board(program: Program) -> bool:
+    """Whether all cores are places of the board; else spikes have no ways."""
+    place, chip = program.coordinates, program.chip
+    return bool((place >= 0).all() and (place < (chip.columns, chip.rows)).all())
+
+
+def _with_activity(
+    row: ReportRow,
+    pattern: RolloutPattern,
+    program: Program,
+    frames: Mapping[str, NDArray[np.bool_]],
+    choice: EngineChoice,
+) -> ReportRow:
+    """Add what the frames do on the chip, and what that costs."""
+    activity = count_activity(program, frames, choice)
+    energy = energy_of(program.chip, activity.counts)
+    late = _late(activity, program, frames, choice)
+    figures = run_figures(activity, energy, program.chip, pattern, program.period, late)
+    return replace(row, activity=activity, energy=energy, figures=figures, cores=core_map(program))
+
+
+def _late(
+    activity: Activity, program: Program, frames: Mapping[str, NDArray[np.bool_]], choice: EngineChoice
+) -> LateFigures | None:
+    """Count late spikes at the chip's tick; a run of its own is needed only where there are some."""
+    traffic = activity.traffic
+    if (cycle := traffic.clock.cycle_seconds) is None:
+        return None
+    tick_cycles = max(1, math.floor(traffic.tick_seconds / cycle * (1 + 1e-9)))
+    if traffic.shortest_tick_cycles <= tick_cycles:
+        return LateFigures(0, 0, None)
+    late = find_late_spikes(program, run_ticks(program, frames, choice=choice), tick_cycles)
+    return LateFigures(len(late), late.n_overdue, str(late.named(1)[0]))
+
+
+def _onset(
+    rollout: Rollout, program: Program, frames: Mapping[str, NDArray[np.bool_]], scale: int
+) -> tuple[dict[str, NDArray[np.bool_]], int]:
+    """Give frames with an onset after as many as fill the network, for as many more as the full response takes."""
+    period = program.period
+    ticks = max(rollout.full_response(name) for name in rollout.network.outputs) * scale
+    span = math.ceil(ticks / period) + 1
+    return extend_frames(frames, 2 * span + 2), span
+
+
+def _core_bound(rollout: Rollout, program: Program, scale: int) -> CoreBound | None:
+    try:
+        return core_bound(legalise(rollout, program.chip, stretch=scale), program.chip)
+    except DoesNotFitError:  # a program that was not mapped from this schedule
+        return None

@@ -1,0 +1,1 @@
+"""Vectors in compiled code: the vocabulary that the kernels are written in."""

@@ -1,0 +1,138 @@
+"""What all stimuli of a batch share, and how their spikes become frames and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.errors import InputError
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.engine import Spikes
+from neuromap.simulation.run.host_feed import HostFeed
+from neuromap.simulation.trace.frame_clock import FrameClock
+from neuromap.simulation.trace.readout import Readout
+from neuromap.simulation.trace.recording import Recording, readout_of
+
+__all__ = ["BatchJob", "BatchPart"]
+
+
+class BatchPart(NamedTuple):
+    """Results of some stimuli in a row; the arrays of :class:`~neuromap.simulation.trace.batch.Batch` for them."""
+
+    frames: NDArray[np.bool_] | None
+    counts: NDArray[np.int64]
+    strays: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class BatchJob:
+    """What all stimuli share: made once, only read by the threads.
+
+    Attributes
+    ----------
+    program : Program
+        What runs.
+    feed : HostFeed
+        Its host table.
+    neurons : Readout
+        The K neurons whose spikes are kept.
+    row_of : ndarray of int32, shape (C, N)
+        Row of every neuron in ``neurons``; -1 for the others.
+    watched : ndarray of bool, shape (C, N)
+        Whether a neuron is one of them.
+    column : ndarray of int64, shape (K,)
+        Place of each in the nodes' frames side by side.
+    keep_frames : bool
+        Whether frames are kept, or only counts.
+    """
+
+    program: Program
+    feed: HostFeed
+    neurons: Readout
+    row_of: NDArray[np.int32]
+    watched: NDArray[np.bool_]
+    column: NDArray[np.int64]
+    keep_frames: bool
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @classmethod
+    def of(cls, program: Program, record: Recording, keep_frames: bool) -> Self:
+        """Prepare a program for many stimuli.
+
+        Raises
+        ------
+        InputError
+            If the recording asks for more than nodes, or for a node that the program does not have.
+        """
+        neurons = readout_of(program, _node_words(program, record))
+        row_of = neurons.rows(program)
+        offset = np.cumsum(np.array([0, *(port.size for port in neurons.nodes)], dtype=np.int64))
+        return cls(
+            program=program,
+            feed=HostFeed(program),
+            neurons=neurons,
+            row_of=row_of,
+            watched=row_of >= 0,
+            column=offset[neurons.node] + neurons.index,
+            keep_frames=keep_frames,
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """Neurons of the recorded nodes."""
+        return sum(port.size for port in self.neurons.nodes)
+
+    def part(self, spikes: Sequence[Spikes], stimulus: Sequence[int], n_stimuli: int, n_frames: int) -> BatchPart:
+        """Tell the frames of the watched neurons' spikes.
+
+        Parameters
+        ----------
+        spikes : sequence of Spikes
+            Of some ticks of one stimulus each.
+        stimulus : sequence of int
+            Whose they are, from 0 on.
+        n_stimuli, n_frames : int
+            Stimuli of the part, and frames of each.
+
+        Returns
+        -------
+        BatchPart
+        """
+        nothing = np.zeros(0, dtype=np.int64)
+        n_spikes = np.array([len(some.ticks) for some in spikes], dtype=np.int64)
+        owner = np.repeat(np.array(stimulus, dtype=np.int64), n_spikes)
+        tick = np.concatenate([nothing, *(some.ticks for some in spikes)])
+        row = np.concatenate([nothing, *(self.row_of[some.cores, some.neurons] for some in spikes)])
+        node, column = self.neurons.node[row], self.column[row]
+        clock = FrameClock.of(self.neurons.nodes, self.program.period, n_frames)
+        frame, is_inside, is_stray = clock.frames_of(tick, node)
+
+        table = np.zeros((n_stimuli, n_frames, self.n_columns), dtype=np.bool_)
+        table[owner[is_inside], frame[is_inside], column[is_inside]] = True
+        strays = np.zeros((n_stimuli, len(self.neurons.nodes)), dtype=np.int64)
+        places = np.stack([values[is_stray] for values in (owner, node, column, tick)], axis=1)
+        places = np.unique(places, axis=0)  # copies of a neuron spike as one
+        np.add.at(strays, (places[:, 0], places[:, 1]), 1)
+        return BatchPart(table if self.keep_frames else None, table.sum(axis=1, dtype=np.int64), strays)
+
+
+def _node_words(program: Program, record: Recording) -> list[str]:
+    """Give the words of a recording that asks for nodes only."""
+    words: list[str] = []
+    for word in record.spikes:
+        if word == "all":
+            words += [f"node:{port.name}" for port in program.nodes if port.kind != "input"]
+        else:
+            words.append(word)
+    wrong = [word for word in words if word.startswith("core:")]
+    if wrong or record.potentials or record.counts:
+        what = wrong[0] if wrong else "of potentials" if record.potentials else "of counts"
+        raise InputError(f"recording {what}: a batch keeps frames of nodes only; simulate single stimuli for more")
+    return words

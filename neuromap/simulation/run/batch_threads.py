@@ -1,0 +1,139 @@
+"""The threads of a batch: portions of stimuli in, parts of the result out, in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from queue import Empty, SimpleQueue
+from threading import Event
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.errors import StimulusError
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.run.batch_job import BatchJob, BatchPart
+from neuromap.simulation.run.run_length import ticks_to_run
+from neuromap.simulation.stimulus.batch_stimuli import check_stimuli
+
+__all__ = ["Chips", "run_parts"]
+
+_PART_VALUES = 2**22
+"""Recorded values in a part, and host rows times ticks that are laid out at once."""
+_PART_STIMULI = 32
+_TICKS_AT_ONCE = 512
+"""Ticks between two looks at whether the run was interrupted."""
+
+
+class Chips:
+    """Engines for the threads, each used by one thread at a time.
+
+    Parameters
+    ----------
+    program : Program
+        What runs.
+    choice : EngineChoice
+        Every engine runs on one thread; the noise seed is that of the first stimulus.
+    """
+
+    def __init__(self, program: Program, choice: EngineChoice) -> None:
+        self._noise_seed = choice.noise_seed
+        self._first = make_engine(program, replace(choice, threads=1))
+        # Whatever has to be compiled is compiled here: in the main thread an interrupt does not wait for it.
+        self._first.run(HostEvents.none(1))
+        self._free: SimpleQueue[Engine] = SimpleQueue()
+        self._free.put(self._first)
+
+    @contextmanager
+    def take(self) -> Iterator[Engine]:
+        """Lend an engine; a new one only where all are lent, so that few stimuli take the memory of few engines."""
+        try:
+            chip = self._free.get_nowait()
+        except Empty:
+            chip = self._first.fork()
+        try:
+            yield chip
+        finally:
+            self._free.put(chip)
+
+    def fresh(self, chip: Engine, stimulus: int) -> Engine:
+        """Bring an engine back to tick 0 for a stimulus, with the stimulus's own noise."""
+        chip.reset((self._noise_seed + stimulus) % 2**64)
+        return chip
+
+
+def run_parts(
+    job: BatchJob, chips: Chips, portions: Iterable[Mapping[str, ArrayLike]], n_threads: int
+) -> Iterator[tuple[BatchPart, int, int]]:
+    """Run all stimuli on threads of their own, which are gone when the iteration ends, however it ends.
+
+    Yields
+    ------
+    part : BatchPart
+        Results, in the order of the stimuli.
+    n_known, n_frames : int
+        Stimuli that have been given so far, and frames of each.
+
+    Raises
+    ------
+    StimulusError
+        If stimuli are malformed, or there are none.
+    """
+    known = n_frames = 0
+    ahead: deque[Future[BatchPart]] = deque()
+    stopped = Event()
+    executor = ThreadPoolExecutor(n_threads, thread_name_prefix="neuromap-batch")
+    try:
+        for portion in portions:
+            frames, n_stimuli, n_frames = check_stimuli(portion, job.program, n_frames or None)
+            each = min(_PART_STIMULI, _PART_VALUES // max(1, n_frames * job.n_columns), n_stimuli // (4 * n_threads))
+            each = max(1, each)
+            for start in range(0, n_stimuli, each):
+                some = {name: rows[start : start + each] for name, rows in frames.items()}
+                n_some = min(each, n_stimuli - start)
+                ahead.append(executor.submit(_run_part, job, chips, some, known + start, n_some, n_frames, stopped))
+                if len(ahead) > 2 * n_threads:  # so that results and portions do not pile up
+                    yield ahead.popleft().result(), known + n_stimuli, n_frames
+            known += n_stimuli
+        if known == 0:
+            raise StimulusError("stimuli: none given; give at least one")
+        while ahead:
+            yield ahead.popleft().result(), known, n_frames
+    finally:  # an error or an interrupt leaves no thread behind
+        stopped.set()
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _run_part(
+    job: BatchJob,
+    chips: Chips,
+    frames: Mapping[str, NDArray[Any]],
+    first: int,
+    n_stimuli: int,
+    n_frames: int,
+    stopped: Event,
+) -> BatchPart:
+    """Run some stimuli one after the other, from number ``first`` on."""
+    n_ticks = ticks_to_run(job.program, n_frames)
+    stimuli = {name: rows.astype(np.bool_, copy=False) for name, rows in frames.items()}
+    at_once = max(1, min(_TICKS_AT_ONCE, _PART_VALUES // max(1, len(job.feed))))
+    spikes: list[Spikes] = []
+    owners: list[int] = []
+    with chips.take() as lent:
+        for number in range(n_stimuli):
+            chip = chips.fresh(lent, first + number)
+            stimulus = {name: values[number : number + 1] for name, values in stimuli.items()}
+            for tick in range(0, n_ticks, at_once):
+                if stopped.is_set():
+                    break
+                events = job.feed.events(stimulus, n_frames, tick, min(at_once, n_ticks - tick))
+                spikes.append(chip.run(events, job.watched))
+                owners.append(number)
+    return job.part(spikes, owners, n_stimuli, n_frames)

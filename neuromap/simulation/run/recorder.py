@@ -1,0 +1,128 @@
+"""Running ticks in chunks and keeping of each what a recording asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes
+from neuromap.simulation.run.host_feed import FedFrames
+from neuromap.simulation.trace.recorded_run import Chunk
+from neuromap.simulation.trace.recording import Recording, readout_of
+
+__all__ = ["Recorder", "run_chunks"]
+
+_CHUNK_VALUES = 2**24
+"""Host rows times ticks, and potentials times ticks, in a chunk."""
+_CHUNK_SPIKES = 2**22
+"""Spikes that the watched neurons could fire in a chunk."""
+_CHUNK_SECONDS = 0.1
+"""What a chunk should take: an interrupt waits for its end, and so does the next news of progress."""
+
+
+class Recorder:
+    """Runs ticks of a program and keeps what is asked for.
+
+    Parameters
+    ----------
+    program : Program
+        What runs.
+    recording : Recording
+        What is kept.
+
+    Attributes
+    ----------
+    neurons, potential_neurons : Readout
+        Whose spikes and whose potentials are kept.
+    counts : ndarray of int64, shape (C, N), or None
+        Spikes of every neuron so far, where they are asked for.
+
+    Raises
+    ------
+    InputError
+        If the program has no such node or core.
+    """
+
+    def __init__(self, program: Program, recording: Recording) -> None:
+        self.neurons = readout_of(program, recording.spikes)
+        self.potential_neurons = readout_of(program, recording.potentials)
+        self.counts = np.zeros(program.target_core.shape, dtype=np.int64) if recording.counts else None
+        self._row_of = self.neurons.rows(program)
+        self._watched = self._row_of >= 0 if self.counts is None else None
+
+    @property
+    def n_watched(self) -> int:
+        """Neurons whose spikes the engine hands out."""
+        return len(self.neurons) if self.counts is None else self._row_of.size
+
+    def run(self, chip: Engine, events: HostEvents) -> Chunk:
+        """Run some ticks on what the host feeds."""
+        if len(self.potential_neurons):
+            spikes, potentials = self._run_with_potentials(chip, events)
+        else:
+            spikes, potentials = chip.run(events, self._watched), np.zeros((events.n_ticks, 0), dtype=np.int32)
+        if self.counts is not None:
+            np.add.at(self.counts, (spikes.cores, spikes.neurons), 1)
+        row = self._row_of[spikes.cores, spikes.neurons].astype(np.int64)
+        tick, row = spikes.ticks[row >= 0], row[row >= 0]
+        order = np.lexsort((row, tick))
+        return Chunk(tick[order], row[order], potentials)
+
+    def _run_with_potentials(self, chip: Engine, events: HostEvents) -> tuple[Spikes, NDArray[np.int32]]:
+        """Run tick by tick and look at the potentials after each."""
+        neurons = self.potential_neurons
+        cores, position = np.unique(neurons.core, return_inverse=True)
+        potentials = np.empty((events.n_ticks, len(neurons)), dtype=np.int32)
+        parts = []
+        for tick in range(events.n_ticks):
+            a, b = events.start[tick : tick + 2].tolist()
+            now = HostEvents(events.start[tick : tick + 2] - a, events.cores[a:b], events.axons[a:b])
+            parts.append(chip.run(now, self._watched))
+            potentials[tick] = chip.potentials_of(cores.astype(np.int64))[position, neurons.neuron]
+        return Spikes(*(np.concatenate(column) for column in zip(*parts, strict=True))), potentials
+
+
+def run_chunks(
+    chip: Engine,
+    fed: FedFrames,
+    n_ticks: int,
+    recorder: Recorder,
+    progress: Callable[[int, int], object] | None = None,
+) -> Iterator[Chunk]:
+    """Run all ticks; chunks grow as long as they are short, so that there is news a few times a second.
+
+    Parameters
+    ----------
+    chip : Engine
+        At tick 0.
+    fed : FedFrames
+        What the host feeds.
+    n_ticks : int
+        Ticks to run.
+    recorder : Recorder
+        Of the same program.
+    progress : callable, optional
+        Called as ``progress(ticks done, ticks in all)`` after every chunk.
+
+    Yields
+    ------
+    Chunk
+        The ticks in order.
+    """
+    of_host = _CHUNK_VALUES // max(1, fed.n_rows, len(recorder.potential_neurons))
+    most = max(1, min(of_host, _CHUNK_SPIKES // max(1, recorder.n_watched)))
+    length = 1
+    while chip.tick < n_ticks:
+        began = perf_counter()
+        yield recorder.run(chip, fed.events(chip.tick, min(length, n_ticks - chip.tick)))
+        if progress is not None:
+            progress(chip.tick, n_ticks)
+        seconds = perf_counter() - began
+        if seconds < _CHUNK_SECONDS:
+            length = min(2 * length, most)
+        elif seconds > 4 * _CHUNK_SECONDS:
+            length = max(1, length // 2)

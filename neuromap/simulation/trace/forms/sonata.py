@@ -1,0 +1,113 @@
+"""What stands in an HDF5 file of a trace: the layout of SONATA, with what SONATA has no place for.
+
+Source of the layout: the SONATA data format of the Allen Institute and the Blue Brain Project (Dai et al., PLoS
+Comput. Biol. 16(2), 2020), its spike file and its report of elements. ``docs/simulation.md`` lists what is in a file.
+Nothing is compressed: the wheels of libsonata, the format's own reader, come without the filters.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.simulation.trace.forms.file_layout import (
+    EXACT_IN_FLOAT,
+    FORMAT,
+    HDF5_VERSION,
+    NEURONS,
+    PLACES,
+    REPORT,
+    SPIKES,
+)
+from neuromap.simulation.trace.forms.labels import trace_labels
+from neuromap.simulation.trace.readout import Readout
+from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
+from neuromap.simulation.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import h5py
+
+__all__ = ["append_chunk", "start_file"]
+
+_SONATA_MAGIC = 0x0A7A
+_SORTING = {"none": 0, "by_id": 1, "by_time": 2}
+_EVENTS_IN_BLOCK = 1 << 16
+_TICKS_IN_BLOCK = 64
+_NEURONS_IN_BLOCK = 1024
+
+
+def start_file(file: h5py.File, run: RecordedRun) -> None:
+    """Write all but the chunks of a run, and its counts.
+
+    Parameters
+    ----------
+    file : h5py.File
+        Empty.
+    run : RecordedRun
+        Its chunks are not taken.
+    """
+    _write_labels(file, run.header, run.neurons, run.potential_neurons)
+    spikes = file.create_group(SPIKES)
+    _write_sorting(spikes)
+    for name, dtype in (("timestamps", "f8"), ("node_ids", "u8"), ("ticks", "i8")):
+        spikes.create_dataset(name, (0,), dtype, maxshape=(None,), chunks=(_EVENTS_IN_BLOCK,))
+    spikes["timestamps"].attrs["units"] = "ms"
+    if len(run.potential_neurons):
+        milliseconds = 1000 * (run.header.tick_seconds or 0)
+        dtype = "f4" if run.peak <= EXACT_IN_FLOAT else "i4"
+        _start_report(file, run.potential_neurons, dtype, run.header.n_ticks * milliseconds, milliseconds)
+
+
+def append_chunk(file: h5py.File, chunk: Chunk, milliseconds: float) -> None:
+    """Write a chunk behind those before it; ``milliseconds`` is the length of a tick."""
+    spikes = file[SPIKES]
+    _append(spikes["timestamps"], chunk.tick * milliseconds)
+    _append(spikes["node_ids"], chunk.row)
+    _append(spikes["ticks"], chunk.tick)
+    if chunk.potentials.shape[1]:
+        _append(file[REPORT]["data"], chunk.potentials)
+
+
+def _write_labels(file: h5py.File, header: Trace, neurons: Readout, potential_neurons: Readout) -> None:
+    labels = {**trace_labels(header), "potential_nodes": [vars(port) for port in potential_neurons.nodes]}
+    file.attrs["magic"] = np.uint32(_SONATA_MAGIC)
+    file.attrs["version"] = np.array([0, 1], dtype=np.uint32)
+    file.attrs["format"] = FORMAT
+    file.attrs["format_version"] = HDF5_VERSION
+    file.attrs["trace"] = json.dumps(labels)
+    _write_table(file.create_group(NEURONS), neurons)
+
+
+def _write_table(group: h5py.Group, neurons: Readout) -> None:
+    for name in PLACES:
+        group[name] = getattr(neurons, name)
+
+
+def _write_sorting(spikes: h5py.Group) -> None:
+    import h5py
+
+    spikes.attrs.create("sorting", _SORTING["by_time"], dtype=h5py.enum_dtype(_SORTING, basetype="u1"))
+
+
+def _start_report(file: h5py.File, neurons: Readout, dtype: str, stop: float, step: float) -> None:
+    group = file.create_group(REPORT)
+    blocks = (_TICKS_IN_BLOCK, min(_NEURONS_IN_BLOCK, len(neurons)))
+    data = group.create_dataset("data", (0, len(neurons)), dtype, maxshape=(None, len(neurons)), chunks=blocks)
+    data.attrs["units"] = "1"
+    mapping = group.create_group("mapping")
+    _write_table(mapping, neurons)
+    mapping["node_ids"] = np.arange(len(neurons), dtype=np.uint64)
+    mapping["index_pointers"] = np.arange(len(neurons) + 1, dtype=np.uint64)
+    mapping["element_ids"] = np.zeros(len(neurons), dtype=np.uint32)
+    mapping["time"] = np.array([0.0, stop, step])
+    mapping["time"].attrs["units"] = "ms"
+
+
+def _append(dataset: h5py.Dataset, rows: NDArray[Any]) -> None:
+    if len(rows):
+        before = len(dataset)
+        dataset.resize(before + len(rows), axis=0)
+        dataset[before:] = rows

@@ -1,0 +1,41 @@
+"""Traces as files: safetensors for what fits into memory, HDF5 where the name asks for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save as save_tensors
+
+from neuromap.files.whole_file import write_whole
+from neuromap.simulation.trace.forms.file_layout import EVENTS, FORMAT, HDF5_SUFFIXES, POTENTIAL_PLACES, VERSIONS
+from neuromap.simulation.trace.forms.hdf5_file import save_hdf5
+from neuromap.simulation.trace.forms.labels import trace_labels
+from neuromap.simulation.trace.trace import Trace
+
+__all__ = ["save_trace"]
+
+
+def save_trace(trace: Trace, path: str | Path) -> None:
+    """Write a trace; see :meth:`Trace.save`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    NotSupportedError
+        If HDF5 is asked for and h5py is not installed, or the trace lacks places on the chip.
+    """
+    if Path(path).suffix.lower() in HDF5_SUFFIXES:
+        save_hdf5(trace, path)
+        return
+    tensors: dict[str, NDArray[Any] | None] = {name: getattr(trace, name) for name in (*EVENTS, "counts")}
+    if (table := trace.potential_table) is not None:
+        tensors["potentials"] = table.values
+        tensors |= {name: getattr(table.neurons, name.removeprefix("potential_")) for name in POTENTIAL_PLACES}
+    present = {name: np.ascontiguousarray(array) for name, array in tensors.items() if array is not None}
+    metadata = {"format": FORMAT, "version": VERSIONS[-1], "trace": json.dumps(trace_labels(trace))}
+    write_whole(path, save_tensors(present, metadata=metadata))

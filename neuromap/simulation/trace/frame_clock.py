@@ -1,0 +1,79 @@
+"""The clock that tells the frame of a spike by its tick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.hardware.program.program import NodePort
+
+__all__ = ["FrameClock", "SpikeFrames"]
+
+
+class SpikeFrames(NamedTuple):
+    """Frames of n spikes.
+
+    Attributes
+    ----------
+    frame : ndarray of int64, shape (n,)
+        The frame whose tick it is, or the last one before it.
+    is_inside : ndarray of bool, shape (n,)
+        Whether the spike is part of a frame from 1 on that the stimulus has.
+    is_stray : ndarray of bool, shape (n,)
+        Whether it belongs to no frame: it fell between the ticks of the node's frames, or before frame 1. A spike of a
+        frame after the last one of the stimulus is neither stray nor inside.
+    """
+
+    frame: NDArray[np.int64]
+    is_inside: NDArray[np.bool_]
+    is_stray: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class FrameClock:
+    """Ticks at which nodes show their frames: frame i of a node at ``sample_tick + i * period``.
+
+    Attributes
+    ----------
+    sample_tick : ndarray of int64, shape (number of nodes,)
+        Tick of every node's frame 0; may be negative.
+    period : int
+        Frame period in ticks.
+    n_frames : int
+        Frames of the stimulus, including frame 0.
+    """
+
+    sample_tick: NDArray[np.int64]
+    period: int
+    n_frames: int
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @classmethod
+    def of(cls, nodes: Sequence[NodePort], period: int, n_frames: int) -> Self:
+        """Make the clock of some nodes of a program."""
+        return cls(np.array([port.sample_tick for port in nodes], dtype=np.int64), period, n_frames)
+
+    def frames_of(self, tick: NDArray[np.int64], node: NDArray[np.integer] | int) -> SpikeFrames:
+        """Tell the frames of spikes.
+
+        Parameters
+        ----------
+        tick : ndarray of int64, shape (n,)
+            When each was fired.
+        node : ndarray of int, shape (n,), or int
+            Position of its node, 0 or more.
+
+        Returns
+        -------
+        SpikeFrames
+        """
+        frame, between = np.divmod(tick - self.sample_tick[node], self.period)
+        is_stray = (between != 0) | (frame < 1)
+        return SpikeFrames(frame, ~is_stray & (frame < self.n_frames), is_stray)

@@ -1,0 +1,37 @@
+"""What a safetensors file holds of a trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+
+from neuromap.errors import InputError
+from neuromap.simulation.trace.forms.file_layout import FORMAT, VERSIONS
+
+__all__ = ["read_safetensors"]
+
+
+def read_safetensors(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Read labels and arrays of a trace.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, or no trace.
+    """
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        raise InputError(f"{path}: not a readable safetensors file; a trace is one, or an HDF5 file") from None
+    if metadata.get("format") != FORMAT or metadata.get("version") not in VERSIONS:
+        raise InputError(f"{path}: not a trace of version {' or '.join(VERSIONS)}; save one with simulate")
+    try:
+        return json.loads(metadata["trace"]), tensors
+    except (KeyError, RecursionError, ValueError) as error:
+        raise InputError(f"{path}: a damaged trace ({error})") from None

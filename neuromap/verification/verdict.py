@@ -1,0 +1,144 @@
+"""What a comparison of chip and reference found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from neuromap.forms.card import Card
+
+__all__ = ["Mismatch", "Stray", "Verification"]
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """One neuron of one output frame where chip and reference differ.
+
+    Attributes
+    ----------
+    node : str
+        Output node.
+    frame : int
+        Frame.
+    neuron : int
+        Neuron within the node.
+    chip, reference : bool
+        Whether the neuron spikes on the chip, and in the reference.
+    tick : int
+        Tick at which the frame leaves the chip.
+    """
+
+    node: str
+    frame: int
+    neuron: int
+    chip: bool
+    reference: bool
+    tick: int
+
+
+@dataclass(frozen=True)
+class Stray:
+    """A spike of an output neuron at a tick that belongs to no frame.
+
+    Attributes
+    ----------
+    node : str
+        Output node.
+    tick : int
+        When it left the chip.
+    neuron : int
+        Neuron within the node.
+    """
+
+    node: str
+    tick: int
+    neuron: int
+
+
+@dataclass(frozen=True)
+class Verification(Card):
+    """What a comparison of chip and reference found.
+
+    Attributes
+    ----------
+    verified : bool
+        Chip and reference agree in every output neuron of every frame, no spike is stray, the program keeps the rules
+        of its chip, and its frame period is that of the rollout.
+    n_frames : int
+        Frames of the stimulus, frame 0 included.
+    outputs : tuple of str
+        Output nodes that were compared.
+    n_compared : int
+        Values that were compared: frames >= 1 times output neurons.
+    n_spikes : int
+        Spikes of the reference among them; 0 means that a silent chip would have passed too.
+    n_mismatches : int
+        Values that differ.
+    first_mismatch : Mismatch or None
+        The one with the earliest tick.
+    n_strays : int
+        Stray spikes.
+    first_stray : Stray or None
+        The earliest.
+    n_ticks : int
+        Ticks that were simulated.
+    n_violations : int
+        Ways in which the program breaks the rules of its chip and of mapped programs, as
+        :func:`neuromap.hardware.check.check_program.check_program` lists them (at most 1000 of one rule and array).
+    first_violation : str or None
+        The first of them in one line.
+    frame_period_ticks : int
+        Frame period of the program.
+    rollout_period_ticks : int or None
+        That of the rollout, in ticks of the program. ``None`` where there is none to compare: the program has
+        splitters that made its schedule one in ticks, and the rollout is the same one in update steps.
+    """
+
+    verified: bool
+    n_frames: int
+    outputs: tuple[str, ...]
+    n_compared: int
+    n_spikes: int
+    n_mismatches: int
+    first_mismatch: Mismatch | None
+    n_strays: int
+    first_stray: Stray | None
+    n_ticks: int
+    n_violations: int
+    first_violation: str | None
+    frame_period_ticks: int
+    rollout_period_ticks: int | None
+
+    def _facts(self) -> dict[str, object]:
+        return {"verified": "yes" if self.verified else "no", "result": self.message}
+
+    @property
+    def period_fits(self) -> bool:
+        """Whether the program's frame period is not another one than the rollout's."""
+        return self.rollout_period_ticks in (None, self.frame_period_ticks)
+
+    @property
+    def message(self) -> str:
+        """The result in one line."""
+        if self.verified:
+            silent = "; no output neuron spikes, try other frames" if self.n_spikes == 0 else ""
+            return (
+                f"chip equals reference in {self.n_compared} values of {', '.join(self.outputs)} "
+                f"(frames 1 to {self.n_frames - 1}, {self.n_spikes} spikes, {self.n_ticks} ticks), "
+                f"no stray spike, no rule of the chip broken{silent}"
+            )
+        parts = []
+        if not self.period_fits:
+            ticks = f"{self.frame_period_ticks} tick{'s' * (self.frame_period_ticks != 1)}"
+            parts.append(f"frame period of the program is {ticks}, that of the rollout {self.rollout_period_ticks}")
+        if self.first_violation is not None:
+            rules = "rule of the chip is" if self.n_violations == 1 else "rules of the chip are"
+            parts.append(f"{self.n_violations} {rules} broken, first {self.first_violation}")
+        if (m := self.first_mismatch) is not None:
+            parts.append(
+                f"{self.n_mismatches} of {self.n_compared} values differ, first node {m.node}, frame {m.frame}, neuron "
+                f"{m.neuron}, tick {m.tick}: chip {int(m.chip)}, reference {int(m.reference)}"
+            )
+        if (s := self.first_stray) is not None:
+            spikes = "spike" if self.n_strays == 1 else "spikes"
+            parts.append(f"{self.n_strays} stray {spikes}, first node {s.node}, neuron {s.neuron}, tick {s.tick}")
+        return "; ".join(parts)

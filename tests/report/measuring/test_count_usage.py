@@ -1,0 +1,127 @@
+"""What a program takes: counts and ways, against loops that a reader can follow, and by hand."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.defects import Defects
+from neuromap.mapping.map_rollout import map_rollout
+from neuromap.report.measuring.count_usage import count_usage
+from neuromap.rollout.schedule.rollout import Rollout
+
+
+def counted(program):
+    """The oracle: neuron by neuron, with sets."""
+    first_home, homes, nodes_of, cores_of = set(), {}, {}, {}
+    copies = relays = splitters = hops = longest = crossings = targets = 0
+    n_cores, n = program.neuron_node.shape
+    for core in range(n_cores):
+        for neuron in range(n):
+            node, index = int(program.neuron_node[core, neuron]), int(program.neuron_index[core, neuron])
+            if node >= 0:
+                nodes_of.setdefault(core, set()).add(node)
+                if program.is_splitter is not None and program.is_splitter[core, neuron]:
+                    splitters += 1
+                elif program.is_relay[core, neuron]:
+                    relays += 1
+                else:
+                    copies += (node, index) in first_home
+                    first_home.add((node, index))
+                    homes.setdefault((node, index), set()).add(core)
+            target = int(program.target_core[core, neuron])
+            if target >= 0:
+                targets += 1
+                cores_of.setdefault((node, index), set()).add(target)
+                (x, y), (u, v) = program.coordinates[core].tolist(), program.coordinates[target].tolist()
+                way = abs(x - u) + abs(y - v)
+                hops, longest = hops + way, max(longest, way)
+                width, height = program.chip.cores
+                crossings += abs(x // width - u // width) + abs(y // height - v // height)
+    for node, index, core in zip(program.host.node, program.host.index, program.host.core, strict=True):
+        if node >= 0:
+            cores_of.setdefault((int(node), int(index)), set()).add(int(core))
+    deliveries = sum(map(len, cores_of.values()))
+    return {
+        "cores": n_cores,
+        "shared_cores": sum(len(nodes) > 1 for nodes in nodes_of.values()),
+        "copies": copies,
+        "replicas": sum(len(cores) > 1 for cores in homes.values()),
+        "splitters": splitters,
+        "relays": relays,
+        "deliveries": deliveries,
+        "mean_fan_out": deliveries / max(1, len(cores_of)),
+        "largest_fan_out": max(map(len, cores_of.values()), default=0),
+        "weighted_hops": hops,
+        "mean_hops": hops / max(1, targets),
+        "longest_way": longest,
+        "chip_crossings": crossings,
+    }
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=30)
+def test_usage_is_what_loops_count(chip, networks, patterns, data):
+    net = data.draw(networks(largest=6))
+    rollout = Rollout(net, data.draw(patterns(net)), data.draw(st.sampled_from(["windowed", "pipelined"])))
+    program = map_rollout(rollout, chip(cores=(2, 3), chips=(4, 4), axons=24, neurons=24))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    places = rng.permutation(8 * 12)[: program.n_cores]
+    program = replace(
+        program,
+        coordinates=np.stack([places % 8, places // 8], axis=1).astype(np.int32),
+        is_splitter=program.is_relay & (rng.random(program.is_relay.shape) < 0.5),
+    )
+    found = count_usage(program)
+    for name, value in counted(program).items():
+        assert getattr(found, name) == pytest.approx(value), name
+    # every neuron is one of these
+    labelled = int((program.neuron_node >= 0).sum())
+    assert found.neurons == labelled == found.copies + found.splitters + found.relays + len(
+        {(a, b) for a, b, relay in zip(program.neuron_node.ravel().tolist(), program.neuron_index.ravel().tolist(),
+                                       program.is_relay.ravel().tolist(), strict=True) if a >= 0 and not relay}
+    )  # fmt: skip
+
+
+@pytest.fixture
+def two_cores(by_hand):
+    """A[0] feeds both cores and a relay, the host delivers I[0] twice to one core."""
+    program = by_hand(
+        [("I", 2, "input", 0), ("A", 2, "hidden", 0), ("O", 1, "output", 0)],
+        {(0, 0): (1, 0, False, (1, 0, 1)), (0, 1): (1, 0, False, (0, 4, 1)), (0, 2): (1, 0, True, (1, 2, 1)),
+         (1, 0): (2, 0, False, None), (1, 1): (1, 0, False, (1, 3, 1))},
+        8,
+        [(0, 0, 0, 1), (0, 0, 1, 1), (0, 4, 2, 1), (1, 0, 0, 1), (1, 2, 0, 1)],
+        [(0, 0, 0, 0, 0, 0), (0, 0, 0, 1, 1, 0), (0, 1, 1, 4, 0, 0), (-1, 0, 1, 5, 0, 1)],
+        n_cores=2,
+    )  # fmt: skip
+    wide = ChipSpec(**{f.name: getattr(program.chip, f.name) for f in fields(ChipSpec)} | {"chips": (2, 1)})
+    return replace(program, chip=wide, coordinates=np.array([[1, 1], [9, 3]], np.int32))
+
+
+def test_ways_and_deliveries_by_hand(two_cores):
+    found = count_usage(two_cores)
+    # I[0] to core 0 (two axons, one delivery), I[1] to 1; A[0] to 0 and 1, over copies, relay and replica alike
+    assert (found.deliveries, found.mean_fan_out, found.largest_fan_out) == (4, 4 / 3, 2)
+    # two ways of 8 columns and 2 rows cross one boundary each, two stay in their core
+    assert (found.weighted_hops, found.mean_hops, found.longest_way, found.chip_crossings) == (20, 5.0, 10, 2)
+    assert (found.shared_cores, found.replicas, found.copies, found.relays, found.splitters) == (1, 1, 2, 1, 0)
+
+
+def test_a_splitter_is_not_counted_as_a_relay(two_cores):
+    found = count_usage(replace(two_cores, is_splitter=two_cores.is_relay))
+    assert (found.relays, found.splitters) == (0, 1)
+
+
+def test_dead_cores_are_not_usable(two_cores):
+    program = replace(two_cores, chip=two_cores.chip.with_defects(Defects(cores=((0, 0), (5, 5)))))
+    assert (count_usage(program).cores_of_chip, count_usage(program).usable_cores) == (128, 126)
+
+
+def test_a_program_without_targets_has_no_ways(by_hand):
+    program = by_hand([("I", 1, "input", 0), ("O", 1, "output", 0)], {(0, 0): (1, 0, False, None)}, 2, [], [])
+    found = count_usage(program)
+    assert (found.deliveries, found.mean_fan_out, found.mean_hops, found.longest_way) == (0, 0.0, 0.0, 0)

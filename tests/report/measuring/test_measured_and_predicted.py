@@ -1,0 +1,131 @@
+"""What the wave measures on mapped programs equals what the schedule predicts, and edits are told apart."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuromap.errors import StimulusError
+from neuromap.mapping.map_rollout import map_rollout
+from neuromap.network.build import build_network
+from neuromap.report.measuring.report_row import report_row
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.stimulus.stimulus import random_frames
+from neuromap.verification.law import verify
+from neuromap.verification.observe import extend_frames, first_difference
+from neuromap.verification.wave import measure
+
+SIGNED = {"weights": st.integers(-2, 2), "thresholds": st.integers(-1, 3)}
+
+
+def draw_mapped(data, networks, patterns, chip, **options):
+    network = data.draw(networks(**options))
+    rollout = Rollout(network, data.draw(patterns(network)), data.draw(st.sampled_from(["windowed", "pipelined"])))
+    delay = data.draw(st.sampled_from([(1, 15), (1, 3), (2, 4)]))
+    return rollout, map_rollout(rollout, chip(delay=delay))
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=60)
+def test_where_all_ways_are_open_measured_equals_predicted(networks, patterns, chip, has_long_cycle, data):
+    rollout, program = draw_mapped(data, networks, patterns, chip)
+    found = measure(program)
+    assert set(found) == set(rollout.network.outputs)
+    for name, response in found.items():
+        assert response.first_response_ticks == rollout.first_response(name) * program.ticks_per_step
+        if has_long_cycle(rollout.network):
+            assert response.full_response_ticks is None
+        else:
+            assert rollout.full_response_is_exact(name)
+            assert response.full_response_ticks == rollout.full_response(name) * program.ticks_per_step
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=40)
+def test_weights_may_close_ways_but_open_none(networks, patterns, chip, data):
+    rollout, program = draw_mapped(data, networks, patterns, chip, self_edges_only=True, **SIGNED)
+    for name, response in measure(program).items():
+        if response.first_response_ticks is not None:
+            assert response.first_response_ticks >= rollout.first_response(name) * program.ticks_per_step
+        if response.full_response_ticks is not None:
+            assert response.full_response_ticks <= rollout.full_response(name) * program.ticks_per_step
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=40)
+def test_no_difference_is_seen_before_the_measured_first_response(networks, patterns, chip, data):
+    rollout, program = draw_mapped(data, networks, patterns, chip, **SIGNED)
+    frames = random_frames(rollout.network, 12, seed=data.draw(st.integers(0, 99)))
+    found = measure(program)
+    for name, ticks in first_difference(program, frames, 4).items():
+        if ticks is not None:
+            assert found[name].first_response_ticks <= ticks
+
+
+def chain(n=4):
+    eye = np.eye(n, dtype=int)
+    return build_network({"I": (n, None), "A": (n, 1), "O": (n, 1)}, {("I", "A"): eye, ("A", "O"): eye}, name="chain")
+
+
+def delayed(program, node):
+    """The program with every delay from one node lengthened by a tick, as a user would by hand."""
+    position = [port.name for port in program.nodes].index(node)
+    delay = program.delay.copy()
+    delay[(program.neuron_node == position) & (program.target_core >= 0)] += 1
+    return replace(program, delay=delay)
+
+
+@pytest.mark.parametrize("pattern", ["streaming", "sequential"])
+@pytest.mark.parametrize("execution", ["windowed", "pipelined"])
+def test_an_edited_delay_is_caught(pattern, execution):
+    network = chain()
+    rollout = Rollout(network, pattern, execution)
+    program = map_rollout(rollout, "truenorth")
+    frames = random_frames(network, 12)
+    good, bad = report_row(rollout, program, frames), report_row(rollout, delayed(program, "A"), frames)
+    assert good.verified
+    assert good.measured == good.predicted
+    assert good.observed_first_difference_ticks == good.predicted.first_response_ticks
+
+    assert bad.verified is False
+    assert bad.exit_code == 5
+    assert bad.predicted == good.predicted
+    assert bad.measured.first_response_ticks == good.predicted.first_response_ticks + 1
+    assert bad.measured.full_response_ticks == good.predicted.full_response_ticks + 1
+    assert not verify(rollout, delayed(program, "A"), frames).verified
+
+
+def test_one_edited_delay_of_many_is_caught():
+    network = chain()
+    rollout = Rollout(network, "streaming")
+    program = map_rollout(rollout, "truenorth")
+    delay = program.delay.copy()
+    core, neuron = np.argwhere(program.target_core >= 0)[2]
+    delay[core, neuron] += 1
+    result = verify(rollout, replace(program, delay=delay))
+    assert not result.verified
+    assert result.first_mismatch.node == "O"
+    assert result.first_mismatch.neuron == program.neuron_index[core, neuron]
+
+
+def test_an_onset_that_is_no_frame_is_refused():
+    network = chain()
+    program = map_rollout(Rollout(network, "streaming"), "truenorth")
+    frames = random_frames(network, 5)
+    for onset in (0, 5):
+        with pytest.raises(StimulusError, match=f"onset frame {onset}"):
+            first_difference(program, frames, onset)
+
+
+def test_silent_stimulus_shows_no_difference():
+    network = chain()
+    program = map_rollout(Rollout(network, "streaming"), "truenorth")
+    assert first_difference(program, {"I": np.zeros((6, 4), dtype=bool)}, 2) == {"O": None}
+
+
+def test_frames_are_repeated_or_cut():
+    rows = np.array([[1, 0], [0, 1], [1, 1]], dtype=bool)
+    assert (extend_frames({"I": rows}, 7)["I"] == np.concatenate([rows, rows, rows[:1]])).all()
+    assert (extend_frames({"I": rows}, 2)["I"] == rows[:2]).all()
