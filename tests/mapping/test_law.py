@@ -17,6 +17,8 @@ from neuromap.mapping.map_rollout import map_network
 from neuromap.mapping.place.place import PLACERS
 from neuromap.network import build_network
 
+pytestmark = pytest.mark.law
+
 THETAS = st.one_of(st.integers(-3, 6), st.sampled_from([0, 1, 255, 256, 257, 700, -5, -300]))
 SIZES = st.tuples(st.integers(1, 2), st.integers(1, 2), st.integers(1, 3))
 

@@ -19,6 +19,8 @@ from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
 from neuromap.simulation.stimulus.stimulus import random_frames
 from neuromap.verification.law import Mismatch, Stray, require_verified, verify
 
+pytestmark = pytest.mark.law
+
 
 def identity(n=3, name="copy", threshold=1, nodes=("I", "A", "O")):
     eye = np.eye(n, dtype=int)

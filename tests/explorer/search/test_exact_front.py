@@ -12,6 +12,8 @@ from neuromap.explorer.explore import explore
 from neuromap.network import build_network
 from neuromap.network.transforms.layers import Conv, Dense
 
+pytestmark = pytest.mark.law
+
 
 def check(found, brute, point_of):
     assert found.gap.is_exact
