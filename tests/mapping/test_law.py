@@ -176,6 +176,7 @@ def test_the_law_holds_for_every_strategy(computes, chip, data, net, execution):
     computes(rollout, mapping.program)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("execution", ["windowed", "pipelined"])
 @pytest.mark.parametrize("kind", ["sign-fixed", "ternary"])
 def test_populations_over_several_cores(agrees, chip, kind, execution):
