@@ -21,6 +21,4 @@ def test_every_module_is_imported():
 
 def test_every_chip_is_loaded(package_folder):
     assert package_folder.parent.joinpath("hardware_models").samefile(hardware_models.__path__[0])
-    assert {"truenorth", "ranc"} <= set(neuromap.list_chips())
-    for name in neuromap.list_chips():
-        assert neuromap.load_chip(name).axons > 0
+    assert {"truenorth", "ranc"} <= {chip.name for chip in neuromap.list_chips()}

@@ -12,7 +12,7 @@ OF_THE_PROGRAM = ("NEUROMAP_DEBUG",)
 
 
 def take_share_of_the_cores() -> None:
-    """Keep a worker of pytest-xdist to its cores: workers that all start a thread for every core wait for each other."""
+    """Keep a worker of pytest-xdist to its cores: with a thread for every core each, workers wait for each other."""
     if WORKER not in os.environ or not hasattr(os, "sched_setaffinity"):
         return
     cores = sorted(os.sched_getaffinity(0))

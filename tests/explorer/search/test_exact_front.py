@@ -61,7 +61,7 @@ def dsr1(seed=3):
 
 def test_dsr1_with_few_features(chip, brute_force, point_of):
     net = dsr1()
-    small = chip(axons=32, neurons=32)
+    small = chip(axons=56, neurons=64, delay=(1, 2))
     given_pattern = nm.RolloutPattern.named(net, "sequential")
     brute = brute_force(net, small, given_pattern, n_frames=6)
     assert len(brute.points) == 128

@@ -352,7 +352,8 @@ def test_the_documentation_lists_every_rule():
     page = Path(__file__).resolve().parents[3] / "docs" / "program-file.md"
     folder = Path(nm.__file__).parent / "hardware"
     sources = "".join(
-        (folder / "check" / f"{name}_rules.py").read_text() for name in ("index", "chip", "mapping", "defect", "arrival")
+        (folder / "check" / f"{name}_rules.py").read_text()
+        for name in ("index", "chip", "mapping", "defect", "arrival")
     )
     rules = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', sources))
     assert {rule for rule, *_ in BREAKS} <= rules

@@ -61,7 +61,7 @@ def printed(folder, code, **variables):
 
 
 def test_every_kernel_file_and_the_version_are_part_of_the_stamp(copied):
-    kernel = copied / "neuromap" / "simulation" / "kernel"
+    kernel = copied / "neuromap" / "simulation" / "engine" / "kernel"
     spec = importlib.util.spec_from_file_location("copied_compiled", kernel / "compiled.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -84,7 +84,7 @@ def test_every_kernel_file_and_the_version_are_part_of_the_stamp(copied):
 def test_what_was_compiled_is_loaded_until_a_helper_is_edited(copied, tmp_path):
     # Numba itself looks at compiled.py only.
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    step = copied / "neuromap" / "simulation" / "kernel" / "core_narrow.py"
+    step = copied / "neuromap" / "simulation" / "engine" / "kernel" / "core_narrow.py"
     text = step.read_text()
     leak = "potential = potential {} _parameter(image, core, LEAK"
     assert printed(copied, RUN, **cache) == "{3} 0 1"
@@ -97,7 +97,7 @@ def test_what_was_compiled_is_loaded_until_a_helper_is_edited(copied, tmp_path):
 @pytest.mark.slow
 def test_without_a_folder_to_write_to_it_compiles_every_time(copied):
     # Root may write anywhere: files stand where the folders would have to be.
-    (copied / "neuromap" / "simulation" / "kernel" / "__pycache__").write_text("no folder")
+    (copied / "neuromap" / "simulation" / "engine" / "kernel" / "__pycache__").write_text("no folder")
     home = copied / "home"
     home.write_text("no folder")
     nowhere = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "LOCALAPPDATA": str(home)}
