@@ -1,1 +1,1 @@
-"""Cores, deliveries and CPU time of mapped networks, beside published partitioners; ``python -m benchmarks.mapping``."""
+"""Cores, deliveries, CPU time of mapped networks, beside published partitioners; ``python -m benchmarks.mapping``."""

@@ -14,7 +14,8 @@ COMPILERS = pytest.StashKey[list[subprocess.Popen]]()
 
 def pytest_sessionstart(session):
     """Begin, in the process that hands out the tests, with as many compilers as there are workers."""
-    n_workers = session.config.getoption("numprocesses", None) or 0
+    only_listed = session.config.getoption("collectonly")
+    n_workers = 0 if only_listed else session.config.getoption("numprocesses", None) or 0
     command = [sys.executable, str(Path(__file__).with_name("compile_all.py"))]
     session.config.stash[COMPILERS] = [
         subprocess.Popen([*command, str(k), str(n_workers)], stdout=subprocess.DEVNULL) for k in range(n_workers)
