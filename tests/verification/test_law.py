@@ -20,6 +20,8 @@ from neuromap.simulation.stimulus.stimulus import random_frames
 from neuromap.verification.law import require_verified, verify
 from neuromap.verification.verdict import Mismatch, Stray
 
+pytestmark = pytest.mark.law
+
 
 def identity(n=3, name="copy", threshold=1, nodes=("I", "A", "O")):
     eye = np.eye(n, dtype=int)

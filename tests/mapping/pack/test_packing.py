@@ -118,6 +118,7 @@ def assert_same(net: nm.Network, mapping, seed: int) -> None:
         assert len(trace.strays(output)) == 0
 
 
+@pytest.mark.law
 @settings(EVERYDAY, max_examples=60)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
 def test_packed_cores_keep_the_rules_and_the_law(chip, data, net, execution):

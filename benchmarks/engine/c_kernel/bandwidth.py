@@ -1,6 +1,6 @@
 """Memory bandwidth of this machine: the limit of every engine whose chip is larger than the caches.
 
-Run from the repository root: ``python -m benchmarks.c_kernel.bandwidth``.
+Run from the repository root: ``python -m benchmarks.engine.c_kernel.bandwidth``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-from benchmarks.c_kernel.build import compile_library
+from benchmarks.engine.c_kernel.build import compile_library
 from neuromap.errors import NotSupportedError
 
 __all__ = ["least_tick_seconds", "measure_bandwidth"]

@@ -1,8 +1,8 @@
 """Give our programs to SANA-FE: equal spikes, equal hops.
 
-    python -m benchmarks.sanafe_oracle                     the networks of sanafe_networks.py; prints a table
-    python -m benchmarks.sanafe_oracle --write             if all is equal, writes results/sanafe.json, docs/sanafe.md
-    python -m benchmarks.sanafe_oracle --program P.safetensors [--frames 12] [--rate 0.3]      a program of your own
+    python -m benchmarks.sanafe.oracle                     the networks of networks.py; prints a table
+    python -m benchmarks.sanafe.oracle --write             if all is equal, writes results/sanafe.json, docs/sanafe.md
+    python -m benchmarks.sanafe.oracle --program P.safetensors [--frames 12] [--rate 0.3]      a program of your own
 
 SANA-FE lives in an environment of its own (``benchmarks/peers/install.sh sanafe``), runs as a process of its own and is
 never imported. The exit code is 0 if everything is equal, 1 if something differs, 2 if nothing could be compared.
@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.peers.program_network import ProgramNetwork, Unsuitable, translate
-from benchmarks.sanafe_networks import Case, cases, random_frames
-from benchmarks.sanafe_page import table, write_page
+from benchmarks.sanafe.networks import Case, cases, random_frames
+from benchmarks.sanafe.page import table, write_page
 from neuromap.errors import NeuromapError
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.load.load_program import load_program
@@ -39,7 +39,7 @@ from neuromap.simulation.trace.trace import Trace
 
 __all__ = ["Answer", "Failure", "Row", "compare", "expected", "main"]
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _RUNNER = _ROOT / "benchmarks" / "peers" / "run_sanafe_program.py"
 _RESULT = _ROOT / "benchmarks" / "results" / "sanafe.json"
 

@@ -21,12 +21,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mapping_cases import CASES, REFERENCE
-from benchmarks.mapping_page import page_text
+from benchmarks.mapping.cases import CASES, REFERENCE
+from benchmarks.mapping.page import page_text
 from neuromap.bench.machine import this_machine
 from neuromap.files.whole_file import write_whole
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _RESULTS = _ROOT / "benchmarks" / "results" / "mapping.json"
 _PAGE = _ROOT / "docs" / "mapping-benchmarks.md"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -61,20 +61,20 @@ def _measure(asked: argparse.Namespace) -> dict[str, Any]:
     }
     for title in titles:
         for packing in (True, False):
-            found["rows"].append(_worker("mapping_cases", title, str(int(packing)), str(int(packing))))
+            found["rows"].append(_worker("cases", title, str(int(packing)), str(int(packing))))
             write_whole(asked.results, (json.dumps(found, indent=1) + "\n").encode())  # what is finished stays
     if asked.partitioner:
         for title in (t for t in titles if t in (REFERENCE, "irregular")):
-            found["partitioners"].append(_worker("mapping_partitioner", title))
+            found["partitioners"].append(_worker("partitioner", title))
             write_whole(asked.results, (json.dumps(found, indent=1) + "\n").encode())
     return found
 
 
 def _worker(module: str, *words: str) -> dict[str, Any]:
     """Run a worker; what it cannot do comes back as ``refused``."""
-    print(f"{module}: {', '.join(words)} ...", file=sys.stderr, flush=True)
+    print(f"mapping {module}: {', '.join(words)} ...", file=sys.stderr, flush=True)
     done = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{module}", *words],
+        [sys.executable, "-m", f"benchmarks.mapping.{module}", *words],
         cwd=_ROOT,
         env={**os.environ, **_ONE_THREAD},
         capture_output=True,

@@ -1,8 +1,8 @@
 """Measure how neuromap's ticks scale with cores, rate, cores at rest and threads; write a table and a plot.
 
-    python -m benchmarks.scaling            16 to 4096 cores; 2, 20, 100 Hz; 0 and 99 % at rest; 1 and 2 threads
-    python -m benchmarks.scaling --board    with 65,536 cores too: 16 chips, several GB of memory
-    python -m benchmarks.scaling --from benchmarks/results/scaling.json    table and plot again, nothing is run
+    python -m benchmarks.engine.scaling            16 to 4096 cores; 2, 20, 100 Hz; 0 and 99 % at rest; 1 and 2 threads
+    python -m benchmarks.engine.scaling --board    with 65,536 cores too: 16 chips, several GB of memory
+    python -m benchmarks.engine.scaling --from benchmarks/results/scaling.json    table and plot again, nothing is run
 
 Everything of one size class is measured in one run, in turn, with the memory's bandwidth; figures are medians.
 """
@@ -23,7 +23,7 @@ from neuromap.errors import NeuromapError
 from neuromap.files.whole_file import write_whole
 from neuromap.simulation.engine.threads import thread_count
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _RESULTS = _ROOT / "benchmarks" / "results" / "scaling.json"
 _PAGE = _ROOT / "docs" / "benchmarks-scaling.md"
 _PLOT = _ROOT / "docs" / "img" / "benchmarks-scaling.svg"
@@ -32,7 +32,7 @@ _RATE = 20.0
 _HEAD = """\
 # Scaling of the fast engine
 
-<!-- Written by `python -m benchmarks.scaling`; edit benchmarks/scaling.py instead. -->
+<!-- Written by `python -m benchmarks.engine.scaling`; edit benchmarks/engine/scaling.py instead. -->
 
 How the time of a tick grows with cores, rate and threads, and what it costs when most cores are at rest. The programs
 are characterisation networks ([bench](bench.md)) of 128 synapses per axon and delay 1; a tick is 1 ms of network time,
@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     write_whole(_PAGE, page_text(found).encode())
     try:
-        from benchmarks.scaling_plot import draw
+        from benchmarks.engine.scaling_plot import draw
     except ImportError:
         print("scaling: matplotlib is missing, the plot is left as it was; install it, then --from", file=sys.stderr)
         return 1
@@ -74,7 +74,9 @@ def main(argv: list[str] | None = None) -> int:
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.scaling", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.engine.scaling",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--seconds", type=float, default=2.0, help="measured per program and number of threads")
     parser.add_argument("--rounds", type=int, default=9)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from benchmarks.c_kernel.build import Instructions, compile_library
+from benchmarks.engine.c_kernel.build import Instructions, compile_library
 from neuromap.errors import NotSupportedError
 from neuromap.hardware.program.program import Program
 

@@ -10,12 +10,12 @@ from neuromap.files.whole_file import write_whole
 
 __all__ = ["table", "write_page"]
 
-_PAGE = Path(__file__).resolve().parents[1] / "docs" / "sanafe.md"
+_PAGE = Path(__file__).resolve().parents[2] / "docs" / "sanafe.md"
 
 _TEXT = """\
 # SANA-FE given our programs
 
-<!-- Written by `python -m benchmarks.sanafe_oracle --write`; edit benchmarks/sanafe_page.py instead. -->
+<!-- Written by `python -m benchmarks.sanafe.oracle --write`; edit benchmarks/sanafe/page.py instead. -->
 
 [SANA-FE](https://github.com/SLAM-Lab/SANA-FE) simulates spiking chips as meshes of tiles, with its own neurons, its own
 network on chip and its own counters of hops. It shares no code with neuromap. Given the programs below, it fires the
@@ -29,8 +29,8 @@ message by tick, neuron and hops, and the hops of every tick with SANA-FE's perf
 *Sent* are the spikes that have a target; those of neurons that are read out have none.
 
     benchmarks/peers/install.sh sanafe
-    python -m benchmarks.sanafe_oracle
-    python -m benchmarks.sanafe_oracle --program your.safetensors
+    python -m benchmarks.sanafe.oracle
+    python -m benchmarks.sanafe.oracle --program your.safetensors
 
 The exit code is 1 if anything differs.
 

@@ -10,7 +10,7 @@ __all__ = ["page_text"]
 _HEAD = """\
 # Mapping benchmarks
 
-<!-- Written by `python -m benchmarks.mapping`; edit benchmarks/mapping_page.py instead. -->
+<!-- Written by `python -m benchmarks.mapping`; edit benchmarks/mapping/page.py instead. -->
 
 How many cores the [mapper](mapping.md) takes, how many deliveries and hops, and how long it works. Every program is
 legal: the checker, which shares no code with the mapper, passed it. How to run this is said in

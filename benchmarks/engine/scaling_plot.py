@@ -1,4 +1,4 @@
-"""The plot of ``benchmarks.scaling``; needs matplotlib (extra ``benchmarks``). Equal figures give equal bytes."""
+"""The plot of ``benchmarks.engine.scaling``; needs matplotlib (extra ``benchmarks``). Equal figures, equal bytes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Run neuromap and other simulators side by side on one network; write a table and a plot.
 
-    python -m benchmarks.compare                                  everything that is installed, all sizes
-    python -m benchmarks.compare --cores 16,256 --peers brian2    some of it
-    python -m benchmarks.compare --from benchmarks/results/peers.json   table and plot again, nothing is run
+    python -m benchmarks.peers                                    everything that is installed, all sizes
+    python -m benchmarks.peers --cores 16,256 --peers brian2      some of it
+    python -m benchmarks.peers --from benchmarks/results/peers.json   table and plot again, nothing is run
 
 Every simulator runs the same neurons and synapses from the same start, on one thread, in a process of its own; they
 take turns, and figures are medians over the rounds. A row whose spike counts differ from neuromap's is refused.
@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.c_kernel.bandwidth import measure_bandwidth
+from benchmarks.engine.c_kernel.bandwidth import measure_bandwidth
 from benchmarks.peers.catalogue import PEERS, Peer, peer_named
 from benchmarks.peers.comparison import Comparison, Measurement, Omission, load_comparison, save_comparison
 from benchmarks.peers.network import write_network
@@ -29,7 +29,7 @@ from neuromap.bench.characterisation import characterisation_program
 from neuromap.bench.machine import this_machine
 from neuromap.errors import NotSupportedError
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _RESULTS = _ROOT / "benchmarks" / "results" / "peers.json"
 
 
@@ -198,7 +198,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
                 raise argparse.ArgumentTypeError(f"{name} is not known")
         return text.split(",")
 
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__.splitlines()[0])
     parser.add_argument("--cores", type=whole_numbers, default=[16, 64, 256, 1024, 4096], help="sizes, with commas")
     parser.add_argument("--peers", type=names, help=f"of {','.join(peer.name for peer in PEERS)}; all by default")
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,6 +1,6 @@
 """A general graph partitioner (METIS) on the same networks: what it cuts, and how many of its parts no core can hold.
 
-python -m benchmarks.mapping_partitioner CASE        one line of JSON
+python -m benchmarks.mapping.partitioner CASE        one line of JSON
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from benchmarks.mapping_cases import CASES
+from benchmarks.mapping.cases import CASES
 from neuromap.network import Network
 
 __all__ = ["Parts", "judge", "partition_with_metis"]

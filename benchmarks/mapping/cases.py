@@ -1,6 +1,6 @@
 """Which networks are mapped onto what, and the worker that maps one of them in a process of its own.
 
-python -m benchmarks.mapping_cases CASE PACKING BOUND        0 or 1 each; one line of JSON
+python -m benchmarks.mapping.cases CASE PACKING BOUND        0 or 1 each; one line of JSON
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import neuromap as nm
-from benchmarks.mapping_figures import figures_of
-from benchmarks.mapping_networks import (
+from benchmarks.mapping.figures import figures_of
+from benchmarks.mapping.networks import (
     board_network,
     convolution_network,
     count_neurons,
@@ -32,7 +32,7 @@ from neuromap.network import Network
 
 __all__ = ["CASES", "REFERENCE", "Case", "measure"]
 
-_ON_CHIP = Path(__file__).resolve().parents[1] / "examples" / "on_chip"
+_ON_CHIP = Path(__file__).resolve().parents[2] / "examples" / "on_chip"
 REFERENCE = "convolution, sign-fixed"
 """Case whose CPU time, packed, is the unit of all others."""
 

@@ -1,8 +1,8 @@
 """The C kernel against neuromap's engine on the characterisation network, in turn, in one run.
 
-Run from the repository root: ``python -m benchmarks.c_kernel.compare_engine [--cores 4096] [--rate 20] ...``. Prints,
-for equal parameters and for parameters of each neuron's own, medians of milliseconds per tick, the CPU time, the ratio
-C / neuromap (1 is as fast as C), and how far both are from what memory alone would take.
+Run from the repository root: ``python -m benchmarks.engine.c_kernel.compare_engine [--cores 4096] [--rate 20] ...``.
+Prints, for equal parameters and for parameters of each neuron's own, medians of milliseconds per tick, the CPU time,
+the ratio C / neuromap (1 is as fast as C), and how far both are from what memory alone would take.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.c_kernel.bandwidth import least_tick_seconds, measure_bandwidth
-from benchmarks.c_kernel.c_kernel import CKernel
+from benchmarks.engine.c_kernel.bandwidth import least_tick_seconds, measure_bandwidth
+from benchmarks.engine.c_kernel.c_kernel import CKernel
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import HostEvents

@@ -1,6 +1,6 @@
 """What a batch costs beside its bare ticks: thousands of stimuli through one program of 64 cores.
 
-    python -m benchmarks.batch [--stimuli 10000] [--ticks 64] [--threads 1,2]
+    python -m benchmarks.engine.batch [--stimuli 10000] [--ticks 64] [--threads 1,2]
 
 The program is the characterisation network with an input of 784 neurons and an output of 40. A stimulus
 is one input frame per tick at density 0.05. Bare ticks are those of one engine that is fed nothing and records

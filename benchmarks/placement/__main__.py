@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.optimize import quadratic_assignment
 
 import neuromap as nm
-from benchmarks.mapping_networks import convolution_network
+from benchmarks.mapping.networks import convolution_network
 from neuromap.bench.machine import this_machine
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
@@ -36,7 +36,7 @@ from neuromap.mapping.place.place import place
 
 Ints = NDArray[np.int64]
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _RESULTS = _ROOT / "benchmarks" / "results" / "placement.json"
 _PAGE = _ROOT / "docs" / "placement.md"
 _DENSE, _PYTHON = 1500, 128
@@ -44,7 +44,7 @@ _DENSE, _PYTHON = 1500, 128
 _HEAD = """\
 # Placement
 
-<!-- Written by `python -m benchmarks.placement`; edit benchmarks/placement.py instead. -->
+<!-- Written by `python -m benchmarks.placement`; edit benchmarks/placement/__main__.py instead. -->
 
 Which core of the chip holds which part of the network changes nothing in what is computed, but how far spikes travel.
 *Weighted hops* are the links that one spike per wire crosses: first along x, then along y; a wire is a neuron with its

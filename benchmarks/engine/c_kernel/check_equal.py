@@ -1,6 +1,6 @@
 """Hold the C kernel to the NumPy engine: spikes, potentials and spikes under way, after every tick.
 
-Run from the repository root: ``python -m benchmarks.c_kernel.check_equal``. Prints one line per program.
+Run from the repository root: ``python -m benchmarks.engine.c_kernel.check_equal``. Prints one line per program.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from itertools import product
 
 import numpy as np
 
-from benchmarks.c_kernel.build import Instructions
-from benchmarks.c_kernel.c_kernel import CKernel
+from benchmarks.engine.c_kernel.build import Instructions
+from benchmarks.engine.c_kernel.c_kernel import CKernel
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.errors import NotSupportedError
 from neuromap.hardware.program.program import Program

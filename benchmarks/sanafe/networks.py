@@ -21,7 +21,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["Case", "cases", "random_frames"]
 
-_DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits" / "sr.toml"
+_DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "sr.toml"
 
 
 class Case(NamedTuple):
