@@ -1,8 +1,8 @@
 """The C kernel against neuromap's engine on the characterisation network, in turn, in one run.
 
 Run from the repository root: ``python -m benchmarks.engine.c_kernel.compare_engine [--cores 4096] [--rate 20] ...``.
-Prints, for equal parameters and for parameters of each neuron's own, medians of milliseconds per tick, the CPU time, the
-ratio C / neuromap (1 is as fast as C), and how far both are from what memory alone would take.
+Prints, for equal parameters and for parameters of each neuron's own, medians of milliseconds per tick, the CPU time,
+the ratio C / neuromap (1 is as fast as C), and how far both are from what memory alone would take.
 """
 
 from __future__ import annotations
