@@ -73,8 +73,8 @@ class Shape(NamedTuple):
     """Sizes, equal for all cores.
 
     ``groups`` and ``words`` are tuples whose lengths count: the length of a tuple is part of its type, so the
-    kernels are compiled for it. Beyond a length (``vectors/extents.py``) they are plain integers, and the kernels have loops
-    instead. Read both with ``extent`` of that file.
+    kernels are compiled for it. Beyond a length (``vectors/extents.py``) they are plain integers, and the kernels
+    have loops instead. Read both with ``extent`` of that file.
     """
 
     n_cores: int
