@@ -15,11 +15,12 @@ from neuromap.hardware.program.program import Program
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.pins_file import check_pins
 from neuromap.mapping.emit.emit import emit
-from neuromap.mapping.emit.route import Routes, route
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.place.place import place
+from neuromap.mapping.route.route import route
+from neuromap.mapping.route.routes import Routes
 from neuromap.network.network import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 

@@ -1,1 +1,1 @@
-"""Routes from copies to axons, and the program."""
+"""The program of a placed partition."""

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import BIAS, HostTable, NeuronTable, OutputTable, Program
-from neuromap.mapping.emit.route import READ_OUT, Routes, fed_axons
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, FROM_CHIP
 from neuromap.mapping.partition.partition import Partition
+from neuromap.mapping.route.route import fed_axons
+from neuromap.mapping.route.routes import READ_OUT, Routes
 
 __all__ = ["emit"]
 

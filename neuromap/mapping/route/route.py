@@ -2,53 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import ragged_ranges, rank_in_run
 from neuromap.mapping.pack.signals import FROM_CHIP
 from neuromap.mapping.partition.partition import Partition
+from neuromap.mapping.route.routes import READ_OUT, Routes
 
-__all__ = ["READ_OUT", "Routes", "fed_axons", "route"]
+__all__ = ["fed_axons", "route"]
 
 Ints = NDArray[np.int64]
-READ_OUT = -1
-"""Target core of a copy that is read out."""
-
-
-@dataclass(frozen=True, eq=False)
-class Routes:
-    """One row per copy of a neuron: where it sits and which axon it feeds.
-
-    Attributes
-    ----------
-    core, slot : ndarray of int64, shape (r,)
-        The copy: core and neuron of the core.
-    tile, tile_row : ndarray of int64, shape (r,)
-        The tile that the copied neuron belongs to, and its position within it.
-    target_core, target_axon, delay : ndarray of int64, shape (r,)
-        Its target; target_core is -1 where the copy is read out.
-    """
-
-    core: Ints
-    slot: Ints
-    tile: Ints
-    tile_row: Ints
-    target_core: Ints
-    target_axon: Ints
-    delay: Ints
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-    @property
-    def wires(self) -> tuple[Ints, Ints]:
-        """Source and target core of every copy that has a target."""
-        on_chip = self.target_core != READ_OUT
-        return self.core[on_chip], self.target_core[on_chip]
 
 
 def route(partition: Partition) -> Routes:
