@@ -182,7 +182,7 @@ class Table(HTMLParser):
 
 
 VALUES = (
-    "Network", "RolloutPattern", "Rollout", "ChipSpec", "Mapping", "Program", "Trace", "Batch", "Verification",
+    "Network", "RolloutPattern", "Rollout", "ChipSpec", "MappedRollout", "Program", "Trace", "Batch", "Verification",
     "LatencyReport", "Exploration", "BenchReport", "Activity", "Energy", "DryRun", "ReportRow",
 )  # fmt: skip
 
