@@ -13,8 +13,8 @@ from neuromap.simulation.engine.kernel.layout import (
     Flag,
     Image,
     State,
-    extent,
 )
+from neuromap.simulation.engine.kernel.vectors.extent import extent
 from neuromap.simulation.engine.kernel.vectors.lanes import CALLED, INLINED, get, put
 
 __all__ = ["is_narrow"]
