@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.rows import Candidate
+from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.steady_energy import energy_per_frame
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
@@ -22,7 +23,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.verification.law import hold_against_reference
 
-__all__ = ["Measured", "Setting", "evaluate"]
+__all__ = ["Setting", "evaluate"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,43 +70,6 @@ def _put_together(
 ) -> Setting:
     values = {name: ChipSpec(**parts) for name, parts in chips.items()}
     return Setting(Network(**network), values, frames, verify, engine)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What came of a candidate; figures are ``None`` where it does not fit.
-
-    Attributes
-    ----------
-    status : {"mapped", "does not fit"}
-        Whether it was mapped.
-    message : str
-        Why not, in one line.
-    schedule : {"steps", "ticks"}
-        Unit of the schedule that was mapped.
-    frame_period_ticks, first_response_ticks, full_response_ticks, worst_case_reaction_ticks : int or None
-        Of the schedule that was mapped.
-    full_response_exact : bool or None
-        Else it is an upper bound.
-    cores : int or None
-        Cores in use.
-    energy_joules : float or None
-        Per frame.
-    verified : bool or None
-        Chip against reference; ``None`` where it was not asked.
-    """
-
-    status: Literal["mapped", "does not fit"]
-    message: str = ""
-    schedule: Literal["steps", "ticks"] = "steps"
-    frame_period_ticks: int | None = None
-    first_response_ticks: int | None = None
-    full_response_ticks: int | None = None
-    worst_case_reaction_ticks: int | None = None
-    full_response_exact: bool | None = None
-    cores: int | None = None
-    energy_joules: float | None = None
-    verified: bool | None = None
 
 
 def evaluate(setting: Setting, candidate: Candidate) -> Measured:
