@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint docs wheel-check readme clean
+.PHONY: help demo test test-thorough lint docs wheel-check readme clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -59,6 +59,9 @@ lint: $(TEST_STAMP)  ## Check style and types
 test: lint  ## Check style and types, then run all tests
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+test-thorough: lint  ## The same with three times as many random examples
+	$(BIN)/python -m pytest --examples thorough $(PYTEST_ARGS)
+
 docs: $(DOCS_STAMP)  ## Build the documentation into docs/_build; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
@@ -66,19 +69,21 @@ readme: $(DEMO_STAMP)  ## Run the commands shown in README.md and docs/ and past
 	$(BIN)/python docs/refresh_consoles.py
 
 # The wheel is tried where nothing of the checkout can be imported: another folder, another environment.
-wheel-check: | $(BIN)/python  ## Build the wheel; run demo and tests against it in an empty environment
+wheel-check: | $(BIN)/python  ## Build the wheel; run demo and smoke tests against it in an empty environment
 	rm -rf $(BUILD)/wheel && mkdir -p $(BUILD)/wheel
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w $(BUILD)/wheel .
 	@set -e; away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; wheel=$$(ls "$$PWD"/$(BUILD)/wheel/*.whl); \
 		cp -R tests examples docs *.md CITATION.cff LICENSE Makefile pyproject.toml "$$away"; \
 		$(BIN)/python -m venv "$$away/venv"; \
 		"$$away/venv/bin/python" -m pip install --quiet --disable-pip-version-check "$$wheel[test]"; \
+		find neuromap hardware_models -type f ! -path '*/__pycache__/*' > "$$away/files"; \
+		(cd "$$away"/venv/lib/python*/site-packages && xargs ls < "$$away/files" > /dev/null); \
 		export NEUROMAP_DATA="$${NEUROMAP_DATA:-$$PWD/../shared/data}"; \
 		cd "$$away"; mkdir build; \
 		venv/bin/python examples/digits/stimulus.py build/digits.safetensors; \
 		venv/bin/neuromap $(DEMO_REPORT) --stimulus build/digits.safetensors --html build/sr.html; \
 		test -s build/sr.html; \
-		venv/bin/python -m pytest $(PYTEST_ARGS)
+		venv/bin/python -m pytest -m smoke $(PYTEST_ARGS)
 
 clean:  ## Remove what make built, but not the environment
 	rm -rf $(BUILD) dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,8 +1,9 @@
 """Run the commands of the consoles in README.md and docs/*.md and paste what they print.
 
 A console is a fenced block of the language ``console``; its commands start with ``$ neuromap``. They run one
-after the other in a temporary folder in which ``examples`` and ``build`` lie, page by page. Blocks with other
-commands are left alone. With ``--check`` nothing is written: the exit code tells whether a page is out of date.
+after the other, in this process, in a temporary folder in which ``examples`` and ``build`` lie, page by page. Blocks
+with other commands are left alone. With ``--check`` nothing is written: the exit code tells whether a page is out of
+date.
 """
 
 from __future__ import annotations
@@ -11,30 +12,38 @@ import difflib
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+
+from neuromap.cli.main import main as neuromap
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = "140"
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@contextmanager
+def terminal() -> Iterator[None]:
+    """A width and no colours, whatever the terminal is that this runs in."""
+    before = dict(os.environ)
+    os.environ |= {"COLUMNS": WIDTH, "NO_COLOR": "1"}
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 def run(command: str, folder: Path) -> str:
     """Run one command line that starts with ``neuromap``; give what it prints, stderr included."""
-    words = shlex.split(command)
-    environment = {**os.environ, "COLUMNS": WIDTH, "NO_COLOR": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", *words],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return "\n".join(line.rstrip() for line in done.stdout.splitlines()).strip("\n")
+    printed = StringIO()
+    with chdir(folder), terminal(), redirect_stdout(printed), redirect_stderr(printed):
+        neuromap(shlex.split(command)[1:])
+    return "\n".join(line.rstrip() for line in printed.getvalue().splitlines()).strip("\n")
 
 
 def refresh(text: str, folder: Path) -> str:
@@ -50,24 +59,31 @@ def refresh(text: str, folder: Path) -> str:
     return _CONSOLE.sub(console, text)
 
 
+def refreshed(page: Path) -> str:
+    """Give a page as it has to be, its commands run in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "examples").symlink_to(ROOT / "examples")
+        (Path(folder) / "build").mkdir()
+        return refresh(page.read_text(encoding="utf-8"), Path(folder))
+
+
+def difference(page: Path, new: str) -> str:
+    """Give what has to change on a page; empty if nothing."""
+    old = page.read_text(encoding="utf-8")
+    return "".join(difflib.unified_diff(old.splitlines(True), new.splitlines(True), page.name, "as it is now"))
+
+
 def main() -> int:
     """Refresh or check all pages."""
     check = "--check" in sys.argv[1:]
     stale = 0
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        old = page.read_text(encoding="utf-8")
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "examples").symlink_to(ROOT / "examples")
-            (Path(folder) / "build").mkdir()
-            new = refresh(old, Path(folder))
-        if new == old:
-            continue
-        stale += 1
-        sys.stdout.writelines(
-            difflib.unified_diff(old.splitlines(True), new.splitlines(True), str(page.name), "as it is now")
-        )
-        if not check:
-            page.write_text(new, encoding="utf-8")
+        new = refreshed(page)
+        if change := difference(page, new):
+            stale += 1
+            sys.stdout.write(change)
+            if not check:
+                page.write_text(new, encoding="utf-8")
     return int(check and stale > 0)
 
 

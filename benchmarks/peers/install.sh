@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 self="$PWD/benchmarks/peers/install.sh"
 home="$PWD/build/peers"
-pins="$PWD/benchmarks/requirements-peers.txt"
+pins="$PWD/benchmarks/peers/requirements.txt"
 python="${PYTHON:-python3}"
 genn_source="${GENN_SOURCE:-https://github.com/genn-team/genn}"
 genn_commit=5.4.0

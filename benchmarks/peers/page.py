@@ -16,7 +16,7 @@ __all__ = ["page_text", "write_page"]
 _HEAD = """\
 # Benchmarks
 
-<!-- Written by `python -m benchmarks.compare`; edit benchmarks/peers/page.py instead. -->
+<!-- Written by `python -m benchmarks.peers`; edit benchmarks/peers/page.py instead. -->
 
 How long one tick takes in neuromap and in other simulators of spiking neurons: the same network, the same start, one
 thread each, in turn, and with equal spike counts, without which a figure is refused.
@@ -48,7 +48,7 @@ _FAIRNESS = """\
 - Nengo: the reference simulator, a neuron type in NumPy, one `Sparse` connection: the whole matrix is multiplied in
   every step, however few neurons fire.
 - RANC: its C++ simulator with -O3 -march=native, traces off while it is timed.
-- C kernel: `benchmarks/c_kernel`, written by hand with vector instructions for this class of programs.
+- C kernel: `benchmarks/engine/c_kernel`, written by hand with vector instructions for this class of programs.
 - Memory is the largest resident size of any process, building and compiling included.
 """
 

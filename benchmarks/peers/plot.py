@@ -1,4 +1,4 @@
-"""The plot of ``benchmarks.compare``; needs matplotlib (extra ``benchmarks``). Equal figures give equal bytes."""
+"""The plot of ``benchmarks.peers``; needs matplotlib (extra ``benchmarks``). Equal figures give equal bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hand-written C kernel of ``benchmarks/c_kernel`` on one thread, in neuromap's own environment."""
+"""The hand-written C kernel of ``benchmarks/engine/c_kernel`` on one thread, in neuromap's own environment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 from measure import Stopwatch, arguments, report
 
-from benchmarks.c_kernel.c_kernel import CKernel
+from benchmarks.engine.c_kernel.c_kernel import CKernel
 from neuromap.hardware.load.load_program import load_program
 
 

@@ -18,7 +18,7 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.explore import explore
 from neuromap.explorer.measuring.steady_energy import energy_per_frame
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.rollout.patterns.behaviour import equivalent
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_frames
@@ -42,7 +42,7 @@ def point_of(network: str, chip: str, values: tuple[int, ...], execution: str) -
     net = nm.load_network(network)
     frames, _ = choose_frames(net, None, RandomFrames(FRAMES))
     try:
-        mapping = map_network(nm.Rollout(net, nm.RolloutPattern(net, values), execution), nm.load_chip(chip))
+        mapping = map_with_stages(nm.Rollout(net, nm.RolloutPattern(net, values), execution), nm.load_chip(chip))
     except DoesNotFitError:
         return None
     rollout, program = mapping.rollout, mapping.program

@@ -9,14 +9,14 @@ from neuromap.lazy_names import lazy_names
 _HOMES = {
     "DryRun": "remedy.dry_run",
     "Infeasibility": "refused.infeasible",
-    "Mapping": "map_rollout",
+    "MappedRollout": "map_rollout",
     "MappingOptions": "asked.options",
     "Pins": "asked.options",
     "Remedy": "refused.infeasible",
     "core_bound": "bounds.lower_bounds",
     "dry_run": "remedy.dry_run",
     "load_pins": "asked.pins_file",
-    "map_network": "map_rollout",
+    "map_with_stages": "map_rollout",
 }
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from neuromap.mapping.asked.options import Pins as Pins
     from neuromap.mapping.asked.pins_file import load_pins as load_pins
     from neuromap.mapping.bounds.lower_bounds import core_bound as core_bound
-    from neuromap.mapping.map_rollout import Mapping as Mapping
-    from neuromap.mapping.map_rollout import map_network as map_network
+    from neuromap.mapping.map_rollout import MappedRollout as MappedRollout
+    from neuromap.mapping.map_rollout import map_with_stages as map_with_stages
     from neuromap.mapping.refused.infeasible import Infeasibility as Infeasibility
     from neuromap.mapping.refused.infeasible import Remedy as Remedy
     from neuromap.mapping.remedy.dry_run import DryRun as DryRun

@@ -14,21 +14,22 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import Program
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.pins_file import check_pins
-from neuromap.mapping.emit.emit import Routes, emit, route
-from neuromap.mapping.legalise.legalise import Legalised
-from neuromap.mapping.partition.fan_out import choose_fan_out
+from neuromap.mapping.emit.emit import emit
+from neuromap.mapping.emit.route import Routes, route
+from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.partition.partition import Partition
+from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.place.place import place
 from neuromap.network.network import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["Mapping", "map_network", "map_rollout"]
+__all__ = ["MappedRollout", "map_rollout", "map_with_stages"]
 
 Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Mapping(Card):
+class MappedRollout(Card):
     """What every stage of the mapper made of a rollout.
 
     Attributes
@@ -68,12 +69,12 @@ class Mapping(Card):
         return self.partition.network
 
 
-def map_network(
+def map_with_stages(
     rollout: Rollout,
     chip: str | Path | ChipSpec = "truenorth",
     options: MappingOptions | None = None,
     progress: Progress | None = None,
-) -> Mapping:
+) -> MappedRollout:
     """Map a rolled-out network onto a chip and keep what every stage made.
 
     Parameters
@@ -89,7 +90,7 @@ def map_network(
 
     Returns
     -------
-    Mapping
+    MappedRollout
         Its program is legal for the chip.
 
     Raises
@@ -99,8 +100,8 @@ def map_network(
     """
     spec, options = load_chip(chip), options or MappingOptions()
     check_pins(options.pins, rollout.network, spec)
-    fan_out = choose_fan_out(rollout, spec, options, progress)
-    parts = fan_out.partition
+    found = partition_rollout(rollout, spec, options, progress)
+    parts = found.partition
     routes = route(parts)
     where = place(
         len(parts.cores),
@@ -115,7 +116,7 @@ def map_network(
     pattern = rollout.pattern.name or "unnamed"
     program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, spec)
     require_legal(program)  # the checker shares no code with the mapper
-    return Mapping(fan_out.rollout, fan_out.split, parts, routes, program)
+    return MappedRollout(found.rollout, found.split, parts, routes, program)
 
 
 def map_rollout(
@@ -169,4 +170,4 @@ def map_rollout(
     >>> program.period
     1
     """
-    return map_network(rollout, chip, replace(options or MappingOptions(), **choices), progress).program
+    return map_with_stages(rollout, chip, replace(options or MappingOptions(), **choices), progress).program

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
-    "Conv": "transforms.layers",
-    "Dense": "transforms.layers",
+    "Conv": "transforms.kinds",
+    "Dense": "transforms.kinds",
     "Edge": "network",
-    "Identity": "transforms.layers",
+    "Identity": "transforms.kinds",
     "MatrixTransform": "transforms.matrices",
     "Network": "network",
     "Node": "network",
-    "Pool": "transforms.layers",
+    "Pool": "transforms.kinds",
     "SeededWeights": "transforms.weights",
     "build_network": "build",
     "load_network": "file.network_file",
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from neuromap.network.network import Edge as Edge
     from neuromap.network.network import Network as Network
     from neuromap.network.network import Node as Node
-    from neuromap.network.transforms.layers import Conv as Conv
-    from neuromap.network.transforms.layers import Dense as Dense
-    from neuromap.network.transforms.layers import Identity as Identity
-    from neuromap.network.transforms.layers import Pool as Pool
+    from neuromap.network.transforms.kinds import Conv as Conv
+    from neuromap.network.transforms.kinds import Dense as Dense
+    from neuromap.network.transforms.kinds import Identity as Identity
+    from neuromap.network.transforms.kinds import Pool as Pool
     from neuromap.network.transforms.matrices import MatrixTransform as MatrixTransform
     from neuromap.network.transforms.weights import SeededWeights as SeededWeights
 

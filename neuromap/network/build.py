@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 from neuromap.errors import NetworkError
 from neuromap.network.complete import check_pooling
-from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node
+from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node, check_ends
 from neuromap.network.thresholds import spread_threshold
-from neuromap.network.transforms.layers import Conv, Dense, Identity, Pool
+from neuromap.network.transforms.kinds import Transform
 from neuromap.network.transforms.limits import as_integers, as_shape, show_shape
 from neuromap.network.transforms.matrices import MatrixTransform
 
@@ -60,10 +60,7 @@ def build_network(
     >>> net.edges["I", "O"].matrix().toarray()
     array([[1, 1]])
     """
-    for u, v in edges:
-        for n in (u, v):
-            if n not in nodes:
-                raise NetworkError(f"edge {u} -> {v}: node {n} does not exist; nodes are {', '.join(nodes)}")
+    check_ends(edges, nodes)
     targets = {v for _, v in edges}
     made = {n: _node(n, spec, has_incoming=n in targets) for n, spec in nodes.items()}
     links = {(u, v): _edge(u, v, weights, made) for (u, v), weights in edges.items()}
@@ -101,7 +98,7 @@ def _edge(source: str, target: str, weights: Any, nodes: Mapping[str, Node]) -> 
 
 
 def _transform(weights: Any, source: Node, target: Node) -> MatrixSource:
-    if isinstance(weights, Conv | Dense | Identity | Pool):
+    if isinstance(weights, Transform):
         for end, node, shape in (
             ("source", source, weights.source_shape),
             ("target", target, weights.target_shape),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from neuromap.errors import NetworkError
 from neuromap.network.network import Edge, Network, Node
-from neuromap.network.transforms.layers import Conv, Dense, Pool
+from neuromap.network.transforms.kinds import Conv, Dense, Pool
 
 __all__ = ["check_pooling", "require_weights"]
 

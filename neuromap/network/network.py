@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-__all__ = ["RESERVED_PATTERNS", "Edge", "EdgeKey", "MatrixSource", "Network", "Node"]
+__all__ = ["RESERVED_PATTERNS", "Edge", "EdgeKey", "MatrixSource", "Network", "Node", "check_ends"]
 
 EdgeKey: TypeAlias = tuple[str, str]
 
@@ -35,7 +35,7 @@ RESERVED_PATTERNS = ("streaming", "sequential")
 
 
 class MatrixSource(Protocol):
-    """What an edge needs to build its matrix; implemented in ``transforms.py`` and ``weights.py``."""
+    """What an edge needs to build its matrix; implemented in the folder ``transforms``."""
 
     @property
     def kind(self) -> str:
@@ -131,6 +131,20 @@ class Edge:
             If the edge has structure only, or its weights are not known.
         """
         return self._matrix
+
+
+def check_ends(edges: Iterable[EdgeKey], nodes: Collection[str]) -> None:
+    """Refuse edges from or to nodes that do not exist.
+
+    Raises
+    ------
+    NetworkError
+        Naming the first such edge.
+    """
+    for u, v in edges:
+        for n in (u, v):
+            if n not in nodes:
+                raise NetworkError(f"edge {u} -> {v}: node {n} does not exist; nodes are {', '.join(nodes)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,10 +243,7 @@ class Network(Card):
     def _check_graph(self) -> None:
         if not self.edges:
             raise NetworkError(f"network {self.name}: has no edges; a network needs at least one")
-        for u, v in self.edges:
-            for n in (u, v):
-                if n not in self.nodes:
-                    raise NetworkError(f"edge {u} -> {v}: node {n} does not exist; nodes are {', '.join(self.nodes)}")
+        check_ends(self.edges, self.nodes)
         if not self.inputs:
             raise NetworkError(
                 f"network {self.name}: has no input node (every node has an incoming edge); "

@@ -13,7 +13,7 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import Program
 from neuromap.mapping.asked.options import MappingOptions
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
 from neuromap.report.figures.latency_report import LatencyReport
@@ -112,7 +112,7 @@ def latency_report(
                 progress(f"{pattern.name}, {execution}", len(rows), total)
             try:
                 rollout = _rollout(network, pattern, execution)
-                mapped = map_network(rollout, spec, options)
+                mapped = map_with_stages(rollout, spec, options)
             except (PatternError, DoesNotFitError) as error:
                 rows.append(refused_row(pattern, execution, error))
                 continue
@@ -142,7 +142,7 @@ def report_on_program(
     ----------
     rollout : Rollout
         Where the prediction comes from; of a program with splitters on edges without slack the tick-level rollout
-        that :func:`neuromap.mapping.map_rollout.map_network` gave with it.
+        that :func:`neuromap.mapping.map_rollout.map_with_stages` gave with it.
     program : Program
         What is measured, observed and verified.
     frames, n_frames, seed, density, engine, threads, noise_seed

@@ -16,9 +16,9 @@ def networks(monkeypatch):
     if not (ROOT / "benchmarks").is_dir():
         pytest.skip("benchmarks/ is not here: it is no part of the wheel")
     monkeypatch.syspath_prepend(str(ROOT))
-    from benchmarks import mapping_networks
+    from benchmarks.mapping import networks
 
-    return mapping_networks
+    return networks
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ def figures(monkeypatch):
     if not (ROOT / "benchmarks").is_dir():
         pytest.skip("benchmarks/ is not here: it is no part of the wheel")
     monkeypatch.syspath_prepend(str(ROOT))
-    from benchmarks import mapping_figures
+    from benchmarks.mapping import figures
 
-    return mapping_figures
+    return figures
 
 
 @pytest.mark.parametrize("signs", ["sign-fixed", "ternary"])
@@ -96,7 +96,7 @@ def test_parts_are_judged_by_sources_and_neurons(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     from scipy import sparse
 
-    from benchmarks.mapping_partitioner import judge
+    from benchmarks.mapping.partitioner import judge
 
     # 257 sources feed one neuron of part 1; part 0 holds the sources and is too large as well
     star = sparse.coo_array((np.ones(257), (np.full(257, 257), np.arange(257))), shape=(258, 258))

@@ -14,7 +14,7 @@ from neuromap.errors import DoesNotFitError, InputError
 from neuromap.explorer.measuring.steady_energy import energy_per_frame
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import build_network
 from neuromap.rollout.patterns.behaviour import equivalent
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -77,7 +77,7 @@ def _brute_force(
             except InputError:  # a period of one's own that the pattern's cycles do not allow
                 continue
             try:
-                mapping = map_network(rollout, chip, MappingOptions(**choices))
+                mapping = map_with_stages(rollout, chip, MappingOptions(**choices))
             except DoesNotFitError:
                 points[pattern.values, execution] = None
                 continue

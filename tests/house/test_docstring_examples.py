@@ -7,6 +7,8 @@ import pytest
 
 import neuromap
 
+pytestmark = pytest.mark.smoke
+
 
 def module_names():
     from pathlib import Path

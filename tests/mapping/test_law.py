@@ -13,8 +13,10 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import NeuronRules
 from neuromap.mapping.asked.options import PLACERS, SPLITTERS, MappingOptions, Pins
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import build_network
+
+pytestmark = pytest.mark.law
 
 THETAS = st.one_of(st.integers(-3, 6), st.sampled_from([0, 1, 255, 256, 257, 700, -5, -300]))
 SIZES = st.tuples(st.integers(1, 2), st.integers(1, 2), st.integers(1, 3))
@@ -162,7 +164,7 @@ def test_the_law_holds_for_every_strategy(computes, chip, data, net, execution):
     rollout = nm.Rollout(net, valid_pattern(data.draw, net), execution)
     options = data.draw(choices(net))
     try:
-        mapping = map_network(rollout, spec, options)
+        mapping = map_with_stages(rollout, spec, options)
     except DoesNotFitError as refusal:
         event(f"refused: {refusal.infeasibility.limit}")
         assert refusal.infeasibility.gap > 0  # noqa: PT017  a refusal is a fine outcome, if it is one
@@ -173,6 +175,7 @@ def test_the_law_holds_for_every_strategy(computes, chip, data, net, execution):
     computes(rollout, mapping.program)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("execution", ["windowed", "pipelined"])
 @pytest.mark.parametrize("kind", ["sign-fixed", "ternary"])
 def test_populations_over_several_cores(agrees, chip, kind, execution):

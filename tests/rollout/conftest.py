@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -28,7 +29,53 @@ def _rollouts(draw, max_nodes=6, max_extra=8):
     return net, RolloutPattern(net, tuple(values))
 
 
+@st.composite
+def _digraphs(draw, largest=6, most=10, loops=True):
+    """Edges of a random directed graph, as pairs of integers."""
+    n = draw(st.integers(2, largest))
+    pairs = [(u, v) for u in range(n) for v in range(n) if loops or u != v]
+    return draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=most, unique=True))
+
+
+@st.composite
+def _cyclic_networks(draw):
+    """A random network of few nodes and, mostly, many cycles."""
+    n = draw(st.integers(2, 5))
+    pairs = [(f"n{u}", f"n{v}") for u in range(n) for v in range(n)]
+    inner = draw(st.lists(st.sampled_from(pairs), max_size=9, unique=True))
+    touched = sorted({v for p in inner for v in p} | {"n0"})
+    return Network.from_edges(draw(st.permutations([("I", touched[0]), *inner] + [("J", v) for v in touched])))
+
+
 @pytest.fixture(scope="session")
 def rollouts() -> Callable[..., st.SearchStrategy[tuple[Network, RolloutPattern]]]:
     """The strategy of networks with a valid pattern each: ``data.draw(rollouts(max_nodes=7))``."""
     return _rollouts
+
+
+@pytest.fixture(scope="session")
+def digraphs() -> Callable[..., st.SearchStrategy[list[tuple[int, int]]]]:
+    """The strategy of directed graphs as lists of edges: ``data.draw(digraphs(largest=6, loops=False))``."""
+    return _digraphs
+
+
+@pytest.fixture(scope="session")
+def cyclic_networks() -> Callable[..., st.SearchStrategy[Network]]:
+    """The strategy of networks with many cycles: ``data.draw(cyclic_networks())``."""
+    return _cyclic_networks
+
+
+@pytest.fixture(scope="session")
+def large_edges() -> Callable[[random.Random, bool], list[tuple[int, int]]]:
+    """100,000 random edges between 10,000 nodes, of which node 0 reaches all; with cycles or without."""
+
+    def make(rng: random.Random, cyclic: bool) -> list[tuple[int, int]]:
+        n = 10_000
+        edges = {(rng.randrange(v), v): None for v in range(1, n)}
+        while len(edges) < 100_000:
+            u, v = rng.randrange(n), rng.randrange(1, n)
+            if cyclic or u < v:
+                edges[u, v] = None
+        return list(edges)
+
+    return make

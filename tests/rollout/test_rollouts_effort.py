@@ -8,10 +8,8 @@ import pytest
 from neuromap.cli.main import main
 from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures
 from neuromap.network.network import Network
-from neuromap.rollout.cycles.blocks import cycle_structure
-from neuromap.rollout.patterns import sequential
+from neuromap.rollout.cycles import cycle_structure, indexed_network, sequential_values
 from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.schedule import walks
 from neuromap.rollout.schedule.rollout import Rollout
 
 
@@ -19,19 +17,63 @@ def test_the_most_sequential_pattern_is_searched_once(monkeypatch, tmp_path, cap
     path = tmp_path / "net.toml"
     path.write_text('format = 1\n[edges."I -> A"]\n[edges."A -> B"]\n[edges."B -> A"]\n')
     blocks = []
-    search = sequential._search
-    monkeypatch.setattr(sequential, "_search", lambda block: blocks.append(block) or search(block))
+    search = sequential_values._search
+    monkeypatch.setattr(sequential_values, "_search", lambda block: blocks.append(block) or search(block))
     main(["rollouts", str(path), "--json"])
     assert '"name": "sequential"' in capsys.readouterr().out
     assert len(blocks) == 1
+
+
+LOOP = """\
+format = 1
+[nodes.I]
+shape = [1, 1, 3]
+[nodes.A]
+shape = [1, 1, 3]
+threshold = 1
+[nodes.B]
+shape = [1, 1, 3]
+threshold = 1
+[edges."I -> A"]
+transform = "identity"
+[edges."A -> B"]
+transform = "identity"
+[edges."B -> A"]
+transform = "identity"
+"""
+
+
+@pytest.mark.parametrize("words", [("rollouts", "--json"), ("explore", "--frames", "2", "--json")])
+def test_the_cycles_of_a_network_are_looked_at_once_on_a_trip(words, monkeypatch, tmp_path, capsys):
+    path = tmp_path / "net.toml"
+    path.write_text(LOOP)
+    found = {"components and blocks": 0, "edges on cycles": 0, "most sequential": 0}
+
+    def counted(what, function):
+        def count(*args, **kwargs):
+            found[what] += 1
+            return function(*args, **kwargs)
+
+        return count
+
+    for module, name, what in (
+        (indexed_network, "split_at_nodes", "components and blocks"),
+        (cycle_structure, "CycleStructure", "edges on cycles"),
+        (sequential_values, "_search", "most sequential"),
+    ):
+        monkeypatch.setattr(module, name, counted(what, getattr(module, name)))
+    command, *flags = words
+    main([command, str(path), *flags])
+    assert '"sequential"' in capsys.readouterr().out
+    assert found == {"components and blocks": 1, "edges on cycles": 1, "most sequential": 1}
 
 
 def test_both_executions_share_the_search_for_blocks(monkeypatch):
     net = Network.from_edges([("I", "A"), ("A", "B"), ("B", "A")])
     pattern = RolloutPattern.streaming(net)
     calls = []
-    split = walks.nx.biconnected_component_edges
-    monkeypatch.setattr(walks.nx, "biconnected_component_edges", lambda graph: calls.append(graph) or split(graph))
+    split = indexed_network.split_at_nodes
+    monkeypatch.setattr(indexed_network, "split_at_nodes", lambda pairs: calls.append(pairs) or split(pairs))
     for execution in ("windowed", "pipelined"):
         assert Rollout(net, pattern, execution).full_responses
     assert len(calls) == 1
@@ -39,19 +81,12 @@ def test_both_executions_share_the_search_for_blocks(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cyclic", [False, True])
-def test_ten_thousand_nodes_and_a_hundred_thousand_edges_are_analysed_in_seconds(cyclic):
+def test_ten_thousand_nodes_and_a_hundred_thousand_edges_are_analysed_in_seconds(large_edges, cyclic):
     rng = random.Random(1)
-    n = 10_000
-    edges = {(rng.randrange(v), v): None for v in range(1, n)}
-    while len(edges) < 100_000:
-        u, v = rng.randrange(n), rng.randrange(1, n)
-        if cyclic or u < v:
-            edges[u, v] = None
+    edges = large_edges(rng, cyclic)
     net = Network.from_edges((f"n{u}", f"n{v}") for u, v in edges)
     begin = time.process_time()
-    structure = cycle_structure(net)
-    summary = sequential.most_sequential_summary(net, structure)
-    figures = pattern_counts(net, structure, summary)
+    figures = pattern_counts(net)
     assert figures["proven"]["most_sequential"] != cyclic
     assert pattern_figures(RolloutPattern.streaming(net), 1)["inference_factor"] == 1
     # About 5 s of one slow core; several times that is a defect, not a busy machine.

@@ -16,6 +16,8 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.reference_frames import reference
 from neuromap.simulation.stimulus.stimulus import random_frames
 
+pytestmark = pytest.mark.law
+
 
 def make_network(edges, sizes, *, weights=None, thetas=None, rng=None, outputs=()):
     """A network of explicit matrices; what is not given is random."""

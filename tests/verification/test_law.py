@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from neuromap.errors import ProgramError, StimulusError, VerificationError
 from neuromap.hardware.check.check_program import check_program
 from neuromap.mapping.asked.options import MappingOptions, Pins
-from neuromap.mapping.map_rollout import map_network, map_rollout
+from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.network.build import build_network
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.reference_frames import reference
@@ -19,6 +19,8 @@ from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
 from neuromap.simulation.stimulus.stimulus import random_frames
 from neuromap.verification.law import require_verified, verify
 from neuromap.verification.verdict import Mismatch, Stray
+
+pytestmark = pytest.mark.law
 
 
 def identity(n=3, name="copy", threshold=1, nodes=("I", "A", "O")):
@@ -194,7 +196,7 @@ def test_frame_periods_are_compared_in_ticks():
 def test_splitters_that_lengthen_the_frame_period_leave_it_open():
     """A program file knows no latencies: held against the same rollout in steps, only its frames can be compared."""
     steps = Rollout(identity(), "streaming", "windowed")
-    mapped = map_network(steps, "truenorth", MappingOptions(pins=Pins(splitters=frozenset({("A", "O")}))))
+    mapped = map_with_stages(steps, "truenorth", MappingOptions(pins=Pins(splitters=frozenset({("A", "O")}))))
     ticks, program = mapped.rollout, mapped.program
     assert ticks.is_tick_level
     assert ticks.frame_period == program.period > steps.frame_period

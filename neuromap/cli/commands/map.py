@@ -27,7 +27,7 @@ from neuromap.errors import DoesNotFitError, InputError
 from neuromap.forms.tables import new_table
 
 if TYPE_CHECKING:
-    from neuromap.mapping.map_rollout import Mapping
+    from neuromap.mapping.map_rollout import MappedRollout
     from neuromap.mapping.remedy.apply_remedy import Request
 
 __all__ = ["EXAMPLES", "map_network"]
@@ -90,7 +90,7 @@ def map_network(
             early = refuse_early(Request(rollout, spec, options))
             if early is not None:
                 raise early
-            mapping = map_rollout.map_network(rollout, spec, options, progress)
+            mapping = map_rollout.map_with_stages(rollout, spec, options, progress)
         except DoesNotFitError as refusal:
             raise _with_remedies(refusal, Request(rollout, spec, options), flags) from None
     if output is not None:
@@ -107,7 +107,7 @@ def _with_remedies(refusal: DoesNotFitError, request: Request, flags: MappingFla
     return DoesNotFitError(found.message, found)
 
 
-def _print_mapping(mapping: Mapping, output: str | None, *, as_json: bool) -> None:
+def _print_mapping(mapping: MappedRollout, output: str | None, *, as_json: bool) -> None:
     from neuromap.cli.printing.program_figures import figure_rows, program_figures
     from neuromap.mapping.bounds.lower_bounds import core_bound
 

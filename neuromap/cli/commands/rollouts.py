@@ -57,19 +57,14 @@ def rollouts(
     import neuromap as nm
     from neuromap.cli.printing.pattern_figures import class_numbers, pattern_counts, pattern_figures
     from neuromap.cli.printing.pattern_tables import print_rollouts
-    from neuromap.rollout.cycles.blocks import cycle_structure
-    from neuromap.rollout.patterns.sequential import most_sequential_summary
 
     if not 1 <= limit <= _MOST_LISTED:
         raise InputError(f"--limit {limit}: must be 1 to {_MOST_LISTED}")
     if every and pattern:
         raise InputError("--all and --pattern: give one of them")
     net = nm.load_network(network)
-    found, complete = _every_pattern(net, limit) if every else (_chosen_patterns(net, pattern or []), False)
-    structure = cycle_structure(net)
-    sequential = most_sequential_summary(net, structure)
-    chosen = [sequential.first if one is None else one for one in found]
-    figures = pattern_counts(net, structure, sequential)
+    chosen, complete = _every_pattern(net, limit) if every else (_chosen_patterns(net, pattern or []), False)
+    figures = pattern_counts(net)
     rows: list[dict[str, Any]] = []
     with progress_bar("timing patterns") as progress:
         for done, (one, number) in enumerate(zip(chosen, class_numbers(chosen), strict=True), start=1):
@@ -82,15 +77,15 @@ def rollouts(
         print_rollouts(figures)
 
 
-def _chosen_patterns(network: Network, values: Sequence[str]) -> list[RolloutPattern | None]:
-    """Read the patterns asked for; ``None`` stands for the most sequential one, whose search is not done twice."""
+def _chosen_patterns(network: Network, values: Sequence[str]) -> list[RolloutPattern]:
+    """Read the patterns asked for."""
     names = split_patterns(values) or list(values)
     if not names:
         names = list(dict.fromkeys(["streaming", "sequential", *network.patterns]))
-    return [None if name == "sequential" else read_pattern(network, name) for name in names]
+    return [read_pattern(network, name) for name in names]
 
 
-def _every_pattern(network: Network, limit: int) -> tuple[list[RolloutPattern | None], bool]:
+def _every_pattern(network: Network, limit: int) -> tuple[list[RolloutPattern], bool]:
     """List the first ``limit`` valid patterns, and tell whether these are all."""
     from itertools import islice
 
@@ -98,7 +93,5 @@ def _every_pattern(network: Network, limit: int) -> tuple[list[RolloutPattern | 
     from neuromap.rollout.patterns.pattern import RolloutPattern
 
     found = list(islice(enumerate_valid(network), limit + 1))
-    named: list[RolloutPattern | None] = [
-        RolloutPattern(network, p.values, f"#{n}") for n, p in enumerate(found[:limit], start=1)
-    ]
+    named = [RolloutPattern(network, p.values, f"#{n}") for n, p in enumerate(found[:limit], start=1)]
     return named, len(found) <= limit

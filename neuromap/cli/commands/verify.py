@@ -72,7 +72,7 @@ def verify(
     chip, or its frame period is another one.
     """
     import neuromap as nm
-    from neuromap.mapping.map_rollout import map_network
+    from neuromap.mapping.map_rollout import map_with_stages
     from neuromap.simulation.stimulus.choose_frames import choose_frames
     from neuromap.verification.law import require_verified
 
@@ -92,7 +92,7 @@ def verify(
     if program is None:
         options = flags.options(net, spec)
         with progress_bar("mapping") as progress:
-            mapping = map_network(rollout, spec, options, progress)
+            mapping = map_with_stages(rollout, spec, options, progress)
         rollout, program = mapping.rollout, mapping.program  # splitters may have made the schedule one in ticks
     check_run_length(made["n_frames"], program)
     with progress_bar("comparing chip and reference"):

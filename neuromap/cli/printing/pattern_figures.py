@@ -9,25 +9,22 @@ from neuromap.cli.printing.json_output import count_members
 
 if TYPE_CHECKING:
     from neuromap.network.network import EdgeKey, Network
-    from neuromap.rollout.cycles.blocks import CycleStructure
     from neuromap.rollout.patterns.pattern import RolloutPattern
-    from neuromap.rollout.patterns.sequential import MostSequential
     from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["class_numbers", "pattern_counts", "pattern_figures"]
 
 
-def pattern_counts(network: Network, structure: CycleStructure, sequential: MostSequential) -> dict[str, Any]:
-    """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven.
-
-    The structure of its cycles and its most sequential patterns are the caller's, who needs them elsewhere too.
-    """
+def pattern_counts(network: Network) -> dict[str, Any]:
+    """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven."""
     from neuromap.rollout.patterns.behaviour import count_behaviour_classes
     from neuromap.rollout.patterns.counting import count_valid_patterns
     from neuromap.rollout.patterns.lemma1 import lemma1_bounds
+    from neuromap.rollout.patterns.sequential import most_sequential_summary
 
-    valid = count_valid_patterns(network, structure)
-    bounds = lemma1_bounds(network, structure)
+    valid = count_valid_patterns(network)
+    bounds = lemma1_bounds(network)
+    sequential = most_sequential_summary(network)
     classes = count_behaviour_classes(network)
     return {
         "network": network.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from neuromap.network.network import Network
-from neuromap.rollout.cycles.blocks import cycle_structure
+from neuromap.rollout.cycles.cycle_structure import cycle_structure
 
 __all__ = ["Graph", "graph_of"]
 

@@ -16,7 +16,7 @@ from neuromap.explorer.candidates.row_keys import RowKeys, sharing_of
 from neuromap.explorer.candidates.row_table import RowTable, row_table
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.legalise.hops import hops_of_delay
+from neuromap.mapping.legalise.delay_legs import legs_of_delay
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period
@@ -186,7 +186,7 @@ def step_ticks(table: RowTable, chip: ChipSpec, ticks_per_step: int | None) -> I
     Returns
     -------
     ndarray of int64, shape (rows,)
-        As :func:`neuromap.mapping.legalise.legalise.ticks_per_step` finds for each.
+        As :func:`neuromap.mapping.legalise.ticks_per_step.fewest_ticks_per_step` finds for each.
     """
     least, _ = chip.delay
     if ticks_per_step is not None or least == 1:
@@ -211,7 +211,7 @@ def _fewest_ticks(delays: Ints, delay_range: tuple[int, int]) -> Ints:
     fewest = np.full(len(delays), least, np.int64)  # with as many every delay can be given
     for ticks in range(least - 1, 0, -1):
         legal = np.array(
-            [d > 0 and hops_of_delay(d * ticks, least, greatest) is not None
+            [d > 0 and legs_of_delay(d * ticks, least, greatest) is not None
              for d in range(int(delays.max(initial=0)) + 1)]
         )  # fmt: skip
         fewest[legal[delays].all(axis=1)] = ticks

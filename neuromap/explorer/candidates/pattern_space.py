@@ -13,10 +13,10 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.explorer.candidates.graph import Graph
 from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.network.network import Network
-from neuromap.rollout.cycles.blocks import cycle_structure
+from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.patterns.counting import count_valid, enumerate_valid
 from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.schedule.longest_paths import EXACT_NODES
+from neuromap.rollout.schedule.block_paths import EXACT_NODES
 
 __all__ = ["LISTED_PATTERNS", "ORDERED_PATTERNS", "PatternSpace", "affordable_patterns", "pattern_space"]
 

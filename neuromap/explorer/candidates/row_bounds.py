@@ -62,7 +62,7 @@ def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, le
         return least
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
     try:
-        legal = legalise(rollout, chip, stretch=candidate.ticks_per_step)
+        legal = legalise(rollout, chip, ticks_per_step=candidate.ticks_per_step)
     except DoesNotFitError:
         return least
     return max(least, core_bound(legal, chip, proven=True).total)

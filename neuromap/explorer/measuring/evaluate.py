@@ -16,7 +16,7 @@ from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.steady_energy import energy_per_frame
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
@@ -91,7 +91,7 @@ def evaluate(setting: Setting, candidate: Candidate) -> Measured:
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
     options = MappingOptions(splitters=candidate.splitters, ticks_per_step=candidate.ticks_per_step)  # type: ignore[arg-type]
     try:
-        mapped = map_network(rollout, setting.chips[candidate.chip], options)
+        mapped = map_with_stages(rollout, setting.chips[candidate.chip], options)
     except DoesNotFitError as error:
         return Measured("does not fit", message=str(error))
     timed, program = mapped.rollout, mapped.program

@@ -13,7 +13,7 @@ from neuromap.mapping.bounds.readers import Key, Reader
 from neuromap.mapping.bounds.single_axons import single_axon_sources
 from neuromap.mapping.bounds.whole_windows import WholeWindows, find_windows
 from neuromap.mapping.bounds.window_axons import axons_of_windows
-from neuromap.mapping.legalise.legalise import Matrix
+from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["Crowd", "crowds_of"]
 

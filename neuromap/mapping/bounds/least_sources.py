@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from neuromap.arrays.ragged import rank_in_run, rows_of_entries, run_heads
-from neuromap.mapping.legalise.legalise import Matrix
+from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["by_degrees", "by_expansion", "sources_beyond_palette"]
 

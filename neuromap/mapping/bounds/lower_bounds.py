@@ -15,7 +15,7 @@ from neuromap.mapping.bounds.crowding import crowds_of
 from neuromap.mapping.bounds.readers import read_out_neurons, readers_of
 from neuromap.mapping.bounds.reads import fed_axons
 from neuromap.mapping.bounds.shares import cores_by_shares
-from neuromap.mapping.legalise.legalise import Legalised
+from neuromap.mapping.legalise.legalised import Legalised
 
 __all__ = ["CoreBound", "PopulationBound", "core_bound"]
 

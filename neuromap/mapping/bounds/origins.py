@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.mapping.legalise.legalise import Legalised, Link
+from neuromap.mapping.legalise.legalised import Legalised, Link
 
 __all__ = ["origins_of"]
 

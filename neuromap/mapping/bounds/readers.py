@@ -15,7 +15,7 @@ from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.mapping.bounds.origins import origins_of
-from neuromap.mapping.legalise.legalise import Legalised, Matrix
+from neuromap.mapping.legalise.legalised import Legalised, Matrix
 
 __all__ = ["ChipKey", "Feed", "HostKey", "Key", "Reader", "read_out_neurons", "readers_of"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import run_heads
 from neuromap.mapping.bounds.whole_windows import WholeWindows
-from neuromap.mapping.legalise.legalise import Matrix
+from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["single_axon_sources"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.mapping.legalise.legalise import Matrix
+from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["NEVER", "WholeWindows", "areas", "find_windows"]
 

@@ -1,129 +1,19 @@
-"""Emit the program: give every neuron its copies, every copy its target, and write the tables."""
+"""The stage "emit": write the program of a placed partition."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.ragged import rank_in_run
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import BIAS, HostTable, NeuronTable, OutputTable, Program
+from neuromap.mapping.emit.route import READ_OUT, Routes, fed_axons
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, FROM_CHIP
 from neuromap.mapping.partition.partition import Partition
 
-__all__ = ["Routes", "emit", "route"]
+__all__ = ["emit"]
 
 Ints = NDArray[np.int64]
-READ_OUT = -1
-
-
-@dataclass(frozen=True, eq=False)
-class Routes:
-    """One row per copy of a neuron: where it sits and which axon it feeds.
-
-    Attributes
-    ----------
-    core, slot : ndarray of int64, shape (r,)
-        The copy: core and neuron of the core.
-    tile, tile_row : ndarray of int64, shape (r,)
-        The tile that the copied neuron belongs to, and its position within it.
-    target_core, target_axon, delay : ndarray of int64, shape (r,)
-        Its target; target_core is -1 where the copy is read out.
-    """
-
-    core: Ints
-    slot: Ints
-    tile: Ints
-    tile_row: Ints
-    target_core: Ints
-    target_axon: Ints
-    delay: Ints
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-    @property
-    def wires(self) -> tuple[Ints, Ints]:
-        """Source and target core of every copy that has a target."""
-        on_chip = self.target_core != READ_OUT
-        return self.core[on_chip], self.target_core[on_chip]
-
-
-def route(partition: Partition) -> Routes:
-    """Pair every axon that a neuron feeds with a copy of that neuron.
-
-    Copies of one neuron sit side by side, a read-out copy comes first. The axons of a neuron with replicas are
-    shared out among them in the order of the target cores.
-
-    Parameters
-    ----------
-    partition : Partition
-        Its tiles hold the copies that its cores ask for.
-
-    Returns
-    -------
-    Routes
-        By core and slot.
-    """
-    network, tiles = partition.network, partition.tiles
-    core_of = np.empty(len(tiles), np.int64)
-    rank_of = np.empty(len(tiles), np.int64)
-    for core, layout in enumerate(partition.cores):
-        core_of[list(layout.tiles)] = core
-        rank_of[list(layout.tiles)] = np.arange(len(layout.tiles))
-
-    first = np.cumsum([0, *(len(p.neurons) for p in network.populations)])  # neurons of all populations in one row
-    target_core, target_axon, signal = _fed_axons(partition)
-    from_chip = partition.signals.kind[signal] == FROM_CHIP
-    signal = signal[from_chip]
-    read_out = [first[i] + np.arange(len(p.neurons)) for i, p in enumerate(network.populations) if p.is_output]
-    reads = np.concatenate([np.zeros(0, np.int64), *read_out])
-    # a copy is wanted for every axon and every neuron that is read out
-    wanted = np.concatenate([reads, first[partition.signals.source[signal]] + partition.signals.neuron[signal]])
-    none = np.full(len(reads), READ_OUT)
-    target_core = np.concatenate([none, target_core[from_chip]])
-    target_axon = np.concatenate([np.zeros(len(reads), np.int64), target_axon[from_chip]])
-    delay = np.concatenate([np.zeros(len(reads), np.int64), partition.signals.tick[signal]])
-
-    # and offered by the tiles, as many as each neuron has there
-    empty = np.zeros(0, np.int64)
-    tile = np.repeat(np.arange(len(tiles)), [len(t.neurons) for t in tiles])
-    row = np.concatenate([empty, *(np.arange(len(t.neurons)) for t in tiles)])
-    neuron = np.concatenate([empty, *(first[t.population] + t.neurons for t in tiles)])
-    copies = np.concatenate([empty, *(t.copies for t in tiles)])
-    order = np.argsort(neuron, kind="stable")
-    offered, home = np.repeat(neuron[order], copies[order]), np.repeat(order, copies[order])
-    order = np.lexsort((target_axon, target_core, wanted))
-    kept = np.isin(wanted[order], neuron)  # a read-out neuron that no source reaches is in no tile: it never spikes
-    order = order[kept]
-    start = np.searchsorted(offered, wanted[order], side="left")
-    rank = rank_in_run(wanted[order])
-    assert (offered[start + rank] == wanted[order]).all(), "tiles hold a copy for every axon"
-    home = home[start + rank]
-    target_core, target_axon, delay = target_core[order], target_axon[order], delay[order]
-    tile, row = tile[home], row[home]
-    core = core_of[tile]
-    order = np.lexsort((target_axon, target_core, row, rank_of[tile], core))
-    core = core[order]
-    slot = rank_in_run(core)
-    return Routes(core, slot, tile[order], row[order], target_core[order], target_axon[order], delay[order])
-
-
-def _fed_axons(partition: Partition) -> tuple[Ints, Ints, Ints]:
-    """Return core, axon and signal of every axon in use, by core and axon."""
-    cores, axons, signals = [], [], []
-    for core, layout in enumerate(partition.cores):
-        of_core = np.empty(layout.n_axons, np.int64)
-        for tile, axon_of in zip(layout.tiles, layout.axon_of, strict=True):
-            of_core[axon_of] = partition.signals.of_axon[tile]
-        cores.append(np.full(layout.n_axons, core))
-        axons.append(np.arange(layout.n_axons))
-        signals.append(of_core)
-    empty = [np.zeros(0, np.int64)]
-    return tuple(np.concatenate(empty + part) for part in (cores, axons, signals))  # type: ignore[return-value]
 
 
 def emit(
@@ -226,7 +116,7 @@ def emit(
 
 
 def _host_table(partition: Partition) -> HostTable:
-    core, axon, signal = _fed_axons(partition)
+    core, axon, signal = fed_axons(partition)
     signals = partition.signals
     from_host = signals.kind[signal] != FROM_CHIP
     core, axon, signal = core[from_host], axon[from_host], signal[from_host]

@@ -1,4 +1,4 @@
-"""Why a delay cannot be given: no hops make it up, or its relays alone are more than the chip holds."""
+"""Why a delay cannot be given: no legs make it up, or its relays alone are more than the chip holds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from neuromap.network.network import EdgeKey
 __all__ = ["refuse_chain", "refuse_delay"]
 
 
-def refuse_delay(edge: EdgeKey, delay: int, stretch: int, enough: int, chip: ChipSpec) -> DoesNotFitError:
-    """Refuse a delay that no hops can give.
+def refuse_delay(edge: EdgeKey, delay: int, ticks_per_step: int, enough: int, chip: ChipSpec) -> DoesNotFitError:
+    """Refuse a delay that no legs can give.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def refuse_delay(edge: EdgeKey, delay: int, stretch: int, enough: int, chip: Chi
         The edge.
     delay : int
         Its delay in ticks.
-    stretch, enough : int
+    ticks_per_step, enough : int
         Ticks per step that were asked for, and the fewest that serve every edge.
     chip : ChipSpec
         Gives the range of delays.
@@ -31,12 +31,12 @@ def refuse_delay(edge: EdgeKey, delay: int, stretch: int, enough: int, chip: Chi
     """
     least, greatest = chip.delay
     text = (
-        f"edge {edge[0]} -> {edge[1]} has a delay of {delay} tick{'s' * (delay != 1)} at {stretch} per step, hops of a "
-        f"{chip.name} neuron take {least} to {greatest}"
+        f"edge {edge[0]} -> {edge[1]} has a delay of {delay} tick{'s' * (delay != 1)} at {ticks_per_step} per step, "
+        f"hops of a {chip.name} neuron take {least} to {greatest}"
     )
     remedy = Remedy("ticks_per_step", enough, f"ticks_per_step = {enough} would do")
-    hops = -(-delay // greatest)
-    return refuse("delay", edge[1], hops * least, delay, text, [remedy])
+    legs = -(-delay // greatest)
+    return refuse("delay", edge[1], legs * least, delay, text, [remedy])
 
 
 def refuse_chain(edge: EdgeKey, delay: int, sources: int, chip: ChipSpec, *, is_chosen: bool) -> DoesNotFitError | None:
@@ -49,7 +49,7 @@ def refuse_chain(edge: EdgeKey, delay: int, sources: int, chip: ChipSpec, *, is_
     delay : int
         Its delay in ticks.
     sources : int
-        Neurons that it reads: every hop but the first starts from a relay of each.
+        Neurons that it reads: every leg but the first starts from a relay of each.
     chip : ChipSpec
         A relay takes a neuron of its own, and an axon that nothing else in the core reads.
     is_chosen : bool

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.tile.tiling import Tile
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.tile.tile import Tile
 
 __all__ = ["CoreLayout", "alone", "layout_alone"]
 
@@ -42,14 +42,14 @@ class CoreLayout:
         freeze_arrays(self)
 
 
-def alone(tiles: Sequence[Tile], chip: ChipSpec) -> tuple[CoreLayout, ...]:
+def alone(tiles: Sequence[Tile], model: CoreModel) -> tuple[CoreLayout, ...]:
     """Give every tile a core of its own.
 
     Parameters
     ----------
     tiles : sequence of Tile
         Each legal alone.
-    chip : ChipSpec
+    model : CoreModel
         Axon types of a core.
 
     Returns
@@ -57,10 +57,10 @@ def alone(tiles: Sequence[Tile], chip: ChipSpec) -> tuple[CoreLayout, ...]:
     tuple of CoreLayout
         One per tile, in their order.
     """
-    return tuple(layout_alone(number, tile, chip) for number, tile in enumerate(tiles))
+    return tuple(layout_alone(number, tile, model) for number, tile in enumerate(tiles))
 
 
-def layout_alone(number: int, tile: Tile, chip: ChipSpec) -> CoreLayout:
+def layout_alone(number: int, tile: Tile, model: CoreModel) -> CoreLayout:
     """Give tile ``number`` a core of its own.
 
     Parameters
@@ -69,7 +69,7 @@ def layout_alone(number: int, tile: Tile, chip: ChipSpec) -> CoreLayout:
         Position in ``Partition.tiles``.
     tile : Tile
         Legal alone.
-    chip : ChipSpec
+    model : CoreModel
         Axon types of a core.
 
     Returns
@@ -77,4 +77,4 @@ def layout_alone(number: int, tile: Tile, chip: ChipSpec) -> CoreLayout:
     CoreLayout
     """
     n_axons = tile.plan.n_axons
-    return CoreLayout((number,), (np.arange(n_axons),), (np.arange(chip.axon_types),), n_axons)
+    return CoreLayout((number,), (np.arange(n_axons),), (np.arange(model.axon_types),), n_axons)

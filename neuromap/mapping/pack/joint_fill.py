@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.mapping.legalise.legalise import Matrix
+from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.pack.books import NOWHERE
 from neuromap.mapping.pack.loose_neurons import LooseNeurons
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from neuromap.arrays.ragged import ragged_ranges
-from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.pack.axon_keys import AxonKeys, ranks
 from neuromap.mapping.pack.core_layout import CoreLayout, layout_alone
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, Signals
-from neuromap.mapping.tile.tiling import Tile
+from neuromap.mapping.tile.tile import Tile
 
 __all__ = ["pack"]
 
@@ -34,7 +34,7 @@ CLOSED = -1
 
 
 def pack(
-    tiles: Sequence[Tile], signals: Signals, chip: ChipSpec, pinned: Collection[int] = ()
+    tiles: Sequence[Tile], signals: Signals, model: CoreModel, pinned: Collection[int] = ()
 ) -> tuple[CoreLayout, ...]:
     """Pack tiles into few cores.
 
@@ -44,7 +44,7 @@ def pack(
         Each legal alone.
     signals : Signals
         Of these tiles.
-    chip : ChipSpec
+    model : CoreModel
         Axons and neurons of a core.
     pinned : collection of int
         Populations whose tiles share their cores with nothing.
@@ -55,14 +55,14 @@ def pack(
         Every tile is in one of them.
     """
     size = np.array([[t.plan.n_axons, t.copies.sum()] for t in tiles], np.int64).reshape(-1, 2)
-    least = size.min(axis=0, initial=max(chip.axons, chip.neurons))
-    lonely = size[:, 1] + least[1] > chip.neurons  # no other tile can join
+    least = size.min(axis=0, initial=max(model.axons, model.neurons))
+    lonely = size[:, 1] + least[1] > model.neurons  # no other tile can join
     lonely |= np.array([tile.population in pinned for tile in tiles], bool)
-    order = _largest_first(size / (chip.axons, chip.neurons))
-    cores = _OpenCores(signals.kind == BIAS_SIGNAL, chip, least, len(tiles))
+    order = _largest_first(size / (model.axons, model.neurons))
+    cores = _OpenCores(signals.kind == BIAS_SIGNAL, model, least, len(tiles))
     for number in order[~lonely[order]].tolist():
         cores.add(_Item(number, tiles[number], signals.of_axon[number]))
-    return (*cores.layouts(), *(layout_alone(n, tiles[n], chip) for n in np.flatnonzero(lonely).tolist()))
+    return (*cores.layouts(), *(layout_alone(n, tiles[n], model) for n in np.flatnonzero(lonely).tolist()))
 
 
 def _largest_first(share: NDArray[np.float64]) -> Ints:
@@ -84,9 +84,9 @@ class _Item:
 class _OpenCore:
     """A core that is being filled."""
 
-    def __init__(self, chip: ChipSpec) -> None:
-        self._n_types = chip.axon_types
-        self._key = AxonKeys(chip.axon_types, chip.axons)
+    def __init__(self, model: CoreModel) -> None:
+        self._n_types = model.axon_types
+        self._key = AxonKeys(model.axon_types, model.axons)
         self._keys = np.zeros(0, np.int64)  # ascending
         self._axons = np.zeros(0, np.int64)  # axon of the core for each
         self._tiles: list[int] = []
@@ -132,8 +132,8 @@ class _OpenCore:
 class _OpenCores:
     """The cores that are being filled, their room, and which of them have an axon for a signal."""
 
-    def __init__(self, is_bias: NDArray[np.bool_], chip: ChipSpec, least: Ints, most_cores: int) -> None:
-        self._is_bias, self._chip = is_bias, chip
+    def __init__(self, is_bias: NDArray[np.bool_], model: CoreModel, least: Ints, most_cores: int) -> None:
+        self._is_bias, self._model = is_bias, model
         self._least = least  # a core with less room takes nothing more
         self._cores: list[_OpenCore] = []
         self._free_axons, self._free_neurons = (np.full(most_cores, CLOSED) for _ in range(2))
@@ -145,7 +145,7 @@ class _OpenCores:
         number, types = self._best(item, self._likely(item, signals, times))
         core = self._cores[number]
         core.add(item, types)
-        room = self._chip.axons - core.axons, self._chip.neurons - core.neurons
+        room = self._model.axons - core.axons, self._model.neurons - core.neurons
         if (room < self._least).any():
             self._free_axons[number] = self._free_neurons[number] = CLOSED
             return
@@ -165,7 +165,7 @@ class _OpenCores:
         shared = np.minimum(shared + int(times[bias].sum()), item.axons)
         able = self._free_axons[here] + shared >= item.axons
         here, shared = here[able], shared[able]
-        waste = self._share(self._free_axons[here], self._free_neurons[here]) - HOPED_WORTH * shared / self._chip.axons
+        waste = self._share(self._free_axons[here], self._free_neurons[here]) - HOPED_WORTH * shared / self._model.axons
         likely: list[int] = here[np.argsort(waste, kind="stable")[:TRIED]].tolist()
         return likely
 
@@ -178,17 +178,17 @@ class _OpenCores:
             if axons_left < 0:
                 continue
             left = self._share(axons_left, int(self._free_neurons[number]) - item.neurons)
-            waste = left - SHARED_WORTH * shared / self._chip.axons
+            waste = left - SHARED_WORTH * shared / self._model.axons
             if waste < least:
                 least, best = waste, (number, types)
         if best is None:
-            best = len(self._cores), np.arange(self._chip.axon_types)
-            self._cores.append(_OpenCore(self._chip))
+            best = len(self._cores), np.arange(self._model.axon_types)
+            self._cores.append(_OpenCore(self._model))
         return best
 
     def _share(self, axons: Any, neurons: Any) -> Any:
         """Add up shares of a core."""
-        return axons / self._chip.axons + neurons / self._chip.neurons
+        return axons / self._model.axons + neurons / self._model.neurons
 
     def layouts(self) -> list[CoreLayout]:
         """List all cores."""

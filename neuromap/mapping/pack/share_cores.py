@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import rank_in_run
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.legalise.legalise import Legalised
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.pack.books import NOWHERE, Books
 from neuromap.mapping.pack.core_layout import CoreLayout
 from neuromap.mapping.pack.empty_cores import empty_cores
@@ -18,7 +18,7 @@ from neuromap.mapping.pack.loose_neurons import LooseNeurons
 from neuromap.mapping.pack.relieve_cores import relieve
 from neuromap.mapping.pack.signals import Signals
 from neuromap.mapping.pack.take_apart import put_together, take_apart
-from neuromap.mapping.tile.tiling import Tile
+from neuromap.mapping.tile.tile import Tile
 
 __all__ = ["share_cores"]
 
@@ -47,7 +47,7 @@ def share_cores(
     network: Legalised,
     tiles: Sequence[Tile],
     signals: Signals,
-    chip: ChipSpec,
+    model: CoreModel,
     pinned: Collection[int],
     fewer_than: int,
 ) -> tuple[list[Tile], tuple[CoreLayout, ...]] | None:
@@ -61,7 +61,7 @@ def share_cores(
         Each legal alone, with the copies that it needs while every tile has a core of its own.
     signals : Signals
         Of these tiles.
-    chip : ChipSpec
+    model : CoreModel
         Limits of a core.
     pinned : collection of int
         Populations whose tiles stay as they are.
@@ -76,31 +76,31 @@ def share_cores(
     if len(network.populations) * len(signals) > LARGEST_TABLE:
         return None
     synapses = sum(int(np.count_nonzero(tile.plan.synapses)) for tile in tiles)
-    if synapses > HUGE or len(tiles) < 2 or not _may_pay(tiles, chip):
+    if synapses > HUGE or len(tiles) < 2 or not _may_pay(tiles, model):
         return None
-    loose = take_apart(network, tiles, signals, chip, pinned)
+    loose = take_apart(network, tiles, signals, model, pinned)
     if loose.fixed.all():
         return None
-    best = _best_books(loose, len(tiles), chip, synapses > LARGE)
+    best = _best_books(loose, len(tiles), model, synapses > LARGE)
     if best is None or best.cores >= fewer_than:
         return None
     _, core_of = np.unique(best.core_of, return_inverse=True)
-    return put_together(loose, core_of.astype(np.int64), chip)
+    return put_together(loose, core_of.astype(np.int64), model)
 
 
-def _best_books(loose: LooseNeurons, n_tiles: int, chip: ChipSpec, large: bool) -> Books | None:
+def _best_books(loose: LooseNeurons, n_tiles: int, model: CoreModel, large: bool) -> Books | None:
     """Try all recipes and margins, of a large network the first that succeeds; ``None`` where none does."""
     n_free = int(np.count_nonzero(~loose.fixed))
     best: Books | None = None
     for recipe in RECIPES[:1] if large else RECIPES:
         copies = loose.copies(loose.tile)
         for margin in MARGINS if recipe is not None else MARGINS[:1]:  # tiles as they are hold nothing back
-            core_of, n_cores = _fill(loose, n_tiles, copies, chip, recipe, margin)
+            core_of, n_cores = _fill(loose, n_tiles, copies, model, recipe, margin)
             if n_cores >= n_tiles + n_tiles // FAR_MORE:
                 break
             copies = loose.copies(core_of)  # so many does this filling need; the next one expects them
-            books = Books(loose, core_of, n_cores, chip.axons, chip.neurons)
-            if large and (books.load > chip.neurons).sum() > n_cores // CROWDED:
+            books = Books(loose, core_of, n_cores, model.axons, model.neurons)
+            if large and (books.load > model.neurons).sum() > n_cores // CROWDED:
                 continue
             if not relieve(books, loose.fixed, n_free // MOVED):
                 continue
@@ -112,15 +112,15 @@ def _best_books(loose: LooseNeurons, n_tiles: int, chip: ChipSpec, large: bool) 
     return best
 
 
-def _may_pay(tiles: Sequence[Tile], chip: ChipSpec) -> bool:
+def _may_pay(tiles: Sequence[Tile], model: CoreModel) -> bool:
     """Whether cores have room in both axons and neurons, summed over all."""
-    axons = sum(tile.plan.n_axons for tile in tiles) / chip.axons
-    neurons = sum(int(tile.copies.sum()) for tile in tiles) / chip.neurons
+    axons = sum(tile.plan.n_axons for tile in tiles) / model.axons
+    neurons = sum(int(tile.copies.sum()) for tile in tiles) / model.neurons
     return max(axons, neurons) < WORTHWHILE * len(tiles)
 
 
 def _fill(
-    loose: LooseNeurons, n_tiles: int, copies: Ints, chip: ChipSpec, recipe: Recipe | None, margin: int
+    loose: LooseNeurons, n_tiles: int, copies: Ints, model: CoreModel, recipe: Recipe | None, margin: int
 ) -> tuple[Ints, int]:
     """Fill cores window by window; the tiles that stay keep a core each."""
     if recipe is None:
@@ -129,12 +129,12 @@ def _fill(
     core_of = np.full(len(loose), NOWHERE, np.int64)
     core_of[loose.fixed] = np.searchsorted(stay, loose.tile[loose.fixed])
     n_cores = len(stay)
-    room = max(1, chip.neurons - margin)
+    room = max(1, model.neurons - margin)
     free = np.flatnonzero(~loose.fixed)
     window = _windows(loose, n_tiles)[loose.tile[free]]
     for number in np.unique(window).tolist():
         chosen = free[window == number]
-        where, more = fill(loose, chosen, np.minimum(copies, room), chip.axons, room, recipe)
+        where, more = fill(loose, chosen, np.minimum(copies, room), model.axons, room, recipe)
         core_of[chosen] = n_cores + where
         n_cores += more
     return core_of, n_cores

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import BIAS
-from neuromap.mapping.core.axon_types import AxonPlan
+from neuromap.mapping.core.axon_plan import AxonPlan
+from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, Signals
-from neuromap.mapping.tile.tiling import Tile
+from neuromap.mapping.tile.tile import Tile
 
 __all__ = ["shared_types"]
 
@@ -24,7 +24,7 @@ UNSEEN = 2**31
 """Beyond any weight."""
 
 
-def shared_types(tiles: Sequence[Tile], signals: Signals, chip: ChipSpec) -> list[Ints | None]:
+def shared_types(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> list[Ints | None]:
     """Rename the types of tiles so that they agree, by signal or by weight, whichever more tiles can do.
 
     Parameters
@@ -33,7 +33,7 @@ def shared_types(tiles: Sequence[Tile], signals: Signals, chip: ChipSpec) -> lis
         Each legal alone.
     signals : Signals
         Of these tiles.
-    chip : ChipSpec
+    model : CoreModel
         Axon types.
 
     Returns
@@ -42,7 +42,7 @@ def shared_types(tiles: Sequence[Tile], signals: Signals, chip: ChipSpec) -> lis
         New type of every axon, tile by tile; ``None`` for tiles where that cannot be.
     """
     values = [_axon_values(tile.plan) for tile in tiles]
-    ways = (_by_signal(tiles, signals, values, chip), _by_weight(tiles, values, chip))
+    ways = (_by_signal(tiles, signals, values, model), _by_weight(tiles, values, model))
     return max(ways, key=lambda types: sum(given is not None for given in types))
 
 
@@ -56,10 +56,10 @@ def _axon_values(plan: AxonPlan) -> Ints | None:
 
 
 def _by_signal(
-    tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None], chip: ChipSpec
+    tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None], model: CoreModel
 ) -> list[Ints | None]:
     """Give every signal one type on the whole chip, so that populations with opposite weights still share its axons."""
-    type_of = _types_of_signals(tiles, signals, values, chip.axon_types)
+    type_of = _types_of_signals(tiles, signals, values, model.axon_types)
     given: list[Ints | None] = []
     for tile, value, signal in zip(tiles, values, signals.of_axon, strict=True):
         carries = tile.plan.source != BIAS
@@ -68,7 +68,7 @@ def _by_signal(
         if value is None or not single or (mine[carries] < 0).any():
             given.append(None)
         else:
-            given.append(_with_bias_types(tile.plan, mine, np.setdiff1d(np.arange(chip.axon_types), mine[carries])))
+            given.append(_with_bias_types(tile.plan, mine, np.setdiff1d(np.arange(model.axon_types), mine[carries])))
     return given
 
 
@@ -104,12 +104,12 @@ def _weights_of_signals(
     return np.where(read, low, 0), clear
 
 
-def _by_weight(tiles: Sequence[Tile], values: Sequence[Ints | None], chip: ChipSpec) -> list[Ints | None]:
+def _by_weight(tiles: Sequence[Tile], values: Sequence[Ints | None], model: CoreModel) -> list[Ints | None]:
     """Give every weight a type, the commonest first."""
     weights = [v[tile.plan.source != BIAS] for tile, v in zip(tiles, values, strict=True) if v is not None]
     found, times = np.unique(np.concatenate([np.zeros(0, np.int64), *weights]), return_counts=True)
-    chosen = np.sort(found[np.argsort(-times, kind="stable")[: chip.axon_types]])
-    for_bias = np.arange(len(chosen), chip.axon_types)
+    chosen = np.sort(found[np.argsort(-times, kind="stable")[: model.axon_types]])
+    for_bias = np.arange(len(chosen), model.axon_types)
     given: list[Ints | None] = []
     for tile, value in zip(tiles, values, strict=True):
         if value is None or not np.isin(value[tile.plan.source != BIAS], chosen).all():

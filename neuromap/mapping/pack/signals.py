@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.program import BIAS
-from neuromap.mapping.legalise.legalise import HostLink, Legalised
-from neuromap.mapping.tile.sources import Sources
-from neuromap.mapping.tile.tiling import Tile
+from neuromap.mapping.legalise.legalised import HostLink, Legalised
+from neuromap.mapping.legalise.sources import Sources
+from neuromap.mapping.tile.tile import Tile
 
 __all__ = ["BIAS_SIGNAL", "FROM_CHIP", "FROM_HOST", "Signals", "signals_of"]
 

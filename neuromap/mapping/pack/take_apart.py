@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import ragged_ranges
-from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import BIAS
-from neuromap.mapping.core.axon_types import AxonPlan
-from neuromap.mapping.legalise.legalise import Legalised
+from neuromap.mapping.core.axon_plan import AxonPlan
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.pack.axon_keys import EVERYBODY, AxonKeys, ranks
 from neuromap.mapping.pack.core_layout import CoreLayout
 from neuromap.mapping.pack.loose_neurons import LooseNeurons
 from neuromap.mapping.pack.shared_types import shared_types
 from neuromap.mapping.pack.signals import FROM_CHIP, Signals
-from neuromap.mapping.tile.tiling import Tile
+from neuromap.mapping.tile.tile import Tile
 
 __all__ = ["put_together", "take_apart"]
 
@@ -30,7 +30,7 @@ Bools = NDArray[np.bool_]
 
 
 def take_apart(
-    network: Legalised, tiles: Sequence[Tile], signals: Signals, chip: ChipSpec, pinned: Collection[int] = ()
+    network: Legalised, tiles: Sequence[Tile], signals: Signals, model: CoreModel, pinned: Collection[int] = ()
 ) -> LooseNeurons:
     """Take tiles apart.
 
@@ -42,7 +42,7 @@ def take_apart(
         One or more, each legal alone.
     signals : Signals
         Of these tiles.
-    chip : ChipSpec
+    model : CoreModel
         Axon types.
     pinned : collection of int
         Populations whose tiles stay as they are.
@@ -53,8 +53,8 @@ def take_apart(
         Tiles whose types cannot be named like those of others keep axons of their own.
     """
     members = _Members(network, tiles)
-    types = shared_types(tiles, signals, chip)
-    axon_keys = AxonKeys(chip.axon_types, chip.axons, 1 + len(tiles))
+    types = shared_types(tiles, signals, model)
+    axon_keys = AxonKeys(model.axon_types, model.axons, 1 + len(tiles))
     row, key, column = _synapses(tiles, signals, types, axon_keys)
     distinct, number = np.unique(key, return_inverse=True)
     home, from_replica = members.sources(signals, axon_keys.signal(distinct))
@@ -68,7 +68,7 @@ def take_apart(
         neuron=members.neuron,
         fixed=np.bincount(members.tile, stay, minlength=len(tiles)).astype(bool)[members.tile],
         own_copies=np.where(members.is_replica, members.copies, is_output[members.population]),
-        weights=np.concatenate([_weights(t.plan, named, chip) for t, named in zip(tiles, types, strict=True)]),
+        weights=np.concatenate([_weights(t.plan, named, model) for t, named in zip(tiles, types, strict=True)]),
         leak=np.concatenate([t.plan.leak for t in tiles]),
         first_key=np.searchsorted(row[order], np.arange(len(members.tile) + 1)),
         keys=number[order],
@@ -123,17 +123,17 @@ def _synapses(
     return np.concatenate(rows), np.concatenate(keys), np.concatenate(columns)
 
 
-def _weights(plan: AxonPlan, named: Ints | None, chip: ChipSpec) -> Ints:
+def _weights(plan: AxonPlan, named: Ints | None, model: CoreModel) -> Ints:
     """Weights of a plan for its types, or for their new names where it has them; shape (n, axon_types)."""
     if named is None:
         return plan.weights
-    weights = np.zeros((plan.weights.shape[0], chip.axon_types), np.int64)
+    weights = np.zeros((plan.weights.shape[0], model.axon_types), np.int64)
     axon, row = np.nonzero(plan.synapses)
     weights[row, named[axon]] = plan.weights[row, plan.axon_type[axon]]
     return weights
 
 
-def put_together(loose: LooseNeurons, core_of: Ints, chip: ChipSpec) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
+def put_together(loose: LooseNeurons, core_of: Ints, model: CoreModel) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
     """Put neurons together again: one tile for every population of a core.
 
     Parameters
@@ -142,7 +142,7 @@ def put_together(loose: LooseNeurons, core_of: Ints, chip: ChipSpec) -> tuple[li
         All neurons.
     core_of : ndarray of int64, shape (U,)
         Core of every neuron; cores are numbered from 0 without gaps.
-    chip : ChipSpec
+    model : CoreModel
         Axon types.
 
     Returns
@@ -153,7 +153,7 @@ def put_together(loose: LooseNeurons, core_of: Ints, chip: ChipSpec) -> tuple[li
         One per core.
     """
     copies = loose.copies(core_of)
-    types = np.arange(chip.axon_types)
+    types = np.arange(model.axon_types)
     tiles: list[Tile] = []
     layouts = []
     order = np.lexsort((loose.neuron, loose.population, core_of))

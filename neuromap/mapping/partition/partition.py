@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions, Pins
-from neuromap.mapping.legalise.legalise import Legalised
+from neuromap.mapping.core.core_model import CoreModel, Cores
+from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.legalise.sources import Sources, join_sources
 from neuromap.mapping.pack.core_layout import CoreLayout, alone
 from neuromap.mapping.pack.pack_tiles import pack
 from neuromap.mapping.pack.share_cores import share_cores
 from neuromap.mapping.pack.signals import FROM_CHIP, Signals, signals_of
-from neuromap.mapping.tile.sources import Sources, join_sources
-from neuromap.mapping.tile.tile_all import Tilings, pinned_populations, tile_all
-from neuromap.mapping.tile.tiling import Tile
+from neuromap.mapping.tile.pinned_tiles import pinned_populations
+from neuromap.mapping.tile.tile import Tile
+from neuromap.mapping.tile.tile_all import tile_all
+from neuromap.mapping.tile.tilings import Tilings
 
 __all__ = ["Partition", "partition", "with_shared_cores"]
 
@@ -68,10 +70,10 @@ class Partition:
 
 def partition(
     network: Legalised,
-    chip: ChipSpec,
+    cores: Cores,
     options: MappingOptions,
+    tilings: Tilings,
     progress: Callable[[int, int, str], None] | None = None,
-    known: Tilings | None = None,
 ) -> Partition:
     """Tile every population so that all tiles are legal, then pack whole tiles into cores.
 
@@ -81,14 +83,14 @@ def partition(
     ----------
     network : Legalised
         From :func:`neuromap.mapping.legalise.legalise.legalise`.
-    chip : ChipSpec
+    cores : Cores
         Limits.
     options : MappingOptions
         Packing, partitioner and pins.
+    tilings : Tilings
+        Made with these options; to be shared by those who partition similar networks.
     progress : callable, optional
         Called with populations tiled, populations in all, and the name of the last.
-    known : dict, optional
-        Tilings that were found before, to which new ones are added; for those who partition similar networks.
 
     Raises
     ------
@@ -96,27 +98,26 @@ def partition(
         With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or far too many cores.
     """
     sources = join_sources(network)
-    known = {} if known is None else known
-    by_population = tile_all(network, sources, chip, options, progress, known)
+    by_population = tile_all(network, sources, cores, options, tilings, progress)
     tiles = [tile for i in range(len(sources)) for tile in by_population[i]]
     signals = signals_of(network, sources, tiles)
-    cores = alone(tiles, chip)
-    apart = _with_copies(tiles, _copies_in_cores(network, signals, cores))
+    layouts = alone(tiles, cores.model)
+    apart = _with_copies(tiles, _copies_in_cores(network, signals, layouts))
     assert apart is not None, "tiles were made for these copies"
     tiles = apart
     if options.packing:
-        tiles, cores = _pack(network, tiles, signals, chip, options)
-    return Partition(network, sources, tuple(tiles), signals, cores, tuple(apart))
+        tiles, layouts = _pack(network, tiles, signals, cores.model, options)
+    return Partition(network, sources, tuple(tiles), signals, layouts, tuple(apart))
 
 
 def _pack(
-    network: Legalised, tiles: list[Tile], signals: Signals, chip: ChipSpec, options: MappingOptions
+    network: Legalised, tiles: list[Tile], signals: Signals, core: CoreModel, options: MappingOptions
 ) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
     """Pack tiles whole, again and again as long as that asks for fewer copies; pinned nodes share no core."""
-    cores = alone(tiles, chip)
+    cores = alone(tiles, core)
     pinned = pinned_populations(network, options.pins)
     for _ in range(PACKINGS):
-        packed = pack(tiles, signals, chip, pinned)
+        packed = pack(tiles, signals, core, pinned)
         fewer = _with_copies(tiles, _copies_in_cores(network, signals, packed))
         if fewer is None or len(packed) > len(cores):
             break  # it shares fewer axons than the packing before, whose copies these tiles hold
@@ -127,14 +128,14 @@ def _pack(
     return tiles, cores
 
 
-def with_shared_cores(parts: Partition, chip: ChipSpec, options: MappingOptions) -> Partition:
+def with_shared_cores(parts: Partition, core: CoreModel, options: MappingOptions) -> Partition:
     """Take tiles apart and fill cores neuron by neuron, where that takes fewer cores.
 
     Parameters
     ----------
     parts : Partition
         Packed by whole tiles.
-    chip : ChipSpec
+    core : CoreModel
         Limits.
     options : MappingOptions
         Whether cores are shared at all, and pins.
@@ -142,7 +143,7 @@ def with_shared_cores(parts: Partition, chip: ChipSpec, options: MappingOptions)
     if not options.packing:
         return parts
     pinned = pinned_populations(parts.network, options.pins)
-    shared = share_cores(parts.network, parts.apart, parts.signals, chip, pinned, len(parts.cores))
+    shared = share_cores(parts.network, parts.apart, parts.signals, core, pinned, len(parts.cores))
     if shared is None:
         return parts
     tiles, cores = shared

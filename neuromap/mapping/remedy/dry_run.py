@@ -12,8 +12,10 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
-from neuromap.mapping.legalise.legalise import Legalised, legalise
-from neuromap.mapping.partition.fan_out import FanOut
+from neuromap.mapping.core.core_of import core_of
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.partition.split_trials import PartitionedRollout
 from neuromap.mapping.refused.infeasible import Infeasibility
 from neuromap.mapping.remedy.apply_remedy import Request
 from neuromap.mapping.remedy.early_refusal import refuse_early
@@ -120,7 +122,7 @@ def dry_run(
     chip : str, path or ChipSpec
         Name of a packaged chip, a chip file, or a chip.
     options : MappingOptions, optional
-        As for :func:`neuromap.mapping.map_rollout.map_network`.
+        As for :func:`neuromap.mapping.map_rollout.map_with_stages`.
     seconds : float or None
         Time after which no more remedies are tried; ``None`` tries all. The answer whether it fits takes the time it
         takes.
@@ -148,7 +150,7 @@ def dry_run(
     """
     spec, options = load_chip(chip), options or MappingOptions()
     request = Request(rollout, spec, options)
-    found: FanOut | None = None
+    found: PartitionedRollout | None = None
     problems: tuple[Infeasibility, ...] = ()
     with_remedies: int | None = None
     try:
@@ -162,7 +164,7 @@ def dry_run(
     legal = _legalised(request, found)
     # splitters may change the schedule, on which the bound depends: without a mapping it is not known then
     is_known = found is not None or (options.splitters != "anywhere" and not options.pins.splitters)
-    nodes = () if legal is None else tuple(demands_of(legal, spec, found))
+    nodes = () if legal is None else tuple(demands_of(legal, core_of(spec), found))
     is_held = legal is not None and all(node.axons is not None and node.axons <= spec.axons for node in nodes)
     return DryRun(
         network=rollout.network.name,
@@ -180,10 +182,10 @@ def dry_run(
     )
 
 
-def _legalised(request: Request, found: FanOut | None) -> Legalised | None:
+def _legalised(request: Request, found: PartitionedRollout | None) -> Legalised | None:
     if found is not None:
         return found.partition.network
     try:
-        return legalise(request.rollout, request.chip, stretch=request.options.ticks_per_step)
+        return legalise(request.rollout, request.chip, ticks_per_step=request.options.ticks_per_step)
     except DoesNotFitError:
         return None

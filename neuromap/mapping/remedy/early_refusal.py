@@ -5,6 +5,7 @@ from __future__ import annotations
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_file import list_chips
 from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
 from neuromap.mapping.remedy.apply_remedy import Request
@@ -36,10 +37,10 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
     if options.splitters == "anywhere" or options.pins.splitters or request.rollout.is_tick_level:
         return None
     try:
-        network = legalise(request.rollout, chip, stretch=options.ticks_per_step)
+        network = legalise(request.rollout, chip, ticks_per_step=options.ticks_per_step)
     except DoesNotFitError:
         return None
-    if not all(_is_held(node, chip.axons) for node in demands_of(network, chip)):
+    if not all(_is_held(node, chip.axons) for node in demands_of(network, core_of(chip))):
         return None
     bound = core_bound(network, chip, proven=True)
     room = chip.n_usable_cores

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.axon_types import plan_axons
-from neuromap.mapping.core.refusals import AMPLE, LOOKED_AT
-from neuromap.mapping.legalise.legalise import Legalised
-from neuromap.mapping.partition.fan_out import FanOut
-from neuromap.mapping.tile.sources import Sources, join_sources
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.legalise.sources import Sources, join_sources
+from neuromap.mapping.partition.split_trials import PartitionedRollout
 
 __all__ = ["NodeDemand", "demands_of"]
 
@@ -50,16 +48,16 @@ class NodeDemand:
     cores: int | None
 
 
-def demands_of(network: Legalised, chip: ChipSpec, found: FanOut | None = None) -> list[NodeDemand]:
+def demands_of(network: Legalised, core: CoreModel, found: PartitionedRollout | None = None) -> list[NodeDemand]:
     """Collect what every node asks for, whether or not it fits.
 
     Parameters
     ----------
     network : Legalised
         In ticks.
-    chip : ChipSpec
-        Gives the axon types and widths.
-    found : FanOut, optional
+    core : CoreModel
+        What one core of the chip is like.
+    found : PartitionedRollout, optional
         The partition of this network, where there is one.
 
     Returns
@@ -82,7 +80,7 @@ def demands_of(network: Legalised, chip: ChipSpec, found: FanOut | None = None) 
                 node=population.name,
                 neurons=len(population.neurons),
                 sources=int(np.diff(matrix.indptr).max(initial=0)),
-                axons=_most_axons(sources[index], population.threshold, chip),
+                axons=_most_axons(sources[index], population.threshold, core),
                 copies=copies,
                 relays=relays,
                 splitters=splitters,
@@ -92,21 +90,18 @@ def demands_of(network: Legalised, chip: ChipSpec, found: FanOut | None = None) 
     return demands
 
 
-def _most_axons(sources: Sources, threshold: np.ndarray[Any, np.dtype[np.int64]], chip: ChipSpec) -> int | None:
+def _most_axons(sources: Sources, threshold: NDArray[np.int64], core: CoreModel) -> int | None:
     """Count the axons that the neediest neuron takes alone, on a core with as many as one could wish for."""
-    matrix, most = sources.matrix, 0
-    for n in np.argsort(-np.diff(matrix.indptr), kind="stable")[:LOOKED_AT].tolist():
-        weights = matrix[[n]].data.astype(np.int64)[None, :]
-        if int((-(-np.abs(weights) // chip.weight_range[1])).sum()) > AMPLE // 2:  # axons that would be laid out
+    most = 0
+    for n in sources.busiest:
+        axons = core.axons_alone(sources.weights_of(n), threshold[[n]])
+        if axons is None:
             return None
-        plan = plan_axons(weights, threshold[[n]], replace(chip, axons=AMPLE))
-        if plan is None:
-            return None
-        most = max(most, plan.n_axons)
+        most = max(most, axons)
     return most
 
 
-def _held(found: FanOut, index: int) -> tuple[int, int]:
+def _held(found: PartitionedRollout, index: int) -> tuple[int, int]:
     """Count the copies of the neuron that has most, and cores that hold some of the population."""
     parts = found.partition
     copies = np.zeros(len(parts.network.populations[index].neurons), np.int64)

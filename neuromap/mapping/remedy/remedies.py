@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.mapping.asked.pins_file import check_pins
-from neuromap.mapping.emit.emit import route
-from neuromap.mapping.partition.fan_out import FanOut, choose_fan_out
+from neuromap.mapping.emit.route import route
+from neuromap.mapping.partition.partition_rollout import partition_rollout
+from neuromap.mapping.partition.split_trials import PartitionedRollout
 from neuromap.mapping.place.place import place
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy
 from neuromap.mapping.remedy.apply_remedy import Request, apply_remedy
@@ -40,7 +41,7 @@ class Answer:
     cores: int | None
 
 
-def map_in_outline(request: Request, progress: Progress | None = None) -> FanOut:
+def map_in_outline(request: Request, progress: Progress | None = None) -> PartitionedRollout:
     """Map as far as it takes to know that a network fits: no placement is refined and no program written.
 
     Cores are laid along a Hilbert curve, and by the placer asked for only where that breaks a limit of the board.
@@ -54,16 +55,16 @@ def map_in_outline(request: Request, progress: Progress | None = None) -> FanOut
 
     Returns
     -------
-    FanOut
+    PartitionedRollout
 
     Raises
     ------
     DoesNotFitError, InputError
-        As :func:`neuromap.mapping.map_rollout.map_network`.
+        As :func:`neuromap.mapping.map_rollout.map_with_stages`.
     """
     chip, options = request.chip, request.options
     check_pins(options.pins, request.rollout.network, chip)
-    found = choose_fan_out(request.rollout, chip, options, progress)
+    found = partition_rollout(request.rollout, chip, options, progress)
     parts = found.partition
     wires, n_cores = route(parts).wires, len(parts.cores)
     regions = parts.regions(options.pins) if options.pins.regions else None

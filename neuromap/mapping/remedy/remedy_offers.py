@@ -12,7 +12,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_file import list_chips
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.defects import Defects
-from neuromap.mapping.partition.fan_out import choose_fan_out
+from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy, count_cores
 from neuromap.mapping.remedy.apply_remedy import Request
 
@@ -113,7 +113,7 @@ def _more_cores(request: Request, is_settled: Callable[[str], bool], watch: Watc
         if is_settled("chip.cores"):
             return
         try:
-            needed = len(choose_fan_out(request.rollout, boundless, options, watch).partition.cores)
+            needed = len(partition_rollout(request.rollout, boundless, options, watch).partition.cores)
         except (DoesNotFitError, OutOfTime):
             return
         yield Remedy("chip.cores", needed, f"a chip or board of {count_cores(needed)} would do")

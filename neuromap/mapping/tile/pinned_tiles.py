@@ -3,77 +3,64 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.axon_types import plan_axons
-from neuromap.mapping.legalise.legalise import Matrix, Population
-from neuromap.mapping.refused.infeasible import Limit, Remedy, refuse
-from neuromap.mapping.tile.cut.axon_demand import dense_rows
+from neuromap.mapping.asked.options import Pins
+from neuromap.mapping.core.core_model import Shortage
+from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.refused.infeasible import Remedy, refuse
+from neuromap.mapping.tile.tile import Planner, Stuck, Tile
 
-if TYPE_CHECKING:
-    from neuromap.mapping.tile.tiling import Planner, Tile
-
-__all__ = ["Pin", "pinned_shape", "spread_evenly"]
+__all__ = ["pinned_populations", "pinned_shape", "spread_evenly"]
 
 Ints = NDArray[np.int64]
-AMPLE = 2**20
-"""Axons of the imagined core on which a pinned tile's demand is counted."""
+Shape = tuple[int, int, int]
 
 
-@dataclass(frozen=True)
-class Pin:
-    """What a user has fixed about one node.
+def pinned_populations(network: Legalised, pins: Pins) -> frozenset[int]:
+    """Find the populations whose tiles share their cores with nothing, since a user has a say in them.
 
-    Attributes
+    Parameters
     ----------
-    tile : (int, int, int) or None
-        Rows, columns and features that a core holds at most; cores start at multiples of them.
-    cores : int or None
-        Cores over which the neurons are spread evenly, at least.
+    network : Legalised
+        Populations.
+    pins : Pins
+        What a user fixes.
     """
+    names = {*pins.tiles, *pins.cores, *pins.regions}
+    nodes = network.populations
+    return frozenset(i for i, p in enumerate(nodes) if not p.is_relay and network.ports[p.node].name in names)
 
-    tile: tuple[int, int, int] | None = None
-    cores: int | None = None
 
-
-def pinned_shape(
-    planner: Planner, population: Population, matrix: Matrix, copies: Ints, pin: Pin, chip: ChipSpec
-) -> list[Tile] | int:
+def pinned_shape(planner: Planner, copies: Ints, tile: Shape, cores: int | None) -> list[Tile] | Stuck:
     """Tile a node in the shape that is pinned.
 
     Parameters
     ----------
     planner : Planner
-        Of the population.
-    population : Population
-        Gives name, shape and thresholds.
-    matrix : csr_array of int64, shape (n, s)
-        Joined weights of all links into it.
+        Of a population with a shape.
     copies : ndarray of int64, shape (n,)
         Neurons of a core that each takes, at most as many as a core has.
-    pin : Pin
-        With a tile.
-    chip : ChipSpec
-        Limits.
+    tile : (int, int, int)
+        Rows, columns and features that a core holds at most; cores start at multiples of them.
+    cores : int or None
+        Cores over which the neurons are spread, at least.
 
     Returns
     -------
-    list of Tile or int
-        A neuron that does not fit a core even alone.
+    list of Tile or Stuck
+        The neuron, where one does not fit a core even alone.
 
     Raises
     ------
     DoesNotFitError
         If a tile of that shape does not fit a core, or there are fewer of them than pinned cores.
     """
-    shape, tile = population.shape, pin.tile
-    if shape is None or tile is None:
+    shape = planner.population.shape
+    if shape is None:
         raise ValueError("a pinned tile needs a node with a shape")
     tiles: list[Tile] = []
     for cell in _cells(shape, tile, copies):
@@ -81,25 +68,23 @@ def pinned_shape(
         if found is None:
             stuck = next((n for n in cell.tolist() if planner.tile(*_alone(n, copies)) is None), None)
             if stuck is not None:
-                return int(stuck)
-            raise _refuse_shape(planner, population, matrix, copies, cell, tile, chip)
+                return Stuck(int(stuck))
+            raise _refuse_shape(planner, copies, cell, tile, shape)
         tiles.append(found)
-    if pin.cores is not None and len(tiles) < pin.cores:
-        text = f"pinned tiles of {_product(tile)} make {len(tiles)} cores, pinned are at least {pin.cores}"
+    if cores is not None and len(tiles) < cores:
+        text = f"pinned tiles of {_product(tile)} make {len(tiles)} cores, pinned are at least {cores}"
         remedy = Remedy("pins.cores", len(tiles), f"cores = {len(tiles)} goes with these tiles")
-        raise refuse("cores", population.name, pin.cores, len(tiles), text, [remedy])
+        raise refuse("cores", planner.population.name, cores, len(tiles), text, [remedy])
     return tiles
 
 
-def spread_evenly(planner: Planner, population: Population, order: Ints, copies: Ints, cores: int) -> list[Tile] | int:
+def spread_evenly(planner: Planner, order: Ints, copies: Ints, cores: int) -> list[Tile] | Stuck:
     """Spread neurons evenly over at least so many cores, along an order.
 
     Parameters
     ----------
     planner : Planner
         Of the population.
-    population : Population
-        Gives the name.
     order : ndarray of int64
         Positions of neurons.
     copies : ndarray of int64, shape (n,)
@@ -109,7 +94,7 @@ def spread_evenly(planner: Planner, population: Population, order: Ints, copies:
 
     Returns
     -------
-    list of Tile or int
+    list of Tile or Stuck
         As few as are legal, and a neuron more or less in each; or a neuron that does not fit a core even alone.
 
     Raises
@@ -117,10 +102,10 @@ def spread_evenly(planner: Planner, population: Population, order: Ints, copies:
     DoesNotFitError
         If there are fewer neurons than cores.
     """
-    n = len(order)
+    n, name = len(order), planner.population.name
     if n < cores:
         text = f"{cores} cores are pinned, but only {n} of its neurons take part"
-        raise refuse("cores", population.name, cores, n, text, [Remedy("pins.cores", n, f"cores = {n} would do")])
+        raise refuse("cores", name, cores, n, text, [Remedy("pins.cores", n, f"cores = {n} would do")])
     while True:
         tiles = []
         for part in np.array_split(order, cores):
@@ -131,11 +116,11 @@ def spread_evenly(planner: Planner, population: Population, order: Ints, copies:
         else:
             return tiles
         if cores == n:
-            return int(part[0])
+            return Stuck(int(part[0]))
         cores = min(n, max(cores + 1, cores + cores // 16))
 
 
-def _cells(shape: tuple[int, int, int], tile: tuple[int, int, int], copies: Ints) -> list[Ints]:
+def _cells(shape: Shape, tile: Shape, copies: Ints) -> list[Ints]:
     """Neurons of every cell of a grid of tiles, those without copies left out."""
     alive = np.flatnonzero(copies > 0)
     r, c, f = np.unravel_index(alive, shape)
@@ -145,38 +130,22 @@ def _cells(shape: tuple[int, int, int], tile: tuple[int, int, int], copies: Ints
     return np.split(alive[order], np.flatnonzero(np.diff(cell[order])) + 1) if len(alive) else []
 
 
-def _refuse_shape(
-    planner: Planner,
-    population: Population,
-    matrix: Matrix,
-    copies: Ints,
-    cell: Ints,
-    tile: tuple[int, int, int],
-    chip: ChipSpec,
-) -> DoesNotFitError:
+def _refuse_shape(planner: Planner, copies: Ints, cell: Ints, tile: Shape, shape: Shape) -> DoesNotFitError:
     """Refuse a pinned tile that does not fit, and name the largest smaller one that does everywhere."""
-    limit: Limit = "copies"
-    demand, bound, what = int(copies[cell].sum()), chip.neurons, "copies of its neurons"
-    if demand <= bound:
-        limit, bound, what = "axons", chip.axons, "axons"
-        plan = plan_axons(dense_rows(matrix, cell)[1], population.threshold[cell], replace(chip, axons=AMPLE))
-        if plan is None:  # the neurons fit alone, not together: types
-            limit, demand, bound, what = "axon_types", chip.axon_types + 1, chip.axon_types, "axon types or more"
-        else:
-            demand = plan.n_axons
-    text = f"a pinned tile of {_product(tile)} needs {demand} {what}, a {chip.name} core has {bound}"
-    smaller = _smaller(planner, population, copies, tile)
+    core, asked = planner.core, int(copies[cell].sum())
+    if asked > core.neurons:
+        short = Shortage("copies", asked, core.neurons, "copies of its neurons")
+    else:
+        _, weights, threshold = planner.asked_of_core(cell)
+        short = core.shortage_together(weights, threshold)
+    text = f"a pinned tile of {_product(tile)} needs {short.demand} {short.what}, a {core.name} core has {short.bound}"
+    smaller = _smaller(planner, copies, tile, shape)
     remedies = [Remedy("pins.tiles", smaller, f"a tile of {_product(smaller)} would fit")]
-    return refuse(limit, population.name, demand, bound, text, remedies)
+    return refuse(short.limit, planner.population.name, short.demand, short.bound, text, remedies)
 
 
-def _smaller(
-    planner: Planner, population: Population, copies: Ints, tile: tuple[int, int, int]
-) -> tuple[int, int, int]:
+def _smaller(planner: Planner, copies: Ints, tile: Shape, shape: Shape) -> Shape:
     """Find the largest tile, of sides halved again and again, that fits a core wherever it lies."""
-    shape = population.shape
-    if shape is None:
-        return 1, 1, 1
     sides = [_halves(min(side, whole)) for side, whole in zip(tile, shape, strict=True)]
     candidates = [(rows, columns, features) for rows, columns, features in itertools.product(*sides)]
     for smaller in sorted(candidates, key=lambda s: (-s[0] * s[1] * s[2], abs(s[0] - s[1]), s)):
@@ -197,5 +166,5 @@ def _alone(neuron: int, copies: Ints) -> tuple[Ints, Ints]:
     return one, copies[one]
 
 
-def _product(tile: tuple[int, int, int]) -> str:
+def _product(tile: Shape) -> str:
     return "x".join(map(str, tile))

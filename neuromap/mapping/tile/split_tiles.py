@@ -8,15 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.tile.tiling import Planner, Tile
+from neuromap.mapping.tile.tile import Planner, Tile
 
 __all__ = ["split_overfull"]
 
 Ints = NDArray[np.int64]
 
 
-def split_overfull(tiles: Sequence[Tile], copies: Ints, planner: Planner, chip: ChipSpec) -> list[Tile] | None:
+def split_overfull(tiles: Sequence[Tile], copies: Ints, planner: Planner) -> list[Tile] | None:
     """Give every neuron its copies, in as many even parts of its tile as that takes.
 
     Parameters
@@ -27,8 +26,6 @@ def split_overfull(tiles: Sequence[Tile], copies: Ints, planner: Planner, chip: 
         Neurons of a core that each neuron takes.
     planner : Planner
         Of the population.
-    chip : ChipSpec
-        Neurons of a core.
 
     Returns
     -------
@@ -36,19 +33,20 @@ def split_overfull(tiles: Sequence[Tile], copies: Ints, planner: Planner, chip: 
         ``None`` where a neuron has more copies than a core has neurons, is in two tiles or in none, or a part cannot be
         planned.
     """
+    room = planner.core.neurons
     places = np.zeros(len(copies), np.int64)
     for tile in tiles:
         places[tile.neurons] += 1
-    if (places > 1).any() or (places[copies > 0] == 0).any() or copies.max(initial=0) > chip.neurons:
+    if (places > 1).any() or (places[copies > 0] == 0).any() or copies.max(initial=0) > room:
         return None
     found: list[Tile] = []
     for tile in tiles:
         share = copies[tile.neurons]
-        parts = -(-int(share.sum()) // chip.neurons)
+        parts = -(-int(share.sum()) // room)
         if parts <= 1:
             found.append(replace(tile, copies=share))
             continue
-        pieces = _parts(tile.neurons, share, parts, chip.neurons)
+        pieces = _parts(tile.neurons, share, parts, room)
         for piece in pieces:
             part = planner.tile(piece, copies[piece])
             if part is None:

@@ -6,29 +6,30 @@ it. On cycles the copies are iterated: tiled anew a few times, then only split w
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program import BIAS
-from neuromap.mapping.asked.options import MappingOptions, Pins
-from neuromap.mapping.core.refusals import refuse_circle, refuse_cores, refuse_neuron
-from neuromap.mapping.legalise.legalise import Legalised, Link, Population
-from neuromap.mapping.tile.sources import Sources
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.core.core_model import CoreModel, Cores
+from neuromap.mapping.legalise.legalised import Legalised, Link
+from neuromap.mapping.legalise.sources import Sources
+from neuromap.mapping.tile.copies import copies_asked
+from neuromap.mapping.tile.pinned_tiles import pinned_populations
+from neuromap.mapping.tile.refuse_tiling import refuse_circle, refuse_cores
 from neuromap.mapping.tile.split_tiles import split_overfull
-from neuromap.mapping.tile.tiling import Planner, Stuck, Tile, tile_population
+from neuromap.mapping.tile.tile import Planner, Tile
+from neuromap.mapping.tile.tilings import Tilings
 
-__all__ = ["Tilings", "axons_fed", "pinned_populations", "tile_again", "tile_all"]
+__all__ = ["tile_all"]
 
 Ints = NDArray[np.int64]
+Progress = Callable[[int, int, str], None]
 ROUNDS = 40
 """Rounds in which the copies of a cycle may settle."""
 ANEW = 4
@@ -39,16 +40,15 @@ HOPELESS = 2
 """Times the chip's cores at which tiling stops; below that it goes on, so that a refusal can say how many would do."""
 MANY = 4096
 """Cores below which tiling is quick enough to go on: packing may still bring their number down a lot."""
-Tilings: TypeAlias = dict[bytes, tuple[Tile, ...]]
 
 
 def tile_all(
     network: Legalised,
     sources: tuple[Sources, ...],
-    chip: ChipSpec,
+    cores: Cores,
     options: MappingOptions,
-    progress: Callable[[int, int, str], None] | None,
-    known: Tilings,
+    tilings: Tilings,
+    progress: Progress | None = None,
 ) -> dict[int, list[Tile]]:
     """Tile every population so that all tiles are legal and hold the copies that their readers ask for.
 
@@ -58,14 +58,14 @@ def tile_all(
         Populations and links.
     sources : tuple of Sources
         What each population reads.
-    chip : ChipSpec
+    cores : Cores
         Limits.
     options : MappingOptions
         Partitioner and pins; with packing, more tiles than cores are no reason to stop.
-    progress : callable or None
+    tilings : Tilings
+        Made with these options.
+    progress : callable, optional
         Called with populations tiled, populations in all, and the name of the last.
-    known : dict
-        Tilings that were found before, to which new ones are added.
 
     Returns
     -------
@@ -77,213 +77,130 @@ def tile_all(
     DoesNotFitError
         With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or far too many cores.
     """
-    count = len(network.populations)
-    graph = nx.DiGraph([(link.source, link.target) for link in network.links])
-    graph.add_nodes_from(range(count))
-    condensed = nx.condensation(graph)
-    links_from: dict[int, list[Link]] = {}
-    for link in network.links:
-        links_from.setdefault(link.source, []).append(link)
-    tiles: dict[int, list[Tile]] = {}
-    size: dict[int, float] = {}
-    hopeless = HOPELESS * (max(chip.n_cores, MANY) if options.packing else chip.n_cores)
-    floor: dict[int, Ints] = {}  # copies seen so far: they only grow, so that the iteration ends
-    done = 0
-    for group in reversed(list(nx.topological_sort(condensed))):
-        members = sorted(condensed.nodes[group]["members"], reverse=True)
-        for round_ in range(ROUNDS):
-            settled = True
-            for index in members:
-                demand = _copies(network.populations[index], links_from.get(index, []), sources, tiles)
-                floor[index] = np.maximum(demand, floor[index]) if index in floor else demand
-                kept = _keep(tiles[index], floor[index], chip) if index in tiles else None
-                if kept is None and round_ >= ANEW:
-                    kept = _split(network, sources[index], index, tiles[index], floor[index], chip, options)
-                    settled = False
-                if kept is None:
-                    room = chip if round_ < ANEW - 1 else replace(chip, neurons=chip.neurons - chip.neurons // MARGIN)
-                    kept = _tile(network, sources[index], index, floor[index], room, options, known)
-                    settled = False
-                tiles[index] = kept
-                size[index] = sum(_fill(tile, chip) for tile in kept) if options.packing else len(kept)
-                if sum(size.values()) > hopeless:
-                    so_far = {i: math.ceil(cores) for i, cores in size.items()}
-                    raise refuse_cores(network, so_far, chip, given_up=True)
-                if progress is not None:
-                    progress(done, count, network.populations[index].name)
-            if settled or not graph.subgraph(members).edges:
-                break
-        else:
-            asked = {i: _copies(network.populations[i], links_from.get(i, []), sources, tiles).sum() for i in members}
-            held = {i: sum(int(tile.copies.sum()) for tile in tiles[i]) for i in members}
-            worst = max(members, key=lambda i: asked[i] - held[i])
-            raise refuse_circle(network, worst, int(asked[worst]), ROUNDS, chip, held=held[worst])
+    tiler = _Tiler(network, sources, cores, options, tilings)
+    count, done = len(network.populations), 0
+    for members, is_cycle in _readers_first(network):
+        for index in tiler.settle(members, is_cycle=is_cycle):
+            if progress is not None:
+                progress(done, count, network.populations[index].name)
         done += len(members)
         if progress is not None:
             progress(done, count, network.populations[members[-1]].name)
-    return tiles
+    return tiler.tiles
 
 
-def pinned_populations(network: Legalised, pins: Pins) -> frozenset[int]:
-    """Find the populations whose tiles share their cores with nothing, since a user has a say in them."""
-    names = {*pins.tiles, *pins.cores, *pins.regions}
-    nodes = network.populations
-    return frozenset(i for i, p in enumerate(nodes) if not p.is_relay and network.ports[p.node].name in names)
+def _readers_first(network: Legalised) -> Iterator[tuple[list[int], bool]]:
+    """Yield populations that lie on common cycles, readers before what they read, and whether there is a cycle."""
+    graph = nx.DiGraph([(link.source, link.target) for link in network.links])
+    graph.add_nodes_from(range(len(network.populations)))
+    condensed = nx.condensation(graph)
+    for group in reversed(list(nx.topological_sort(condensed))):
+        members = sorted(condensed.nodes[group]["members"], reverse=True)
+        yield members, bool(graph.subgraph(members).edges)
 
 
-def tile_again(
-    network: Legalised,
-    sources: Sources,
-    index: int,
-    copies: Ints,
-    chip: ChipSpec,
-    options: MappingOptions,
-    known: Tilings,
-) -> list[Tile] | None:
-    """Tile one population with copies of one's own; ``None`` where a neuron does not fit.
+class _Tiler:
+    """The tiles so far, and the copies that they were asked for."""
 
-    Parameters
-    ----------
-    network : Legalised
-        Populations and links.
-    sources : Sources
-        What the population reads.
-    index : int
-        The population.
-    copies : ndarray of int64, shape (n,)
-        Neurons of a core that each neuron takes.
-    chip : ChipSpec
-        Limits.
-    options : MappingOptions
-        Partitioner and pins.
-    known : dict
-        As in :func:`partition`.
-    """
-    try:
-        return _tile(network, sources, index, copies, chip, options, known)
-    except DoesNotFitError:
-        return None
+    def __init__(
+        self,
+        network: Legalised,
+        sources: tuple[Sources, ...],
+        cores: Cores,
+        options: MappingOptions,
+        tilings: Tilings,
+    ) -> None:
+        self.tiles: dict[int, list[Tile]] = {}
+        self._network, self._sources, self._cores, self._tilings = network, sources, cores, tilings
+        self._pinned, self._packing = pinned_populations(network, options.pins), options.packing
+        self._links_from: dict[int, list[Link]] = {}
+        for link in network.links:
+            self._links_from.setdefault(link.source, []).append(link)
+        self._copies: dict[int, Ints] = {}  # the most that were asked for: they only grow, so that the iteration ends
+        self._size: dict[int, float] = {}  # cores
+        self._hopeless = HOPELESS * (max(cores.number, MANY) if options.packing else cores.number)
+
+    def settle(self, members: Sequence[int], *, is_cycle: bool) -> Iterator[int]:
+        """Tile populations until all hold the copies that are asked for; yield each time that one is done.
+
+        Raises
+        ------
+        DoesNotFitError
+            If a neuron does not fit, copies do not settle, or there are far too few cores.
+        """
+        for number in range(ROUNDS):
+            settled = True
+            for index in members:
+                kept = self._tile(index, number)
+                settled = settled and kept
+                self._require_hope(index)
+                yield index
+            if settled or not is_cycle:
+                return
+        raise self._refuse_circle(members)
+
+    def _tile(self, index: int, number: int) -> bool:
+        """Bring the tiles of a population up to date in a round; say whether those that it had could be kept."""
+        asked = self._asked(index)
+        copies = np.maximum(asked, self._copies[index]) if index in self._copies else asked
+        self._copies[index] = copies
+        kept = _with_copies(self.tiles[index], copies, self._core) if index in self.tiles else None
+        if kept is not None:
+            self.tiles[index] = kept
+            return True
+        split = self._split(index, copies) if number >= ANEW else None
+        self.tiles[index] = self._tile_anew(index, copies, number) if split is None else split
+        return False
+
+    @property
+    def _core(self) -> CoreModel:
+        return self._cores.model
+
+    def _asked(self, index: int) -> Ints:
+        links = self._links_from.get(index, [])
+        return copies_asked(self._network.populations[index], links, self._sources, self.tiles)
+
+    def _split(self, index: int, copies: Ints) -> list[Tile] | None:
+        """Split the tiles that are too full; ``None`` where they have to be made anew, as those of pinned nodes."""
+        if index in self._pinned:
+            return None
+        planner = Planner(index, self._network.populations[index], self._sources[index].matrix, self._core)
+        return split_overfull(self.tiles[index], copies, planner)
+
+    def _tile_anew(self, index: int, copies: Ints, number: int) -> list[Tile]:
+        core = self._core
+        if number >= ANEW - 1:
+            core = core.with_neurons(core.neurons - core.neurons // MARGIN)
+        return self._tilings.tile(self._network, index, self._sources[index], copies, core)
+
+    def _require_hope(self, index: int) -> None:
+        """Raise the refusal of a network that takes far more cores than there are."""
+        tiles = self.tiles[index]
+        self._size[index] = sum(_fill(tile, self._core) for tile in tiles) if self._packing else len(tiles)
+        if sum(self._size.values()) > self._hopeless:
+            so_far = {i: math.ceil(size) for i, size in self._size.items()}
+            raise refuse_cores(self._network, so_far, self._cores, given_up=True)
+
+    def _refuse_circle(self, members: Sequence[int]) -> DoesNotFitError:
+        asked = {i: int(self._asked(i).sum()) for i in members}
+        held = {i: sum(int(tile.copies.sum()) for tile in self.tiles[i]) for i in members}
+        worst = max(members, key=lambda i: asked[i] - held[i])
+        return refuse_circle(self._network, worst, asked[worst], held[worst], ROUNDS)
 
 
-def _copies(
-    population: Population, links: list[Link], sources: tuple[Sources, ...], tiles: dict[int, list[Tile]]
-) -> Ints:
-    """Count the copies that each neuron needs: one per axon that it feeds, one if it is read out.
-
-    Readers that are not tiled yet count one axon per source that they read.
-    """
-    copies = np.full(len(population.neurons), int(population.is_output), np.int64)
-    for link in links:
-        if link.target in tiles:
-            copies += axons_fed(link, sources[link.target], tiles[link.target])
-        else:
-            copies[np.unique(link.matrix.indices)] += 1
-    return copies
-
-
-def axons_fed(link: Link, reader: Sources, tiles: Iterable[Tile]) -> Ints:
-    """Count the axons that every neuron of a link's source feeds.
-
-    Parameters
-    ----------
-    link : Link
-        One of ``reader.links``.
-    reader : Sources
-        What the link's target reads.
-    tiles : iterable of Tile
-        Of the target.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_source,)
-        Axons, bias not counted.
-    """
-    axons = np.zeros(link.matrix.shape[1], np.int64)
-    place = reader.links.index(link)
-    for tile in tiles:
-        columns = tile.columns[tile.plan.source[tile.plan.source != BIAS]]
-        np.add.at(axons, reader.neuron_of[columns[reader.link_of[columns] == place]], 1)
-    return axons
-
-
-def _keep(tiles: list[Tile], copies: Ints, chip: ChipSpec) -> list[Tile] | None:
+def _with_copies(tiles: list[Tile], copies: Ints, core: CoreModel) -> list[Tile] | None:
     """Give tiles new copies where they hold them; ``None`` where some core is too small or a neuron is missing."""
     missing = copies.copy()
     kept = []
     for tile in tiles:
-        share = np.minimum(missing[tile.neurons], chip.neurons)
-        if share.sum() > chip.neurons:
+        share = np.minimum(missing[tile.neurons], core.neurons)
+        if share.sum() > core.neurons:
             return None
         missing[tile.neurons] -= share
         kept.append(replace(tile, copies=share))
     return kept if not missing.any() else None
 
 
-def _fill(tile: Tile, chip: ChipSpec) -> float:
+def _fill(tile: Tile, core: CoreModel) -> float:
     """Return the part of a core that a tile takes, of the resource that it takes most of."""
-    return max(tile.plan.n_axons / chip.axons, float(tile.copies.sum()) / chip.neurons)
-
-
-def _tile(
-    network: Legalised,
-    sources: Sources,
-    index: int,
-    copies: Ints,
-    chip: ChipSpec,
-    options: MappingOptions,
-    known: Tilings,
-) -> list[Tile]:
-    population = network.populations[index]
-    key = _digest(population, sources, copies, chip)
-    if key not in known:
-        known[key] = tuple(_tile_anew(network, sources, index, copies, chip, options))
-    return [replace(tile, population=index) for tile in known[key]]
-
-
-def _split(
-    network: Legalised,
-    sources: Sources,
-    index: int,
-    tiles: list[Tile],
-    copies: Ints,
-    chip: ChipSpec,
-    options: MappingOptions,
-) -> list[Tile] | None:
-    """Split the tiles that are too full; ``None`` where they have to be made anew, as those of pinned nodes have."""
-    if index in pinned_populations(network, options.pins):
-        return None
-    planner = Planner(index, sources.matrix, network.populations[index].threshold, chip)
-    return split_overfull(tiles, copies, planner, chip)
-
-
-def _digest(population: Population, sources: Sources, copies: Ints, chip: ChipSpec) -> bytes:
-    """Name what a tiling depends on, as far as it differs between fan-outs of one network."""
-    matrix = sources.matrix
-    digest = hashlib.blake2b(
-        repr((population.name, population.shape, matrix.shape, chip.neurons)).encode(), digest_size=16
-    )
-    for array in (matrix.indptr, matrix.indices, matrix.data, population.threshold, copies, sources.fed_by_chip):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.digest()
-
-
-def _tile_anew(
-    network: Legalised, sources: Sources, index: int, copies: Ints, chip: ChipSpec, options: MappingOptions
-) -> list[Tile]:
-    population = network.populations[index]
-    own = network.ports[population.node].name if population.shape is not None else None  # relays are not pinned
-    tiles = tile_population(
-        index,
-        population,
-        sources.matrix,
-        sources.fed_by_chip,
-        copies,
-        chip,
-        partitioner=options.partitioner,
-        pin_tile=options.pins.tiles.get(own) if own is not None else None,
-        pin_cores=options.pins.cores.get(own) if own is not None else None,
-        seed=options.seed,
-    )
-    if isinstance(tiles, Stuck):
-        raise refuse_neuron(network, population, sources.links, sources.matrix, tiles.neuron, chip)
-    return tiles
+    return max(tile.plan.n_axons / core.axons, float(tile.copies.sum()) / core.neurons)

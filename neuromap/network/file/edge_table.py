@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias
+from dataclasses import fields
+from typing import Any, get_args
 
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 from neuromap.files.toml_table import TomlTable
 from neuromap.network.network import EdgeKey
-from neuromap.network.transforms.layers import Conv, Dense, Identity, Pool, Shape
+from neuromap.network.transforms.kinds import Shape, Transform
 from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, MAX_NEURONS
 from neuromap.network.transforms.weights import MAX_SEED, MAX_VALUES, SeededWeights
+from neuromap.network.transforms.windows import PADDINGS
 
-__all__ = ["NAME_RULE", "Transform", "check_name", "parse_edge", "read_transform"]
-
-Transform: TypeAlias = Conv | Dense | Identity | Pool
+__all__ = ["NAME_RULE", "check_name", "parse_edge", "read_transform"]
 
 NAME_RULE = "names of 1 to 100 letters (a to z), digits, _, - and ."
 """What nodes and rollout patterns may be called."""
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_CLASSES: dict[str, type[Transform]] = {transform.kind: transform for transform in get_args(Transform)}
 _KEYS = {
-    "conv": ("transform", "kernel", "stride", "padding", "groups", "weights"),
-    "dense": ("transform", "groups", "weights"),
-    "identity": ("transform",),
-    "pool": ("transform", "kernel", "stride", "padding"),
+    kind: ("transform", *(f.name for f in fields(transform) if f.name not in ("source_shape", "target_shape")))
+    for kind, transform in _CLASSES.items()
 }
-_ALL_KEYS = _KEYS["conv"]
+"""What the table of an edge may hold: the kind, and what it takes but shapes, which its nodes have."""
+
+_ALL_KEYS = _KEYS["conv"]  # no other kind takes more
 
 
 def check_name(name: str, path: str) -> None:
@@ -82,7 +83,7 @@ def read_transform(table: TomlTable, source: Shape | None, target: Shape | None)
             raise table.wrong(key, "is nothing here, as the nodes have no shapes; give every node its shape")
         return None
     kind = table.text("transform", tuple(_KEYS))
-    if kind in ("identity", "pool") and "weights" in table:
+    if "weights" in table and "weights" not in _KEYS[kind]:
         raise table.wrong("weights", f"are none, as transform {kind} has fixed weights of 1")
     table.allow(_KEYS[kind], because=f' with transform = "{kind}"')
     arguments: dict[str, Any] = {"source_shape": source, "target_shape": target}
@@ -90,20 +91,17 @@ def read_transform(table: TomlTable, source: Shape | None, target: Shape | None)
         if key in table:
             arguments[key] = table.pair(key, 1, MAX_NEURONS, "[rows, columns]")
     if "padding" in table:
-        arguments["padding"] = table.text("padding", ("same", "valid"))
+        arguments["padding"] = table.text("padding", PADDINGS)
     if "groups" in table:
         arguments["groups"] = table.integer("groups", 1, MAX_NEURONS)
     if "weights" in table:
         arguments["weights"] = _seeded(table.table("weights", ("seed", "values")))
-    if kind in ("conv", "pool") and "kernel" not in table:
+    if "kernel" in _KEYS[kind] and "kernel" not in table:
         raise table.wrong("kernel", f"are two integers [rows, columns]; a {kind} needs them")
     try:
         return _CLASSES[kind](**arguments)
     except NetworkError as error:
         raise NetworkError(f"{table.path}: {error}") from None
-
-
-_CLASSES: dict[str, type[Transform]] = {"conv": Conv, "dense": Dense, "identity": Identity, "pool": Pool}
 
 
 def _seeded(table: TomlTable) -> SeededWeights:

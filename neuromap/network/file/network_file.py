@@ -19,7 +19,7 @@ from neuromap.network.file.edge_table import check_name, parse_edge, read_transf
 from neuromap.network.file.weights_file import read_tensors
 from neuromap.network.network import RESERVED_PATTERNS, Edge, EdgeKey, Network, Node
 from neuromap.network.thresholds import spread_threshold, threshold_shapes
-from neuromap.network.transforms.layers import Conv, Dense
+from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, as_integers, as_shape
 from neuromap.network.transforms.weights import StoredWeights
 

@@ -1,1 +1,1 @@
-"""What edges do: layer transforms, weights and windows as integer sparse matrices, within limits."""
+"""What edges do: the kinds of transforms, their weights and windows, as integer sparse matrices, within limits."""

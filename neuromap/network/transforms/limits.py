@@ -1,4 +1,7 @@
-"""What a network may hold: sizes that are refused before anything is allocated, and the range of integers."""
+"""Shapes and integers that a network may hold: refused here, before anything is allocated, and told in few characters.
+
+The lowest file of the network: nodes, thresholds, transforms and files all ask it.
+"""
 
 from __future__ import annotations
 

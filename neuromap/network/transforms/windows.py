@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,11 @@ from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 from neuromap.network.transforms.limits import MAX_NEURONS, show_shape
 
-__all__ = ["Padding", "Windows", "as_pair", "output_length", "window_pairs"]
+__all__ = ["PADDINGS", "Padding", "Windows", "as_pair", "output_length", "window_pairs"]
 
 Padding: TypeAlias = Literal["same", "valid"]
+
+PADDINGS: tuple[str, ...] = get_args(Padding)
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Windows:
     kernel, stride : tuple of two int
         Along rows and columns.
     padding : {"same", "valid"}
-        See :class:`~neuromap.network.transforms.layers.Conv`.
+        See :class:`~neuromap.network.transforms.kinds.Conv`.
     """
 
     kernel: tuple[int, int]
@@ -43,7 +45,7 @@ class Windows:
         NetworkError
             Also on an unknown padding, and where no window fits.
         """
-        if self.padding not in ("same", "valid"):
+        if self.padding not in PADDINGS:
             raise NetworkError(f'padding: found {show(self.padding)}; allowed are "same" and "valid"')
         counts = [
             output_length(n, k, s, self.padding) for n, k, s in zip(source[:2], self.kernel, self.stride, strict=True)

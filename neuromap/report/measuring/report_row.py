@@ -49,7 +49,7 @@ def report_row(
     Parameters
     ----------
     rollout : Rollout
-        The schedule as it was mapped (``map_network(...).rollout``): where predictions come from.
+        The schedule as it was mapped (``map_with_stages(...).rollout``): where predictions come from.
     program : Program
         What was mapped from it (and perhaps edited since): where measurements come from.
     frames : mapping of str to array_like, shape (n_frames, size)
@@ -230,6 +230,6 @@ def _onset(
 
 def _core_bound(rollout: Rollout, program: Program, scale: int) -> CoreBound | None:
     try:
-        return core_bound(legalise(rollout, program.chip, stretch=scale), program.chip)
+        return core_bound(legalise(rollout, program.chip, ticks_per_step=scale), program.chip)
     except DoesNotFitError:  # a program that was not mapped from this schedule
         return None

@@ -1,1 +1,1 @@
-"""Cycles of a network: blocks, sums over acyclic choices, feedback edges, packings."""
+"""Cycles of a network: components and blocks, sums over acyclic choices, smallest streaming sets, packings."""

@@ -55,27 +55,20 @@ def count_block(weights: dict[Pair, tuple[int, int]], bits: int | None = None) -
     """
     n, edges = _numbered(weights)
     mask = None if bits is None else (1 << bits) - 1
-    into_set = [[1] * n for _ in range(n)]  # [t][u]: weight of t in T beside u outside T
-    inside = [[1] * n for _ in range(n)]
+    across = [[1] * n for _ in range(n)]  # [t][u]: (a + b)(t, u) b(u, t), for t in T and u in S \ T
+    inside = [[1] * n for _ in range(n)]  # [t][u]: b(t, u), for t and u in T
     for (u, v), (a, b) in edges.items():
-        into_set[u][v] *= a + b
-        into_set[v][u] *= b
+        across[u][v] *= a + b
+        across[v][u] *= b
         inside[u][v] *= b
-    # Signed product of b inside T, for every T: (-1)^(|T|+1) b(T, T).
-    own = np.empty(1 << n, dtype=object)
-    own[0] = -1
-    for t in range(n):
-        step = np.empty(1 << t, dtype=object)
-        step[0] = -1
-        for u in range(t):
-            step[1 << u : 2 << u] = step[: 1 << u] * (inside[t][u] * inside[u][t])
-        own[1 << t : 2 << t] = _cut(own[: 1 << t] * step, mask)
-    sums = np.zeros(1 << n, dtype=object)
+    signed = _signed_products(inside, mask)
+    sums = np.zeros(1 << n, dtype=object)  # A(S), complete once all sets before S, as numbers, were gone through
     sums[0] = 1
     everything = (1 << n) - 1
+    # beside[S][t]: product of across[t][u] over u in S; made from the set without its highest node, then dropped.
     beside: list[list[int] | None] = [None] * (1 << n)
     beside[0] = [1] * n
-    for done in range(everything):
+    for done in range(everything):  # S \ T; its part in A(S) is added for all T at once
         ratio = beside[done]
         assert ratio is not None
         beside[done] = None
@@ -86,13 +79,27 @@ def count_block(weights: dict[Pair, tuple[int, int]], bits: int | None = None) -
                 continue
             sets = np.concatenate([sets, sets | 1 << t])
             terms = np.concatenate([terms, _cut(terms * ratio[t], mask)])
-            if done >> t == 0:  # each set gets its weights from the set without its highest node
-                grown = [r * w for r, w in zip(ratio, [into_set[k][t] for k in range(n)], strict=True)]
+            if done >> t == 0:
+                grown = [r * row[t] for r, row in zip(ratio, across, strict=True)]
                 beside[done | 1 << t] = grown if mask is None else [g & mask for g in grown]
-        sets, terms = sets[1:], terms[1:]
-        sums[sets | done] += _cut(terms * own[sets], mask)
+        sets, terms = sets[1:], terms[1:]  # T is not empty
+        sums[sets | done] += _cut(terms * signed[sets], mask)
     total = int(sums[everything])
     return total if mask is None else total & mask
+
+
+def _signed_products(inside: list[list[int]], mask: int | None) -> NDArray[np.object_]:
+    """Give (-1)^(|T| + 1) b(T, T) for every set T of nodes, sets as bits."""
+    n = len(inside)
+    signed = np.empty(1 << n, dtype=object)
+    signed[0] = -1
+    for t in range(n):
+        with_t = np.empty(1 << t, dtype=object)  # what t multiplies the product of every set of lower nodes by
+        with_t[0] = -1
+        for u in range(t):
+            with_t[1 << u : 2 << u] = with_t[: 1 << u] * (inside[t][u] * inside[u][t])
+        signed[1 << t : 2 << t] = _cut(signed[: 1 << t] * with_t, mask)
+    return signed
 
 
 def _cut(values: NDArray[np.object_], mask: int | None) -> NDArray[np.object_]:
@@ -108,6 +115,7 @@ def lightest_block(weights: dict[Pair, tuple[int, int]]) -> int:
         Pairs (0, b) with the weight b >= 0 of every edge.
     """
     n, edges = _numbered(weights)
+    # best[S]: lightest over the orders of S. The last of S costs its edges back into S; sets by their size.
     total = sum(b for _, b in edges.values())
     dtype = np.dtype(np.int64) if total < 2**62 else np.dtype(object)
     back = [[0] * n for _ in range(n)]

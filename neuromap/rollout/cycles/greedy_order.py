@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from neuromap.rollout.cycles.blocks import Block
+from neuromap.rollout.cycles.cycle_structure import Block
 from neuromap.rollout.cycles.incremental_order import IncrementalOrder
 
 __all__ = ["greedy_values"]

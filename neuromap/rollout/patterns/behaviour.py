@@ -7,13 +7,13 @@ R'(u, v) = R(u, v) + rho(v) - rho(u) on every edge. Then x'_v[i] = x_v[i - rho(v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 
-import networkx as nx
-
 from neuromap.errors import InputError, PatternError
-from neuromap.network.network import EdgeKey, Network
+from neuromap.network.network import Network
+from neuromap.rollout.cycles.blocks import split_at_nodes
+from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.patterns.class_count import connected_acyclic_sets
 from neuromap.rollout.patterns.counting import enumerate_valid
 from neuromap.rollout.patterns.pattern import RolloutPattern
@@ -53,7 +53,8 @@ def equivalent(p: RolloutPattern, q: RolloutPattern) -> dict[str, int] | None:
     p.require_valid()
     q.require_valid()
     shift = dict.fromkeys(p.network.inputs, 0)
-    for u, v in _tree(p.network):
+    edges = tuple(p.network.edges)
+    for u, v in (edges[e] for e in indexed_network(p.network).tree):
         shift[v] = shift[u] + q[u, v] - p[u, v]
     if any(q[u, v] - r != shift[v] - shift[u] for (u, v), r in p.items()):
         return None
@@ -71,7 +72,7 @@ def class_key(pattern: RolloutPattern) -> tuple[int, ...]:
         If the pattern is invalid; the message names the cycle.
     """
     pattern.require_valid()
-    return _shifted_along(pattern, _tree(pattern.network))
+    return _shifted(pattern)
 
 
 def behaviour_classes(network: Network, *, limit: int = PATTERN_LIMIT) -> list[list[RolloutPattern]]:
@@ -100,10 +101,9 @@ def behaviour_classes(network: Network, *, limit: int = PATTERN_LIMIT) -> list[l
             f"network {network.name}: has more than {limit} valid patterns, too many to list its behaviour "
             "classes; raise limit, or count them with count_behaviour_classes"
         )
-    tree = _tree(network)
     classes: dict[tuple[int, ...], list[RolloutPattern]] = {}
     for pattern in patterns:
-        classes.setdefault(_shifted_along(pattern, tree), []).append(pattern)
+        classes.setdefault(_shifted(pattern), []).append(pattern)
     return list(classes.values())
 
 
@@ -138,42 +138,20 @@ def _merged_blocks(network: Network) -> Iterator[tuple[int, list[tuple[int, int]
     number = dict.fromkeys(network.inputs, 0)
     for name in network.nodes:
         number.setdefault(name, len(number))
-    between: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for key in network.edges:
-        u, v = number[key[0]], number[key[1]]
-        if u != v:
-            between.setdefault((u, v) if u < v else (v, u), []).append((u, v))
-    shape: nx.Graph[int] = nx.Graph()
-    shape.add_edges_from(between)
-    for pairs in nx.biconnected_component_edges(shape):
+    pairs = ((number[u], number[v]) for u, v in network.edges)
+    for block in split_at_nodes((u, v) for u, v in pairs if u != v):
+        block.sort(key=sorted)  # by its two nodes, whichever way the edge leads
         index: dict[int, int] = {}
-        ordered = sorted((u, v) if u < v else (v, u) for u, v in pairs)
-        for u, v in ordered:
-            index.setdefault(u, len(index))
-            index.setdefault(v, len(index))
-        yield len(index), [(index[u], index[v]) for pair in ordered for u, v in between[pair]]
+        for pair in block:
+            for n in sorted(pair):
+                index.setdefault(n, len(index))
+        yield len(index), [(index[u], index[v]) for u, v in block]
 
 
-def _tree(network: Network) -> list[EdgeKey]:
-    """Edges of a spanning forest rooted in the inputs, every edge after the one that leads to it."""
-    reached = set(network.inputs)
-    front = list(network.inputs)
-    after: dict[str, list[str]] = {name: [] for name in network.nodes}
-    for u, v in network.edges:
-        after[u].append(v)
-    tree: list[EdgeKey] = []
-    for u in front:
-        for v in after[u]:
-            if v not in reached:
-                reached.add(v)
-                front.append(v)
-                tree.append((u, v))
-    return tree
-
-
-def _shifted_along(pattern: RolloutPattern, tree: Iterable[EdgeKey]) -> tuple[int, ...]:
-    """R shifted so that the tree is sequential."""
-    shift = dict.fromkeys(pattern.network.inputs, 0)
-    for u, v in tree:
-        shift[v] = shift[u] - pattern[u, v]
-    return tuple(r + shift[v] - shift[u] for (u, v), r in pattern.items())
+def _shifted(pattern: RolloutPattern) -> tuple[int, ...]:
+    """R shifted so that the spanning tree is sequential."""
+    graph = indexed_network(pattern.network)
+    shift = [0] * graph.n
+    for e in graph.tree:
+        shift[graph.targets[e]] = shift[graph.sources[e]] - pattern.values[e]
+    return tuple(r + shift[v] - shift[u] for u, v, r in zip(graph.sources, graph.targets, pattern.values, strict=True))

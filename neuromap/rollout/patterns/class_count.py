@@ -51,24 +51,28 @@ def connected_acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> int | No
 
 
 def _by_subsets(n: int, edges: Sequence[tuple[int, int]]) -> int:
+    """Count for every set s of nodes with node 0: all acyclic sets of edges but those that do not connect s.
+
+    What does not connect s splits it into the component of node 0, on t and node 0, and the rest.
+    """
     acyclic = _acyclic_sets(n, edges)
-    # A set of edges on the nodes s splits into the component of node 0, on t, and the rest.
     connected = [0] * (1 << n)
     for s in range(1, 1 << n, 2):
         count = acyclic[s]
-        rest = t = s ^ 1
+        others = t = s ^ 1
         while t:
-            t = (t - 1) & rest
-            count -= connected[t | 1] * acyclic[rest ^ t]
+            t = (t - 1) & others  # the next smaller subset, down to none
+            count -= connected[t | 1] * acyclic[others ^ t]
         connected[s] = count
     return connected[-1]
 
 
 def _acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Acyclic sets of edges on every set of nodes.
+    """Acyclic sets of edges on every set of nodes, sets as bits.
 
-    Inclusion and exclusion over the nodes t without incoming edge, from which edges to the rest are free
-    (R. W. Robinson, Counting labeled acyclic digraphs, 1973).
+    Inclusion and exclusion over the nodes t without incoming edge, from which edges to the rest are free: the sum over
+    t of (-1)^(|t| + 1) 2^(edges from t to the rest) acyclic(rest) (R. W. Robinson, Counting labeled acyclic digraphs,
+    1973).
     """
     full = (1 << n) - 1
     # into[u][s]: edges from node u to the nodes s.
@@ -80,13 +84,13 @@ def _acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
             row[s] = row[s & (s - 1)] + row[s & -s] if s & (s - 1) else row[s]
     acyclic = [0] * (1 << n)
     acyclic[0] = 1
-    free = [0] * (1 << n)
+    free = [0] * (1 << n)  # edges from t to the rest at hand
     for rest in range(full):
         known = acyclic[rest]
         others = full ^ rest
         t = 0
         while t != others:
-            t = (t - others) & others
+            t = (t - others) & others  # the next larger subset, up to all
             low = t & -t
             free[t] = free[t ^ low] + into[low.bit_length() - 1][rest]
             term = known << free[t]
@@ -95,44 +99,43 @@ def _acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _by_frontier(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
-    """Add node after node with its edges to earlier ones; remember only how the frontier hangs together."""
+    """Add node after node with its edges to earlier ones; remember only how the frontier hangs together.
+
+    The frontier are the nodes that still have a neighbour to come. Choices of edges that connect it alike, and in
+    which its nodes reach each other alike, are counted together.
+    """
     neighbours: list[set[int]] = [set() for _ in range(n)]
+    between: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for u, v in edges:
         neighbours[u].add(v)
         neighbours[v].add(u)
+        between[min(u, v), max(u, v)].append((u, v))
     order = _narrow_order(neighbours)
     if order is None:
         return None
-    between: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    for u, v in edges:
-        between[min(u, v), max(u, v)].append((u, v))
-    frontier: list[int] = []
-    steps = 0
-    left = [len(near) for near in neighbours]
+    place = {node: position for position, node in enumerate(order)}
+    last = [max(place[u] for u in near) for near in neighbours]  # when the last neighbour comes
     # Where no directed cycle exists, nothing needs to be remembered of who reaches whom.
     cyclic = not nx.is_directed_acyclic_graph(nx.DiGraph(edges))
+    frontier: list[int] = []
     states: dict[_State, int] = {((), ()): 1}
+    steps = 0
     for position, node in enumerate(order):
-        frontier.append(node)
-        k = len(frontier) - 1
+        for j in reversed(range(len(frontier))):
+            if last[frontier[j]] < position:
+                del frontier[j]
+                states = _forget(states, j)
+        k = len(frontier)
         states = {((*parts, k), (*reach, cyclic << k)): ways for (parts, reach), ways in states.items()}
-        for j, other in enumerate(frontier[:-1]):
+        for j, other in enumerate(frontier):
             for u, _ in between[min(node, other), max(node, other)]:
                 tail, head = (k, j) if u == node else (j, k)
                 states = _choose(states, tail, head)
                 steps += len(states)
                 if steps > FRONTIER_STEPS:
                     return None
-            if other in neighbours[node]:
-                left[other] -= 1
-                left[node] -= 1
-        if position == n - 1:
-            return sum(ways for (parts, _), ways in states.items() if len(set(parts)) == 1)
-        for j in reversed(range(len(frontier))):
-            if left[frontier[j]] == 0:
-                del frontier[j]
-                states = _forget(states, j)
-    raise AssertionError("the last node ends the loop")
+        frontier.append(node)
+    return sum(ways for (parts, _), ways in states.items() if len(set(parts)) == 1)
 
 
 def _narrow_order(neighbours: Sequence[set[int]]) -> list[int] | None:

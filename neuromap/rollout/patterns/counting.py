@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.acyclic_sums import COUNTING, reduce_graph
-from neuromap.rollout.cycles.blocks import CycleStructure, cycle_structure
+from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.cycles.dense_blocks import MAX_COUNTED_NODES, count_block
 from neuromap.rollout.cycles.frontier import MAX_STATES, sweep_block
 from neuromap.rollout.cycles.incremental_order import IncrementalOrder
@@ -55,17 +55,9 @@ def count_valid(network: Network) -> int | None:
     return count_valid_patterns(network).value
 
 
-def count_valid_patterns(network: Network, structure: CycleStructure | None = None) -> Count:
-    """Count the valid rollout patterns of a network, exactly, or tell why not.
-
-    Parameters
-    ----------
-    network : Network
-        Any network.
-    structure : CycleStructure, optional
-        The network's cycle structure, where the caller has it already.
-    """
-    structure = structure or cycle_structure(network)
+def count_valid_patterns(network: Network) -> Count:
+    """Count the valid rollout patterns of a network, exactly, or tell why not."""
+    structure = cycle_structure(network)
     free = len(structure.forward)
     if not structure.blocks:
         return Count(1 << free)

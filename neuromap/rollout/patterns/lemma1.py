@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import networkx as nx
 
 from neuromap.network.network import Network
-from neuromap.rollout.cycles.blocks import CycleStructure, cycle_structure
 from neuromap.rollout.cycles.cycle_packing import pack_cycles, product_of
+from neuromap.rollout.cycles.cycle_structure import cycle_structure
+from neuromap.rollout.cycles.indexed_network import indexed_network
 
 __all__ = ["Lemma1Bounds", "lemma1_bounds"]
 
@@ -44,29 +45,24 @@ class Lemma1Bounds:
     cycle_bound_proven: bool
 
 
-def lemma1_bounds(network: Network, structure: CycleStructure | None = None) -> Lemma1Bounds:
+def lemma1_bounds(network: Network) -> Lemma1Bounds:
     """Bound the number of valid rollout patterns of a network.
 
     The best choice of cycles is NP-hard; ``cycle_packing.py`` states up to which size it is found.
-
-    Parameters
-    ----------
-    network : Network
-        Any network.
-    structure : CycleStructure, optional
-        The network's cycle structure, where the caller has it already.
     """
-    structure = structure or cycle_structure(network)
+    structure = cycle_structure(network)
     names = list(network.nodes)
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_edges_from(pair for block in structure.blocks for pair in block.pairs)
+    after: dict[int, list[int]] = {}
+    for u, v in (pair for block in structure.blocks for pair in block.pairs):
+        after.setdefault(u, []).append(v)
     cycles = []
     proven = True
     # Blocks share nodes, so disjointness is a matter of whole components.
-    for nodes in sorted(nx.strongly_connected_components(graph), key=min):
+    components = (sorted(c) for c in indexed_network(network).components if len(c) > 1)
+    for nodes in sorted(components):
         inner: nx.DiGraph[int] = nx.DiGraph()
-        inner.add_nodes_from(sorted(nodes))
-        inner.add_edges_from((u, v) for u in sorted(nodes) for v in graph[u] if v in nodes)
+        inner.add_nodes_from(nodes)
+        inner.add_edges_from((u, v) for u in nodes for v in after[u])
         chosen, best = pack_cycles(inner)
         cycles += chosen
         proven = proven and best

@@ -14,8 +14,10 @@ from types import MappingProxyType
 from neuromap.errors import PatternError
 from neuromap.forms.card import Card
 from neuromap.network.network import RESERVED_PATTERNS, EdgeKey, Network
-from neuromap.rollout.patterns.tableau import check_window, order_or_cycle, tableau_frames
-from neuromap.rollout.schedule.walks import IndexedPattern
+from neuromap.rollout.cycles.indexed_network import indexed_network
+from neuromap.rollout.cycles.sequential_values import first_sequential_values
+from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
+from neuromap.rollout.patterns.tableau import check_window, find_cycle, tableau_frames
 
 __all__ = ["RolloutPattern"]
 
@@ -77,9 +79,8 @@ class RolloutPattern(Card):
         Among several it is the first in lexicographic order of R over the file's edges. Whether the search
         proved it is told by :func:`~neuromap.rollout.patterns.sequential.first_most_sequential`.
         """
-        from neuromap.rollout.patterns.sequential import first_most_sequential
-
-        return cls(network, first_most_sequential(network)[0].values, "sequential")
+        values, _ = first_sequential_values(network)
+        return cls(network, values, "sequential")
 
     @classmethod
     def from_streaming_edges(cls, network: Network, edges: Iterable[EdgeKey], name: str = "") -> RolloutPattern:
@@ -195,24 +196,28 @@ class RolloutPattern(Card):
     @cached_property
     def indexed(self) -> IndexedPattern:
         """The pattern with nodes as integers, for algorithms."""
-        return IndexedPattern.of(self.network, self.values)
+        return IndexedPattern(indexed_network(self.network), self.values)
 
     @cached_property
-    def _sorted(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        return order_or_cycle(self.network.nodes, self.sequential_edges)
+    def _ordered(self) -> tuple[str, ...]:
+        """The nodes that no cycle of sequential edges leads to, every sequential edge from earlier to later."""
+        names = tuple(self.network.nodes)
+        return tuple(names[v] for v in self.indexed.sequential_order)
 
     @property
     def is_valid(self) -> bool:
         """Whether the sequential edges form no cycle."""
         return not self.cycle
 
-    @property
+    @cached_property
     def cycle(self) -> tuple[str, ...]:
         """The nodes of a cycle of sequential edges, the first not repeated; empty iff the pattern is valid.
 
         A sequential self-edge is a cycle of one node. The cycle starts at its first node in file order.
         """
-        return self._sorted[1]
+        ordered = set(self._ordered)
+        waiting = [n for n in self.network.nodes if n not in ordered]
+        return find_cycle(waiting, self.sequential_edges) if waiting else ()
 
     def require_valid(self) -> None:
         """Do nothing if the pattern is valid.
@@ -241,7 +246,7 @@ class RolloutPattern(Card):
             If the pattern is invalid.
         """
         self.require_valid()
-        return self._sorted[0]
+        return self._ordered
 
     def equally_model_parallel(self, other: RolloutPattern) -> bool:
         """Whether the two patterns are equal on all edges that do not start in an input node.

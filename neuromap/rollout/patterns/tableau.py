@@ -1,4 +1,4 @@
-"""The order in which a pattern computes nodes, the cycle that forbids one, and the tableau that follows from it."""
+"""The tableau of a pattern, and the cycle of sequential edges for which there is none."""
 
 from __future__ import annotations
 
@@ -7,43 +7,24 @@ from collections.abc import Collection, Iterable, Sequence
 from neuromap.errors import PatternError
 from neuromap.network.network import EdgeKey
 
-__all__ = ["check_window", "order_or_cycle", "tableau_frames"]
+__all__ = ["check_window", "find_cycle", "tableau_frames"]
 
 
-def order_or_cycle(
-    nodes: Collection[str], sequential_edges: Sequence[EdgeKey]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Order the nodes so that every sequential edge leads from earlier to later, or find a cycle.
+def find_cycle(waiting: Sequence[str], sequential_edges: Sequence[EdgeKey]) -> tuple[str, ...]:
+    """Find a cycle of sequential edges among the nodes that no order can hold.
 
     Parameters
     ----------
-    nodes : collection of str
-        In file order.
+    waiting : sequence of str
+        At least one node, in file order; every one has a sequential edge from another of them, or from itself.
     sequential_edges : sequence of (str, str)
         The edges with R = 0.
 
     Returns
     -------
-    order, cycle : tuple of str
-        One of the two is empty. The cycle starts at its first node in file order, which is not repeated.
+    tuple of str
+        The cycle starts at its first node in file order, which is not repeated.
     """
-    after: dict[str, list[str]] = {n: [] for n in nodes}
-    waits = dict.fromkeys(nodes, 0)
-    for u, v in sequential_edges:
-        after[u].append(v)
-        waits[v] += 1
-    order = [n for n, k in waits.items() if k == 0]
-    for u in order:  # grows while it is read: Kahn's algorithm without recursion
-        for v in after[u]:
-            waits[v] -= 1
-            if waits[v] == 0:
-                order.append(v)
-    if len(order) == len(waits):
-        return tuple(order), ()
-    return (), _find_cycle([n for n, k in waits.items() if k], sequential_edges)
-
-
-def _find_cycle(waiting: Sequence[str], sequential_edges: Sequence[EdgeKey]) -> tuple[str, ...]:
     # Every node that waits, waits for another that does: walking backwards must repeat a node.
     left = set(waiting)
     before = {v: u for u, v in reversed(sequential_edges) if u in left and v in left}

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
 from neuromap.rollout.schedule.latencies import edge_latencies
-from neuromap.rollout.schedule.walks import IndexedPattern, LongestWalks
+from neuromap.rollout.schedule.longest_walks import LongestWalks
 
 if TYPE_CHECKING:
     from neuromap.network.network import EdgeKey
@@ -46,21 +47,24 @@ def maximum_cycle_ratio(pattern: RolloutPattern, latencies: Mapping[EdgeKey, int
     return indexed_cycle_ratio(pattern.indexed, edge_latencies(pattern.network, latencies))
 
 
-def indexed_cycle_ratio(graph: IndexedPattern, latencies: Sequence[int]) -> Fraction | None:
+def indexed_cycle_ratio(pattern: IndexedPattern, latencies: Sequence[int]) -> Fraction | None:
     """Like :func:`maximum_cycle_ratio`, on an indexed valid pattern with the latency of every edge.
 
     A cycle beats the ratio p/q iff its weight under q c(e) - p R(e) is positive. Start at 1, which no cycle falls
     below; while a cycle beats the ratio, take the best that was found (Newton's method on the parametric
     longest walk). Ratios are strictly increasing and finite in number.
     """
+    graph = pattern.graph
     where = graph.component_of
     inside = [e for e in range(len(graph.sources)) if where[graph.sources[e]] == where[graph.targets[e]]]
     if not inside:
         return None
     ratio = Fraction(1)
-    walks = LongestWalks(graph, latencies, inside, [-1] * graph.n)
+    walks = LongestWalks(pattern, latencies, inside, [-1] * graph.n)
     while cycles := walks.settle(ratio.denominator, ratio.numerator):
-        ratio = max(Fraction(sum(latencies[e] for e in cycle), sum(graph.values[e] for e in cycle)) for cycle in cycles)
+        ratio = max(
+            Fraction(sum(latencies[e] for e in cycle), sum(pattern.values[e] for e in cycle)) for cycle in cycles
+        )
     return ratio
 
 

@@ -2,40 +2,28 @@
 
 The problem is NP-hard, but only inside blocks: a path crosses the strongly connected components in
 topological order, and inside one it crosses the *blocks* (maximal parts that no single node separates) as
-their tree prescribes. Each block is searched on its own: exactly where it has up to :data:`EXACT_NODES` nodes
-or few enough paths, else between a path that was found and a bound.
+their tree prescribes. Each block is searched on its own (``block_paths.py``): exactly where it has few nodes or few
+paths, else between a path that was found and a bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
-import numpy as np
+from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
+from neuromap.rollout.schedule.block_paths import NEVER, BlockPaths, Bounds, SearchBudget
 
-from neuromap.rollout.schedule.walks import IndexedPattern
+__all__ = ["longest_paths"]
 
-__all__ = ["EXACT_NODES", "longest_paths"]
-
-EXACT_NODES = 14
-"""Blocks of up to this many nodes are always solved exactly (subsets of nodes: memory and time 2^n)."""
-
-_QUICK_STEPS = 2_000
-_SEARCH_STEPS = 400_000
-_NEVER = -(1 << 60)
-
-_Bounds: TypeAlias = tuple[int, int]
-"""Upper bound and value of a path that exists; equal where the search was completed."""
-
-_NONE: _Bounds = (_NEVER, _NEVER)
+_NONE: Bounds = (NEVER, NEVER)
 
 
-def longest_paths(graph: IndexedPattern, starts: Mapping[int, int], period: int) -> tuple[list[int], list[int]]:
+def longest_paths(pattern: IndexedPattern, starts: Mapping[int, int], period: int) -> tuple[list[int], list[int]]:
     """Greatest start value plus P times the streaming edges, over paths that visit no node twice.
 
     Parameters
     ----------
-    graph : IndexedPattern
+    pattern : IndexedPattern
         A valid pattern; every node is reachable from a start.
     starts : mapping of int to int
         Input nodes and their values.
@@ -47,197 +35,121 @@ def longest_paths(graph: IndexedPattern, starts: Mapping[int, int], period: int)
     upper, lower : list of int, one per node
         Upper bound, and the value of a path that exists. Where they are equal they are the answer.
     """
+    graph = pattern.graph
     values = [_NONE] * graph.n
     where = graph.component_of
-    search = _Search(_SEARCH_STEPS)
+    budget = SearchBudget()
     for component, blocks in zip(graph.components, graph.blocks, strict=True):
         for v in component:
             value = (starts[v], starts[v]) if v in starts else _NONE
             for e in graph.incoming[v]:
                 u = graph.sources[e]
                 if where[u] != where[v]:
-                    value = _max(value, _add(values[u], period * graph.values[e]))
+                    value = _larger(value, _plus(values[u], period * pattern.values[e]))
             values[v] = value
-        if len(component) > 1:
-            _cross(component, [_Block(graph, edges, period, search) for edges in blocks], values)
-    return [u for u, _ in values], [low for _, low in values]
+        if blocks:
+            _cross([BlockPaths(pattern, edges, period, budget) for edges in blocks], values)
+    return [upper for upper, _ in values], [lower for _, lower in values]
 
 
-def _max(a: _Bounds, b: _Bounds) -> _Bounds:
+def _larger(a: Bounds, b: Bounds) -> Bounds:
     return (max(a[0], b[0]), max(a[1], b[1]))
 
 
-def _add(a: _Bounds, step: int) -> _Bounds:
-    return (a[0] + step if a[0] != _NEVER else _NEVER, a[1] + step if a[1] != _NEVER else _NEVER)
+def _plus(a: Bounds, step: int) -> Bounds:
+    return (a[0] + step if a[0] != NEVER else NEVER, a[1] + step if a[1] != NEVER else NEVER)
 
 
-def _cross(component: Sequence[int], blocks: Sequence[_Block], values: list[_Bounds]) -> None:
-    """Replace the values at which paths enter a component by the greatest with which they leave.
+def _cross(blocks: Sequence[BlockPaths], values: list[Bounds]) -> None:
+    """Replace the values at which paths enter a component by the greatest with which they end at its nodes.
 
-    Messages go over the tree of blocks, first to the root, then back: what a block sends to a node is the
-    best path that ends there and whose last block it is.
+    The blocks are a tree: two of them share at most one node, and a path that has left a block never comes back. So
+    the best path that ends at a node and whose last block is b starts at another node of b, with the best value that
+    comes *there* from anywhere but b. All such values are found by *rerooting*: the tree is hung up at its first block
+    and swept twice, from the leaves to the root and back. Each sweep asks every block once.
+
+    Parameters
+    ----------
+    blocks : sequence of BlockPaths
+        All blocks of one component.
+    values : list of (int, int), one per node of the network
+        Replaced at the nodes of the blocks.
     """
-    at: dict[int, list[int]] = {v: [] for v in component}
+    order, gate = _hang_up(blocks)
+    below, sisters = _sweep_up(blocks, order, gate, values)
+    above = dict.fromkeys(below, _NONE)
+    # Down to the leaves: what every block gives the nodes under it. Through its gate it takes what comes from above
+    # and from its sisters, but not from below, which is its own.
+    for b in order:
+        entering = {v: below[v] for v in blocks[b].nodes}
+        if b in gate:
+            g = gate[b]
+            entering[g] = _larger(_larger(values[g], above[g]), sisters[b])
+        for v, given in blocks[b].through(entering).items():
+            if v != gate.get(b):
+                above[v] = given
+    for v, value in below.items():
+        values[v] = _larger(value, above[v])
+
+
+def _hang_up(blocks: Sequence[BlockPaths]) -> tuple[list[int], dict[int, int]]:
+    """Hang the tree of blocks up at block 0.
+
+    Returns
+    -------
+    order : list of int
+        The blocks, each after the one above it.
+    gate : dict of int to int
+        For every block but the first the node that it shares with the block above it.
+    """
+    blocks_at: dict[int, list[int]] = {}
     for b, block in enumerate(blocks):
         for v in block.nodes:
-            at[v].append(b)
-    # Walk the tree from block 0; gate[b] is the node through which block b was reached.
-    order, gate = [0], {0: -1}
-    for b in order:
+            blocks_at.setdefault(v, []).append(b)
+    order, gate, seen = [0], {}, {0}
+    for b in order:  # grows while it is read
         for v in blocks[b].nodes:
-            for c in at[v]:
-                if c not in gate:
+            for c in blocks_at[v]:
+                if c not in seen:
+                    seen.add(c)
                     gate[c] = v
                     order.append(c)
-    # Towards the root: messages of the blocks below each node, and all that enters it from there.
-    below: dict[int, list[tuple[_Bounds, int]]] = {v: [] for v in component}
-    joined = {v: values[v] for v in component}
+    return order, gate
+
+
+def _sweep_up(
+    blocks: Sequence[BlockPaths], order: Sequence[int], gate: Mapping[int, int], values: Sequence[Bounds]
+) -> tuple[dict[int, Bounds], dict[int, Bounds]]:
+    """Sweep the tree of blocks from the leaves to the root.
+
+    Returns
+    -------
+    below : dict of int to (int, int)
+        For every node the best value with which paths enter the component there, or come from the blocks that hang
+        at the node.
+    sisters : dict of int to (int, int)
+        For every block but the root the best value that the other blocks at its gate give it.
+    """
+    below = {v: values[v] for block in blocks for v in block.nodes}
+    given: dict[int, list[tuple[int, Bounds]]] = {}
     for b in reversed(order[1:]):
-        entering = {v: _NONE if v == gate[b] else joined[v] for v in blocks[b].nodes}
-        message = blocks[b].through(entering)[gate[b]]
-        below[gate[b]].append((message, b))
-        joined[gate[b]] = _max(joined[gate[b]], message)
-    others = _without_one(below)
-    # And back: a block must not hear its own message, so its gate takes those of the sister blocks only.
-    above = dict.fromkeys(component, _NONE)
-    for b in order:
-        entering = {v: joined[v] for v in blocks[b].nodes}
-        if b:
-            g = gate[b]
-            entering[g] = _max(_max(values[g], above[g]), others[b])
-        for v, message in blocks[b].through(entering).items():
-            if v != gate[b]:
-                above[v] = message
-    for v in component:
-        values[v] = _max(joined[v], above[v])
+        g = gate[b]
+        entering = {v: _NONE if v == g else below[v] for v in blocks[b].nodes}
+        best = blocks[b].through(entering)[g]
+        given.setdefault(g, []).append((b, best))
+        below[g] = _larger(below[g], best)
+    sisters: dict[int, Bounds] = {}
+    for of_node in given.values():
+        sisters |= _best_of_others(of_node)
+    return below, sisters
 
 
-def _without_one(below: Mapping[int, Sequence[tuple[_Bounds, int]]]) -> dict[int, _Bounds]:
-    """For every block the best message of its sister blocks at the same node."""
-    others: dict[int, _Bounds] = {}
-    for messages in below.values():
+def _best_of_others(given: Sequence[tuple[int, Bounds]]) -> dict[int, Bounds]:
+    """For every block the best of what the others give: of those before it and of those behind it, in two passes."""
+    others = dict.fromkeys((b for b, _ in given), _NONE)
+    for one_way in (given, given[::-1]):
         best = _NONE
-        for message, b in messages:
-            others[b] = best
-            best = _max(best, message)
-        best = _NONE
-        for message, b in reversed(messages):
-            others[b] = _max(others[b], best)
-            best = _max(best, message)
+        for b, value in one_way:
+            others[b] = _larger(others[b], best)
+            best = _larger(best, value)
     return others
-
-
-class _Search:
-    """Steps that the searches of one network may still take together."""
-
-    def __init__(self, steps: int) -> None:
-        self.left = steps
-
-
-class _Block:
-    """A block: its nodes, the edges between them, and the search for paths through it."""
-
-    def __init__(self, graph: IndexedPattern, edges: Sequence[int], period: int, search: _Search) -> None:
-        ends = sorted((graph.sources[e], graph.targets[e], graph.values[e]) for e in edges)
-        self.nodes = sorted({v for u, w, _ in ends for v in (u, w)})
-        self._search = search
-        self._period = period
-        index = {v: k for k, v in enumerate(self.nodes)}
-        self._out: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
-        for u, v, r in ends:
-            self._out[index[u]].append((index[v], period * r))
-
-    def through(self, entering: Mapping[int, _Bounds]) -> dict[int, _Bounds]:
-        """Best value at every node over paths of one edge or more inside the block."""
-        upper = [entering[v][0] for v in self.nodes]
-        lower = [entering[v][1] for v in self.nodes]
-        found, done = self._best(lower)
-        above = found
-        if done and upper != lower:
-            above, done = self._best(upper)
-        if not done:
-            above = self._bound(upper)
-        return dict(zip(self.nodes, zip(above, found, strict=True), strict=True))
-
-    def _best(self, entering: list[int]) -> tuple[list[int], bool]:
-        """Best values found, and whether the search was completed."""
-        found, steps = self._walk(entering, _QUICK_STEPS)
-        if steps >= 0:
-            return found, True
-        if len(self.nodes) <= EXACT_NODES:
-            return self._subsets(entering), True
-        found, left = self._walk(entering, self._search.left // 2)
-        self._search.left -= self._search.left // 2 - max(left, 0)
-        return found, left >= 0
-
-    def _walk(self, entering: list[int], steps: int) -> tuple[list[int], int]:
-        """Try all paths, depth first; also give the steps left, below 0 if there were too few."""
-        best = [_NEVER] * len(self.nodes)
-        visited = [False] * len(self.nodes)
-        for start in sorted(range(len(self.nodes)), key=lambda v: -entering[v]):
-            if entering[start] == _NEVER:
-                break
-            visited[start] = True
-            trail = [(start, entering[start], iter(self._out[start]))]
-            while trail:
-                u, value, edges = trail[-1]
-                for v, weight in edges:
-                    if not visited[v]:
-                        steps -= 1
-                        if steps < 0:
-                            return best, steps
-                        best[v] = max(best[v], value + weight)
-                        visited[v] = True
-                        trail.append((v, value + weight, iter(self._out[v])))
-                        break
-                else:
-                    visited[u] = False
-                    trail.pop()
-        return best, steps
-
-    def _subsets(self, entering: list[int]) -> list[int]:
-        """Exact by subsets: the best value for each set of visited nodes and last node (Held and Karp)."""
-        k = len(self.nodes)
-        table = np.full((k, 1 << k), _NEVER, dtype=np.int64)
-        for v, value in enumerate(entering):
-            table[v, 1 << v] = value
-        sets = np.arange(1 << k)
-        sizes = np.bitwise_count(sets)
-        for size in range(1, k):
-            layer = sets[sizes == size]
-            for u, edges in enumerate(self._out):
-                ending = layer[(layer >> u) & 1 == 1]
-                for v, weight in edges:
-                    free = ending[(ending >> v) & 1 == 0]
-                    longer = free | (1 << v)
-                    table[v, longer] = np.maximum(table[v, longer], table[u, free] + weight)
-        for v in range(k):
-            table[v, 1 << v] = _NEVER
-        best = table.max(axis=1)
-        return [int(x) if x > _NEVER // 2 else _NEVER for x in best]
-
-    def _bound(self, entering: list[int]) -> list[int]:
-        """Upper bounds: a path enters every node but its first, and leaves every node but its last, once.
-
-        So it has at most as many streaming edges as nodes other than the first have one that enters, and as
-        nodes other than the last have one that leaves.
-        """
-        size = len(self.nodes)
-        enters = [0] * size
-        leaves = [0] * size
-        for u, edges in enumerate(self._out):
-            for v, weight in edges:
-                if weight:
-                    enters[v] = leaves[u] = 1
-        # The two best starts of each kind, so that a node is never its own start.
-        starts: list[int] = []
-        for kind in (0, 1):
-            starts += sorted((v for v in range(size) if enters[v] == kind), key=lambda v: -entering[v])[:2]
-        into, out = sum(enters), sum(leaves)
-        best = [_NEVER] * size
-        for b in range(size):
-            for a in starts:
-                if a != b and entering[a] != _NEVER:
-                    most = self._period * min(into - enters[a], out - leaves[b])
-                    best[b] = max(best[b], entering[a] + most)
-        return best

@@ -14,8 +14,8 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
 from neuromap.rollout.schedule.longest_paths import longest_paths
-from neuromap.rollout.schedule.walks import IndexedPattern
 
 __all__ = ["FullResponse", "first_responses", "full_responses"]
 
@@ -37,40 +37,46 @@ class FullResponse:
     is_exact: bool
 
 
-def first_responses(graph: IndexedPattern, phases: Sequence[int], period: int) -> list[int]:
+def first_responses(pattern: IndexedPattern, phases: Sequence[int], period: int) -> list[int]:
     """Time from stimulus onset to the first frame that depends on it, for every node.
 
     Parameters
     ----------
-    graph : IndexedPattern
+    pattern : IndexedPattern
         A valid pattern.
     phases : sequence of int, one per node
         In the schedule's unit.
     period : int
         Frame period P, in the same unit.
     """
-    least = _least(graph, {u: -phases[u] for u in graph.inputs}, period)
-    return [phases[v] + least[v] for v in range(graph.n)]
+    least = _least(pattern, _onsets(pattern, phases), period)
+    return [phase + value for phase, value in zip(phases, least, strict=True)]
 
 
-def full_responses(graph: IndexedPattern, phases: Sequence[int], period: int) -> list[FullResponse]:
+def full_responses(pattern: IndexedPattern, phases: Sequence[int], period: int) -> list[FullResponse]:
     """Full response of every node; the search is NP-hard and may end in a bound.
 
     Parameters
     ----------
-    graph : IndexedPattern
+    pattern : IndexedPattern
         A valid pattern.
     phases : sequence of int, one per node
         In the schedule's unit.
     period : int
         Frame period P, in the same unit.
     """
-    upper, lower = longest_paths(graph, {u: -phases[u] for u in graph.inputs}, period)
-    return [FullResponse(phases[v] + upper[v], upper[v] == lower[v]) for v in range(graph.n)]
+    upper, lower = longest_paths(pattern, _onsets(pattern, phases), period)
+    return [FullResponse(phase + most, most == found) for phase, most, found in zip(phases, upper, lower, strict=True)]
 
 
-def _least(graph: IndexedPattern, starts: dict[int, int], period: int) -> list[int]:
+def _onsets(pattern: IndexedPattern, phases: Sequence[int]) -> dict[int, int]:
+    """Where paths start: every input, at minus its sampling step."""
+    return {u: -phases[u] for u in pattern.graph.inputs}
+
+
+def _least(pattern: IndexedPattern, starts: dict[int, int], period: int) -> list[int]:
     """Least start plus P times streaming edges over all walks (Dijkstra: no weight is negative)."""
+    graph = pattern.graph
     best: dict[int, int] = {}
     heap = [(value, u) for u, value in starts.items()]
     heapq.heapify(heap)
@@ -81,5 +87,5 @@ def _least(graph: IndexedPattern, starts: dict[int, int], period: int) -> list[i
         best[u] = value
         for e in graph.outgoing[u]:
             if graph.targets[e] not in best:
-                heapq.heappush(heap, (value + period * graph.values[e], graph.targets[e]))
+                heapq.heappush(heap, (value + period * pattern.values[e], graph.targets[e]))
     return [best[v] for v in range(graph.n)]

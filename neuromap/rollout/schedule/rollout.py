@@ -16,13 +16,13 @@ from typing import TypeVar
 from neuromap.errors import InputError, PatternError
 from neuromap.forms.card import Card
 from neuromap.network.network import EdgeKey, Network
+from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 from neuromap.rollout.schedule.latencies import edge_latencies
 from neuromap.rollout.schedule.phases import pipelined_phases, sample_late, windowed_phases
 from neuromap.rollout.schedule.responses import FullResponse, first_responses, full_responses
-from neuromap.rollout.schedule.walks import IndexedPattern
 
 __all__ = ["EXECUTIONS", "Rollout"]
 
@@ -147,13 +147,13 @@ class Rollout(Card):
         return MappingProxyType(dict(zip(self.network.edges, self._latencies, strict=True)))
 
     @property
-    def _graph(self) -> IndexedPattern:
+    def _indexed(self) -> IndexedPattern:
         return self.pattern.indexed
 
     @cached_property
     def cycle_ratio(self) -> Fraction | None:
         """Maximum cycle ratio, exact: latencies over streaming edges; ``None`` without cycles."""
-        return indexed_cycle_ratio(self._graph, self._latencies)
+        return indexed_cycle_ratio(self._indexed, self._latencies)
 
     @cached_property
     def frame_period(self) -> int:
@@ -165,16 +165,16 @@ class Rollout(Card):
     @cached_property
     def _known(self) -> list[int]:
         """Windowed: when each node is known inside a frame."""
-        return windowed_phases(self._graph, self._latencies)
+        return windowed_phases(self._indexed, self._latencies)
 
     @cached_property
     def _phases(self) -> list[int]:
-        graph, period = self._graph, self.frame_period
+        indexed, period = self._indexed, self.frame_period
         if self.execution == "windowed":
             phases = self._known.copy()
         else:
-            phases = pipelined_phases(graph, self._latencies, period)
-        sample_late(graph, self._latencies, period, phases)
+            phases = pipelined_phases(indexed, self._latencies, period)
+        sample_late(indexed, self._latencies, period, phases)
         return phases
 
     @cached_property
@@ -185,22 +185,22 @@ class Rollout(Card):
     @cached_property
     def delays(self) -> Mapping[EdgeKey, int]:
         """Time for which every edge carries its value: d = phi(v) - phi(u) + R P, at least its latency."""
-        graph, phases, period = self._graph, self._phases, self.frame_period
+        graph, phases, period = self._indexed.graph, self._phases, self.frame_period
         steps = (
             phases[v] - phases[u] + r * period
-            for u, v, r in zip(graph.sources, graph.targets, graph.values, strict=True)
+            for u, v, r in zip(graph.sources, graph.targets, self._indexed.values, strict=True)
         )
         return MappingProxyType(dict(zip(self.network.edges, steps, strict=True)))
 
     @cached_property
     def first_responses(self) -> Mapping[str, int]:
         """First response of every output, in update steps or ticks."""
-        return self._by_output(first_responses(self._graph, self._phases, self.frame_period))
+        return self._by_output(first_responses(self._indexed, self._phases, self.frame_period))
 
     @cached_property
     def full_responses(self) -> Mapping[str, FullResponse]:
         """Full response of every output, in update steps or ticks, and whether it is exact."""
-        return self._by_output(full_responses(self._graph, self._phases, self.frame_period))
+        return self._by_output(full_responses(self._indexed, self._phases, self.frame_period))
 
     def first_response(self, output: str) -> int:
         """Time from stimulus onset to the first output frame that depends on it.

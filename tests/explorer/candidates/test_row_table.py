@@ -17,7 +17,7 @@ from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.explorer.candidates.row_table import row_table
 from neuromap.explorer.candidates.schedules import schedules_of
-from neuromap.mapping.legalise.legalise import ticks_per_step
+from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
 from neuromap.rollout.patterns.behaviour import count_behaviour_classes, equivalent
 
 EXECUTIONS = ("windowed", "pipelined")
@@ -87,5 +87,5 @@ def test_ticks_per_step(data, networks, chip):
     found = step_ticks(table, spec, None)
     for row in range(len(table)):
         rollout = nm.Rollout(net, nm.RolloutPattern(net, table.pattern(row)), EXECUTIONS[table.execution[row]])
-        assert found[row] == ticks_per_step(rollout, spec)
+        assert found[row] == fewest_ticks_per_step(rollout, spec)
     assert (step_ticks(table, spec, 7) == 7).all()

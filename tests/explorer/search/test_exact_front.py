@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.explorer.explore import explore
 from neuromap.network import build_network
-from neuromap.network.transforms.layers import Conv, Dense
+from neuromap.network.transforms.kinds import Conv, Dense
+
+pytestmark = pytest.mark.law
 
 
 def check(found, brute, point_of):
@@ -37,7 +39,7 @@ def test_digits(name, brute_force, fronts_of, point_of):
 def dsr1(seed=3):
     """The graph of examples/structures/dsr1.toml with few features."""
     rng = np.random.default_rng(seed)
-    shapes = {"I": (4, 4, 1), "H1": (4, 4, 2), "H11": (4, 4, 2), "H2": (2, 2, 3), "HD": (1, 1, 16), "O": (1, 1, 4)}
+    shapes = {"I": (4, 4, 1), "H1": (4, 4, 1), "H11": (4, 4, 1), "H2": (2, 2, 2), "HD": (1, 1, 8), "O": (1, 1, 4)}
 
     def conv(u, v, stride=(1, 1), kernel=(3, 3)):
         shape = (*kernel, shapes[u][2], shapes[v][2])
@@ -50,7 +52,7 @@ def dsr1(seed=3):
         ("H1", "H2"): conv("H1", "H2", (2, 2)),
         ("H11", "H2"): conv("H11", "H2", (2, 2)),
         ("H2", "HD"): conv("H2", "HD", (2, 2), (2, 2)),
-        ("HD", "O"): Dense(shapes["HD"], shapes["O"], weights=rng.choice([-1, 0, 1], (4, 16))),
+        ("HD", "O"): Dense(shapes["HD"], shapes["O"], weights=rng.choice([-1, 0, 1], (4, 8))),
     }
     assert set(edges) == set(nm.load_network("examples/structures/dsr1.toml").edges)
     nodes = {name: (shape, None if name == "I" else 1) for name, shape in shapes.items()}
@@ -59,7 +61,7 @@ def dsr1(seed=3):
 
 def test_dsr1_with_few_features(chip, brute_force, point_of):
     net = dsr1()
-    small = chip(axons=96, neurons=96)
+    small = chip(axons=56, neurons=64, delay=(1, 2))
     given_pattern = nm.RolloutPattern.named(net, "sequential")
     brute = brute_force(net, small, given_pattern, n_frames=6)
     assert len(brute.points) == 128

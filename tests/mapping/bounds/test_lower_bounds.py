@@ -18,9 +18,9 @@ from neuromap.mapping.bounds.single_axons import single_axon_sources
 from neuromap.mapping.bounds.whole_windows import areas, find_windows
 from neuromap.mapping.bounds.window_axons import axons_of_windows
 from neuromap.mapping.legalise.legalise import legalise
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import build_network
-from neuromap.network.transforms.layers import Conv
+from neuromap.network.transforms.kinds import Conv
 
 
 def least_unions(matrix):
@@ -314,7 +314,7 @@ def test_no_mapping_has_fewer_cores(chip, net, data, axons, neurons):
         packing=data.draw(st.booleans()), splitters=data.draw(st.sampled_from(["slack", "never", "anywhere"]))
     )
     try:
-        mapping = map_network(rollout, spec, options)
+        mapping = map_with_stages(rollout, spec, options)
     except DoesNotFitError:
         return
     found = core_bound(mapping.network, spec)
@@ -346,7 +346,7 @@ def test_no_mapping_of_a_convolution_has_fewer_cores(chip, side, size, stride, g
     net = build_network({"I": (source, None), "A": (middle, 1), "B": (middle, 1)}, edges)
     spec = chip(axons=data.draw(st.integers(12, 40)), neurons=32, axon_types=data.draw(st.integers(2, 4)))
     try:
-        mapping = map_network(nm.Rollout(net, "streaming"), spec, MappingOptions(packing=packing))
+        mapping = map_with_stages(nm.Rollout(net, "streaming"), spec, MappingOptions(packing=packing))
     except DoesNotFitError:
         return
     assert core_bound(mapping.network, spec).total <= mapping.program.n_cores

@@ -1,4 +1,4 @@
-"""From steps to ticks: hops of long delays, ticks per step, shared relays."""
+"""From steps to ticks: legs of long delays, ticks per step, shared relays."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.mapping.legalise.hops import hops_of_delay
-from neuromap.mapping.legalise.legalise import legalise, ticks_per_step
+from neuromap.mapping.legalise.delay_legs import legs_of_delay
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
 
 
 @pytest.mark.parametrize(("least", "greatest"), [(1, 1), (1, 4), (2, 3), (3, 3), (3, 5), (4, 7)])
-def test_hops_are_fewest_and_legal(least, greatest):
-    """Against brute force over all splits of up to six hops."""
+def test_legs_are_fewest_and_legal(least, greatest):
+    """Against brute force over all splits of up to six legs."""
     for delay in range(1, 3 * greatest):
         splits = [
             k
             for k in range(1, 7)
             if any(sum(s) == delay for s in itertools.combinations_with_replacement(range(least, greatest + 1), k))
         ]
-        hops = hops_of_delay(delay, least, greatest)
+        legs = legs_of_delay(delay, least, greatest)
         if not splits:
-            assert hops is None or len(hops) > 6
+            assert legs is None or len(legs) > 6
         elif splits[0] <= 6:
-            assert hops is not None
-            assert (sum(hops), len(hops)) == (delay, splits[0])
-            assert all(least <= h <= greatest for h in hops)
+            assert legs is not None
+            assert (sum(legs), len(legs)) == (delay, splits[0])
+            assert all(least <= leg <= greatest for leg in legs)
 
 
 def diamond(chain, n: int) -> nm.Network:
@@ -45,16 +46,16 @@ def test_ticks_per_step_is_the_smallest_that_is_feasible(chain, chip):
     for least in range(1, 5):
         for greatest in range(least, 9):
             spec = chip(delay=(least, greatest))
-            stretch = ticks_per_step(rollout, spec)
-            feasible = [k for k in range(1, least + 1) if all(hops_of_delay(d * k, least, greatest) for d in inner)]
-            assert stretch == feasible[0]
+            ticks = fewest_ticks_per_step(rollout, spec)
+            feasible = [k for k in range(1, least + 1) if all(legs_of_delay(d * k, least, greatest) for d in inner)]
+            assert ticks == feasible[0]
             legal = legalise(rollout, spec)
             assert all(least <= link.delay <= greatest for link in legal.links)
-            assert legal.period == stretch * rollout.frame_period
+            assert legal.period == ticks * rollout.frame_period
 
 
 def test_relays_of_one_source_are_shared(chain, chip):
-    """Delays 5 and 4 over hops of at most 2: two relays serve both edges, not three."""
+    """Delays 5 and 4 over legs of at most 2: two relays serve both edges, not three."""
     net = diamond(chain, 6)
     legal = legalise(nm.Rollout(net, nm.RolloutPattern.sequential(net)), chip(delay=(1, 2)))
     relays = [p for p in legal.populations if p.is_relay]
@@ -77,7 +78,7 @@ def test_a_chain_of_relays_beyond_the_chip_is_refused_before_it_is_made(chain, c
         legalise(nm.Rollout(net, "streaming", "pipelined:1000000"), spec)
     refusal = caught.value.infeasibility
     assert (refusal.limit, refusal.node, refusal.demand) == ("delay", "A", 1_000_000)
-    # every core full of relays: so many for each of the 8 neurons, and a hop more
+    # every core full of relays: so many for each of the 8 neurons, and a leg more
     per_neuron = spec.n_usable_cores * min(spec.axons, spec.neurons) // 8
     assert refusal.bound == 15 * (per_neuron + 1)
     assert f"66666 relays for each of 8 neurons need {-(-66666 * 8 // min(spec.axons, spec.neurons))}" in str(refusal)
@@ -99,7 +100,7 @@ def test_the_bound_on_a_chain_is_met(chain, chip, spare):
         assert [p.name for p in relays] == [f"A relay {k}" for k in range(1, 9)]
 
 
-def test_long_chains_are_made_hop_by_hop(chain, chip):
+def test_long_chains_are_made_leg_by_leg(chain, chip):
     """Delays of 100,000 ticks, whose relays two edges share."""
     eye = np.eye(1, dtype=int)
     net = chain({"I": (1, None), "A": (1, 1), "B": (1, 1)}, {("I", "A"): eye, ("A", "A"): eye, ("A", "B"): eye})

@@ -13,8 +13,8 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.program import BIAS
 from neuromap.mapping.asked.options import MappingOptions, Pins
-from neuromap.mapping.legalise.legalise import HostLink
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.legalise.legalised import HostLink
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.partition.partition import Partition
 from neuromap.network import build_network
 
@@ -105,8 +105,8 @@ def broken_rules(parts: Partition, chip: nm.ChipSpec) -> list[str]:
 
 def both(net: nm.Network, pattern: nm.RolloutPattern, execution: str, spec: nm.ChipSpec) -> tuple[object, object]:
     rollout = nm.Rollout(net, pattern, execution=execution)
-    plain = map_network(rollout, spec, MappingOptions(packing=False, splitters="never"))
-    return plain, map_network(rollout, spec, MappingOptions(splitters="never"))
+    plain = map_with_stages(rollout, spec, MappingOptions(packing=False, splitters="never"))
+    return plain, map_with_stages(rollout, spec, MappingOptions(splitters="never"))
 
 
 def assert_same(net: nm.Network, mapping, seed: int) -> None:
@@ -118,6 +118,7 @@ def assert_same(net: nm.Network, mapping, seed: int) -> None:
         assert len(trace.strays(output)) == 0
 
 
+@pytest.mark.law
 @settings(EVERYDAY, max_examples=60)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
 def test_packed_cores_keep_the_rules_and_the_law(chip, data, net, execution):
@@ -214,7 +215,7 @@ def test_pinned_nodes_are_not_taken_apart(chip):
     net = irregular(0, "sign-fixed")
     spec = chip(axons=64, neurons=64)
     options = MappingOptions(splitters="never", pins=Pins(cores={"N2": 9}))
-    parts = map_network(nm.Rollout(net, nm.RolloutPattern.streaming(net)), spec, options).partition
+    parts = map_with_stages(nm.Rollout(net, nm.RolloutPattern.streaming(net)), spec, options).partition
     node = [p.name for p in parts.network.ports].index("N2")
     own = [t for t in parts.tiles if parts.network.populations[t.population].node == node]
     sizes = [len(t.neurons) for t in own]

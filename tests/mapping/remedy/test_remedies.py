@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.mapping.asked.options import MappingOptions
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy
 from neuromap.mapping.remedy.apply_remedy import Request, apply_remedy
 from neuromap.mapping.remedy.dry_run import dry_run
@@ -28,13 +28,13 @@ def streaming(net: nm.Network) -> nm.Rollout:
 
 def refused(request: Request) -> Infeasibility:
     with pytest.raises(DoesNotFitError) as refusal:
-        map_network(request.rollout, request.chip, request.options)
+        map_with_stages(request.rollout, request.chip, request.options)
     found: Infeasibility = refusal.value.infeasibility
     return found
 
 
 def mapped(request: Request) -> nm.Program:
-    program = map_network(request.rollout, request.chip, request.options).program
+    program = map_with_stages(request.rollout, request.chip, request.options).program
     assert nm.check_program(program) == []
     return program
 

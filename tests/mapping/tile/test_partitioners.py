@@ -40,6 +40,7 @@ def network(seed: int, kind: str) -> nm.Network:
 
 @pytest.mark.parametrize("partitioner", INSTALLED)
 @pytest.mark.parametrize("kind", ["sign-fixed", "ternary"])
+@pytest.mark.law
 @settings(deadline=None, max_examples=6)
 @given(seed=st.integers(0, 999), packing=st.booleans())
 def test_chip_equals_reference(agrees, chip, partitioner, kind, seed, packing):

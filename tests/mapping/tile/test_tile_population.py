@@ -14,12 +14,14 @@ from scipy import sparse
 from neuromap.errors import DoesNotFitError, NotSupportedError
 from neuromap.hardware.program.program import BIAS
 from neuromap.mapping.asked.options import PARTITIONERS
-from neuromap.mapping.legalise.legalise import Population
+from neuromap.mapping.core.core_of import core_of
+from neuromap.mapping.legalise.legalised import Population
 from neuromap.mapping.tile.cut.axon_demand import axon_demand
 from neuromap.mapping.tile.cut.exchange_neurons import exchange_neurons
 from neuromap.mapping.tile.cut.overlap_order import overlap_order
 from neuromap.mapping.tile.cut.tile_shapes import cheapest_blocks, cut_single
-from neuromap.mapping.tile.tiling import Stuck, tile_population
+from neuromap.mapping.tile.tile import Stuck
+from neuromap.mapping.tile.tile_population import tile_population
 
 INSTALLED = [p for p in PARTITIONERS if p != "metis" or importlib.util.find_spec("pymetis")]
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 4))
@@ -94,7 +96,7 @@ def same(one, other):
 )
 def test_every_neuron_has_its_copies_in_legal_tiles(chip, partitioner, case, axons, neurons, seed):
     pop, matrix, fed, copies = case
-    spec = chip(axons=axons, neurons=neurons)
+    spec = core_of(chip(axons=axons, neurons=neurons))
     tiles = tile_population(0, pop, matrix, fed, copies, spec, partitioner=partitioner, seed=seed)
     if isinstance(tiles, Stuck):
         event("stuck")
@@ -121,7 +123,7 @@ def attempt(pop, matrix, fed, copies, spec, **pins):
 def test_a_pinned_tile_is_kept_or_refused_with_one_that_fits(chip, case, tile):
     pop, matrix, fed, copies = case
     assume(pop.shape is not None)
-    spec = chip(axons=64, neurons=40)
+    spec = core_of(chip(axons=64, neurons=40))
     copies = np.minimum(copies, spec.neurons)
     tiles, data = attempt(pop, matrix, fed, copies, spec, pin_tile=tile)
     if data is not None:
@@ -145,7 +147,7 @@ def test_a_pinned_tile_is_kept_or_refused_with_one_that_fits(chip, case, tile):
 @given(case=cases(), cores=st.integers(1, 12))
 def test_pinned_cores_are_even(chip, case, cores):
     pop, matrix, fed, copies = case
-    spec = chip(axons=64, neurons=64)
+    spec = core_of(chip(axons=64, neurons=64))
     alive = int(np.count_nonzero(copies))
     tiles, data = attempt(pop, matrix, fed, copies, spec, pin_cores=cores)
     assert (data is not None) == (alive < cores)
@@ -177,7 +179,7 @@ def recount(cut, demand, copies, spec):
 @given(case=cases())
 def test_cuts_cost_what_they_say_and_exchange_only_saves(chip, case):
     pop, matrix, fed, copies = case
-    spec = chip(axons=48, neurons=60)
+    spec = core_of(chip(axons=48, neurons=60))
     copies = np.minimum(copies, spec.neurons)
     alive = np.flatnonzero(copies)
     demand = axon_demand(matrix, pop.threshold, copies, fed, spec)
@@ -206,7 +208,7 @@ def test_a_cut_is_the_cheapest_of_all_cuts_of_its_order(chip, reads, load):
     """Brute force over every way to cut up to seven neurons."""
     n = len(reads)
     dense = np.array([[int(k in read) for k in range(6)] for read in reads])
-    spec, copies = chip(axons=4, neurons=8), np.array(load[:n])
+    spec, copies = core_of(chip(axons=4, neurons=8)), np.array(load[:n])
     demand = axon_demand(sparse.csr_array(dense), np.ones(n, np.int64), copies, np.ones(6, bool), spec)
     demand = replace(demand, limit=4)
     found = cut_single(np.arange(n), demand, copies, spec)
@@ -226,7 +228,7 @@ def test_shuffled_neurons_are_brought_together(chip):
     for neuron, own in enumerate(family):
         dense[neuron, own * 30 + rng.choice(30, 12, replace=False)] = 1
     pop, matrix = population(None, 240, np.full(240, 2)), sparse.csr_array(dense)
-    spec, fed, copies = chip(axons=64, neurons=64), np.ones(240, bool), np.ones(240, np.int64)
+    spec, fed, copies = core_of(chip(axons=64, neurons=64)), np.ones(240, bool), np.ones(240, np.int64)
     for partitioner in INSTALLED:
         tiles = tile_population(0, pop, matrix, fed, copies, spec, partitioner=partitioner)
         require_legal(tiles, pop, matrix, copies, spec)
@@ -238,4 +240,6 @@ def test_without_pymetis_the_line_says_what_to_install(chip, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pymetis", None)
     pop, matrix = population(None, 300, np.ones(300)), sparse.csr_array(np.eye(300, dtype=np.int64))
     with pytest.raises(NotSupportedError, match=r"pip install 'neuromap\[partition\]'"):
-        tile_population(0, pop, matrix, np.ones(300, bool), np.ones(300, np.int64), chip(), partitioner="metis")
+        tile_population(
+            0, pop, matrix, np.ones(300, bool), np.ones(300, np.int64), core_of(chip()), partitioner="metis"
+        )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError
 from neuromap.forms.standalone_svg import standalone
-from neuromap.mapping.map_rollout import map_network, map_rollout
+from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.network.build import build_network
 from neuromap.report import latency_report
 from neuromap.report.drawings.board_grid import MOST_SQUARES, board_grid
@@ -270,7 +270,7 @@ def test_a_page_leaves_pictures_to_files_where_they_are_too_large(report, monkey
 
 def test_a_standalone_drawing_keeps_its_content():
     network = build_network({"I": (1, None), "O": (1, 1)}, {("I", "O"): np.ones((1, 1), int)})
-    drawing = draw_chip(core_map(map_network(Rollout(network, "streaming")).program), "head & tail")
+    drawing = draw_chip(core_map(map_with_stages(Rollout(network, "streaming")).program), "head & tail")
     before, after = (
         [e.tag.removeprefix(SVG) for e in ElementTree.fromstring(t).iter()] for t in (drawing, standalone(drawing))
     )

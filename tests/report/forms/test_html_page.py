@@ -12,6 +12,8 @@ from neuromap.network.network import Network
 from neuromap.report import latency_report
 from neuromap.report.forms.html import MOST_EDGES
 
+pytestmark = pytest.mark.smoke
+
 HOSTILE = '<script>alert("1")</script>'
 NAMES = {"I": 'I"><img src=x onerror=alert(2)>', "A": "A</text></svg><b>", "O": "{{ 7 * 7 }}&amp;'"}
 

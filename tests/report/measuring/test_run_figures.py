@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.mapping.map_rollout import map_network, map_rollout
+from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_on_program, report_schema, to_csv, to_dict
 from neuromap.report.forms.run_text import run_columns, run_lines
@@ -228,7 +228,7 @@ def test_late_spikes_are_counted_and_the_first_is_named(full_chip):
     late, noc = row.figures.network_on_chip.late, row.figures.network_on_chip
     assert noc.shortest_tick_cycles > 4  # cycles of 0.25 ms in a tick of 1 ms
     rollout = Rollout(network, "streaming", "windowed")
-    program = map_network(rollout, slow).program
+    program = map_with_stages(rollout, slow).program
     expected = find_late_spikes(program, run_ticks(program, random_frames(network, 32, seed=0)), 4)
     assert (late.late_spikes, late.overdue_spikes) == (len(expected), expected.n_overdue)
     assert late.late_spikes > 0
@@ -253,7 +253,7 @@ def test_no_spike_is_late_on_fast_routers(report):
 def test_a_program_off_the_board_has_a_row_without_a_run():
     network = small_network()
     rollout = Rollout(network, "streaming", "windowed")
-    program = map_network(rollout).program
+    program = map_with_stages(rollout).program
     far = replace(program, coordinates=program.coordinates + np.int32(1000))
     report = report_on_program(rollout, far)
     row = report.rows[0]

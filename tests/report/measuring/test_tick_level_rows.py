@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.mapping.asked.options import MappingOptions, Pins
-from neuromap.mapping.map_rollout import map_network
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network.build import build_network
 from neuromap.report import latency_report, report_on_program, to_csv, to_dict
 from neuromap.report.measuring.report_row import report_row
@@ -163,7 +163,7 @@ def test_measured_equals_predicted_on_mapped_splitters(networks, patterns, chip,
     split = data.draw(st.frozensets(st.sampled_from(inner), min_size=1)) if inner else frozenset()
     spec = chip(delay=data.draw(st.sampled_from([(1, 15), (1, 3), (2, 4)])))
     asked = Rollout(network, data.draw(patterns(network)), execution)
-    mapped = map_network(asked, spec, MappingOptions(pins=Pins(splitters=split)))
+    mapped = map_with_stages(asked, spec, MappingOptions(pins=Pins(splitters=split)))
     row = report_row(mapped.rollout, mapped.program, random_frames(network, 12))
     assert row.verified, row.verification.message
     assert 1 <= row.core_bound.total <= row.usage.cores

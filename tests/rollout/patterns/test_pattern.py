@@ -130,7 +130,7 @@ def test_algorithms_see_the_nodes_in_file_order():
     p = RolloutPattern.from_streaming_edges(Network.from_edges(POSTER), [("w", "v"), ("v", "v")])
     g = p.indexed
     names = list(p.network.nodes)
-    assert [(names[u], names[v]) for u, v in zip(g.sources, g.targets, strict=True)] == POSTER
+    assert [(names[u], names[v]) for u, v in zip(g.graph.sources, g.graph.targets, strict=True)] == POSTER
     assert g.values == p.values
 
 

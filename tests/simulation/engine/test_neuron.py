@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from neuromap.hardware.program.program import NeuronTable
 from neuromap.simulation.engine.neuron import Width, by_chance, fire, integrate, leak
 
+pytestmark = pytest.mark.law
+
 # Five steps in scalar form, after Cassidy et al. (IJCNN 2013). An event is (s, b, rho).
 
 

@@ -14,6 +14,8 @@ from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 from neuromap.simulation.run.run_events import run_events
 
+pytestmark = pytest.mark.law
+
 LEAK, THRESHOLD = 2**32, 2**32 + 1
 
 

@@ -20,6 +20,8 @@ from neuromap.simulation.run.simulate import simulate
 from neuromap.simulation.run.simulate_batch import simulate_batch
 from neuromap.simulation.trace.recording import Recording
 
+pytestmark = pytest.mark.law
+
 
 def stimuli_of(rng, n, n_frames):
     return {"I": rng.random((n, n_frames, 3)) < 0.4, "J": rng.random((n, n_frames, 2)) < 0.4}

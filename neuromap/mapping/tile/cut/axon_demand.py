@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.arrays.ragged import ragged_ranges
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.axon_types import plan_axons
-from neuromap.mapping.legalise.legalise import Matrix
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.cut.cut_order import join_items
+from neuromap.mapping.tile.cut.dense_rows import dense_rows
 
-__all__ = ["AxonDemand", "axon_demand", "dense_rows"]
+__all__ = ["AxonDemand", "axon_demand"]
 
 Ints = NDArray[np.int64]
 CORE_PRICE = 2**20
@@ -75,7 +74,7 @@ class AxonDemand:
 
 
 def axon_demand(
-    matrix: Matrix, threshold: Ints, copies: Ints, fed_by_chip: NDArray[np.bool_], chip: ChipSpec
+    matrix: Matrix, threshold: Ints, copies: Ints, fed_by_chip: NDArray[np.bool_], core: CoreModel
 ) -> AxonDemand:
     """Find what the neurons of a population read, and how much of it fits a core.
 
@@ -87,7 +86,7 @@ def axon_demand(
         theta and neurons of a core that each neuron takes.
     fed_by_chip : ndarray of bool, shape (s,)
         Which columns are neurons of the chip (they pay a copy per axon) rather than inputs.
-    chip : ChipSpec
+    core : CoreModel
         Limits.
 
     Returns
@@ -96,58 +95,30 @@ def axon_demand(
         Its limit is at least 1.
     """
     n_sources = matrix.shape[1]
-    price = np.where(fed_by_chip, COPY / chip.neurons, 0.0)
+    price = np.where(fed_by_chip, COPY / core.neurons, 0.0)
     values, kind = _values(matrix.data)
     columns = matrix.indices.astype(np.int64)
     indptr = matrix.indptr.astype(np.int64)
-    low, high = chip.weight_range
-    narrow = len(values) <= chip.axon_types and not (len(values) and (values[0] < low or values[-1] > high))
+    narrow = core.has_axon_per_weight(values)
     one_value = narrow and _one_value(columns, kind, n_sources)
     if narrow and not one_value:
         n_values = len(values)
         items = columns * n_values + kind
-        axon_price = _whole(np.repeat(price, n_values) + _per_source(columns, items, n_values, n_sources) / chip.axons)
+        axon_price = _whole(np.repeat(price, n_values) + _per_source(columns, items, n_values, n_sources) / core.axons)
     else:
-        items, axon_price = columns, _whole(price + DELIVERY / chip.axons)
-    demand = AxonDemand(indptr, items, axon_price, chip.axons, exact=narrow)
-    sources_alone = AxonDemand(indptr, columns, _whole(price + DELIVERY / chip.axons), chip.axons, exact=False)
-    if one_value and not _needs_bias(threshold, chip):
+        items, axon_price = columns, _whole(price + DELIVERY / core.axons)
+    demand = AxonDemand(indptr, items, axon_price, core.axons, exact=narrow)
+    sources_alone = AxonDemand(indptr, columns, _whole(price + DELIVERY / core.axons), core.axons, exact=False)
+    if one_value and not core.needs_bias(threshold):
         return demand
-    ratio = _axons_per_item(matrix, threshold, copies, demand, chip)
+    ratio = _axons_per_item(matrix, threshold, copies, demand, core)
     if narrow and not one_value:
-        of_sources = _axons_per_item(matrix, threshold, copies, sources_alone, chip)
+        of_sources = _axons_per_item(matrix, threshold, copies, sources_alone, core)
         if of_sources <= 1.0:  # so few neurons that types by pattern hold them: then items are sources
             return sources_alone
     if ratio <= 1.0:
         return demand
-    return AxonDemand(indptr, items, axon_price, max(1, int(chip.axons / ratio)), exact=False)
-
-
-def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
-    """Lay out the weights of some neurons.
-
-    Parameters
-    ----------
-    matrix : csr_array of int64, shape (n, s)
-        All weights.
-    neurons : ndarray of int64, shape (k,)
-        Its rows.
-
-    Returns
-    -------
-    columns : ndarray of int64, shape (c,)
-        Columns that they read, ascending.
-    weights : ndarray of int64, shape (k, c)
-        Weights in these columns.
-    """
-    begin = matrix.indptr[neurons]
-    lengths = (matrix.indptr[neurons + 1] - begin).astype(np.int64)
-    place = ragged_ranges(begin, lengths)
-    indices = matrix.indices[place]
-    columns, inverse = np.unique(indices, return_inverse=True)
-    weights = np.zeros((len(neurons), len(columns)), np.int64)
-    weights[np.repeat(np.arange(len(neurons)), lengths), inverse] = matrix.data[place]
-    return columns.astype(np.int64), weights
+    return AxonDemand(indptr, items, axon_price, max(1, int(core.axons / ratio)), exact=False)
 
 
 def _whole(price: NDArray[np.float64]) -> Ints:
@@ -180,21 +151,17 @@ def _per_source(columns: Ints, items: Ints, n_values: int, n_sources: int) -> ND
     return share
 
 
-def _needs_bias(threshold: Ints, chip: ChipSpec) -> bool:
-    return bool((threshold < 1).any() or (threshold > -chip.leak_range[0]).any())
-
-
-def _axons_per_item(matrix: Matrix, threshold: Ints, copies: Ints, demand: AxonDemand, chip: ChipSpec) -> float:
+def _axons_per_item(matrix: Matrix, threshold: Ints, copies: Ints, demand: AxonDemand, core: CoreModel) -> float:
     """Plan tiles at a few places and see how many axons an item takes, at most."""
     alive = np.flatnonzero(copies > 0)
     worst = 1.0
     for start in np.unique(np.linspace(0, max(0, len(alive) - 1), PROBES, dtype=int)):
-        run = alive[start : start + chip.neurons]
-        run = run[: max(1, int(np.searchsorted(np.cumsum(copies[run]), chip.neurons, side="right")))]
+        run = alive[start : start + core.neurons]
+        run = run[: max(1, int(np.searchsorted(np.cumsum(copies[run]), core.neurons, side="right")))]
         while True:
             read = [demand.items[demand.indptr[n] : demand.indptr[n + 1]] for n in run.tolist()]
             n_items = len(np.unique(np.concatenate(read)))
-            plan = plan_axons(dense_rows(matrix, run)[1], threshold[run], chip) if n_items <= chip.axons else None
+            plan = core.plan(dense_rows(matrix, run)[1], threshold[run]) if n_items <= core.axons else None
             if plan is not None:
                 worst = max(worst, plan.n_axons / max(1, n_items))
                 break

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import ragged_ranges
-from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.cut.cut_order import compiled_for, join_items
 from neuromap.mapping.tile.cut.tile_shapes import CutOrder
@@ -28,7 +28,7 @@ ROUNDS = 6
 """Times that every neuron of a window is offered a move."""
 
 
-def exchange_neurons(cut: CutOrder, demand: AxonDemand, copies: Ints, chip: ChipSpec) -> CutOrder:
+def exchange_neurons(cut: CutOrder, demand: AxonDemand, copies: Ints, core: CoreModel) -> CutOrder:
     """Move neurons between tiles.
 
     Parameters
@@ -39,7 +39,7 @@ def exchange_neurons(cut: CutOrder, demand: AxonDemand, copies: Ints, chip: Chip
         What the neurons read.
     copies : ndarray of int64, shape (n,)
         Neurons of a core that each takes.
-    chip : ChipSpec
+    core : CoreModel
         Limits.
 
     Returns
@@ -56,7 +56,7 @@ def exchange_neurons(cut: CutOrder, demand: AxonDemand, copies: Ints, chip: Chip
         for low, high in _windows(demand, len(cut.ends), shift):
             inside = neurons[slice(*np.searchsorted(tile_of[neurons], (low, high)))]
             if len(inside):
-                window = _Window(inside, alike, tile_of[inside] - low, high - low, demand, copies, chip)
+                window = _Window(inside, alike, tile_of[inside] - low, high - low, demand, copies, core)
                 saved += window.improve()
                 tile_of[inside] = window.tile_of_neurons + low
     if saved <= 0:
@@ -97,7 +97,7 @@ class _Window:
         n_tiles: int,
         demand: AxonDemand,
         copies: Ints,
-        chip: ChipSpec,
+        core: CoreModel,
     ) -> None:
         keys = alike[neurons] + tile_of.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # golden ratio: spreads tiles
         self._group_of = np.unique(keys, return_inverse=True)[1].astype(np.int64)
@@ -118,7 +118,7 @@ class _Window:
         self._read = (self._count > 0).sum(axis=1)
         self._taken = np.bincount(self._tile, weights=self._load, minlength=n_tiles).astype(np.int64)
         self._groups = np.bincount(self._tile, minlength=n_tiles)
-        self._limits = demand.limit, chip.neurons
+        self._limits = demand.limit, core.neurons
         self._move = compiled_for(_move, len(self._items) * n_tiles)
 
     @property
@@ -168,6 +168,22 @@ def _move(
     came_from: Any,
 ) -> int:
     """Move groups where that saves; ``whole``: all or none, if it saves in the end. Return how many were moved."""
+
+    def transfer(u: int, origin: int, target: int) -> None:
+        for k in range(indptr[u], indptr[u + 1]):
+            item = items[k]
+            count[origin, item] -= 1
+            if count[origin, item] == 0:
+                read[origin] -= 1
+            if count[target, item] == 0:
+                read[target] += 1
+            count[target, item] += 1
+        taken[origin] -= load[u]
+        taken[target] += load[u]
+        size[origin] -= 1
+        size[target] += 1
+        tile[u] = target
+
     moved, spent = 0, 0
     failed = False
     for g in range(len(groups)):
@@ -203,37 +219,10 @@ def _move(
         came_from[g] = home
         spent += best
         moved += 1
-        for k in range(indptr[u], indptr[u + 1]):
-            item = items[k]
-            count[home, item] -= 1
-            if count[home, item] == 0:
-                read[home] -= 1
-            if count[found, item] == 0:
-                read[found] += 1
-            count[found, item] += 1
-        taken[home] -= load[u]
-        taken[found] += load[u]
-        size[home] -= 1
-        size[found] += 1
-        tile[u] = found
+        transfer(u, home, found)
     if whole and (failed or spent >= 0):
         for g in range(len(groups)):
-            if came_from[g] < 0:
-                continue
-            u, home = groups[g], came_from[g]
-            now = tile[u]
-            for k in range(indptr[u], indptr[u + 1]):
-                item = items[k]
-                count[now, item] -= 1
-                if count[now, item] == 0:
-                    read[now] -= 1
-                if count[home, item] == 0:
-                    read[home] += 1
-                count[home, item] += 1
-            taken[now] -= load[u]
-            taken[home] += load[u]
-            size[now] -= 1
-            size[home] += 1
-            tile[u] = home
+            if came_from[g] >= 0:
+                transfer(groups[g], tile[groups[g]], came_from[g])
         moved = 0
     return moved

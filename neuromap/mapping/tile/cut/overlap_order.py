@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import rows_of_entries
-from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import AxonDemand
 from neuromap.mapping.tile.cut.cut_order import compiled_for
 
@@ -23,7 +23,7 @@ BUCKETS = 64
 """Steps of the share of its items that a neuron is missing."""
 
 
-def overlap_order(demand: AxonDemand, copies: Ints, chip: ChipSpec) -> Ints:
+def overlap_order(demand: AxonDemand, copies: Ints, core: CoreModel) -> Ints:
     """Order the neurons of a population by what they read in common.
 
     Parameters
@@ -32,7 +32,7 @@ def overlap_order(demand: AxonDemand, copies: Ints, chip: ChipSpec) -> Ints:
         What they read.
     copies : ndarray of int64, shape (n,)
         Neurons of a core that each takes; those with 0 are left out.
-    chip : ChipSpec
+    core : CoreModel
         Neurons of a core.
 
     Returns
@@ -53,7 +53,7 @@ def overlap_order(demand: AxonDemand, copies: Ints, chip: ChipSpec) -> Ints:
     stamp = np.zeros(len(demand.price), np.int64)
     scratch = np.empty(n, np.int64)
     grow(
-        BUCKETS, alive, demand.indptr, demand.items, begin, readers, copies, demand.limit, chip.neurons, head, links,
+        BUCKETS, alive, demand.indptr, demand.items, begin, readers, copies, demand.limit, core.neurons, head, links,
         state, stamp, scratch, order,
     )  # fmt: skip
     return order

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.cut.cut_order import NEVER, Cutter
 
@@ -57,7 +57,7 @@ class CutOrder:
         freeze_arrays(self)
 
 
-def cut_single(order: Ints, demand: AxonDemand, copies: Ints, chip: ChipSpec) -> CutOrder | None:
+def cut_single(order: Ints, demand: AxonDemand, copies: Ints, core: CoreModel) -> CutOrder | None:
     """Cut one order of single neurons; ``None`` where a neuron does not fit.
 
     Parameters
@@ -68,7 +68,7 @@ def cut_single(order: Ints, demand: AxonDemand, copies: Ints, chip: ChipSpec) ->
         What they read.
     copies : ndarray of int64, shape (n,)
         Neurons of a core that each takes.
-    chip : ChipSpec
+    core : CoreModel
         Limits.
 
     Returns
@@ -77,19 +77,19 @@ def cut_single(order: Ints, demand: AxonDemand, copies: Ints, chip: ChipSpec) ->
         The cheapest cut; where an exact search would take too long, tiles as long as they can be.
     """
     items = int((demand.indptr[order + 1] - demand.indptr[order]).sum())
-    longest = chip.neurons // max(1, int(copies[order].min(initial=chip.neurons)))
+    longest = core.neurons // max(1, int(copies[order].min(initial=core.neurons)))
     greedy = min(longest, len(order)) > PATIENCE // 4
     work = items * (2 if greedy else min(longest, len(order)))
-    cutter = _cutter(demand.indptr, demand, demand.items, copies, chip, work)
+    cutter = _cutter(demand.indptr, demand, demand.items, copies, core, work)
     cost = cutter.cost(order, greedy=greedy)
     return None if cost == NEVER else CutOrder(order, np.array(cutter.ends(order, greedy=greedy), np.int64), cost)
 
 
-def _cutter(indptr: Ints, demand: AxonDemand, items: Ints, load: Ints, chip: ChipSpec, work: int) -> Cutter:
-    return Cutter(indptr, items, demand.price, load, (demand.limit, chip.neurons), CORE_PRICE, work)
+def _cutter(indptr: Ints, demand: AxonDemand, items: Ints, load: Ints, core: CoreModel, work: int) -> Cutter:
+    return Cutter(indptr, items, demand.price, load, (demand.limit, core.neurons), CORE_PRICE, work)
 
 
-def cheapest_blocks(shape: tuple[int, int, int], demand: AxonDemand, copies: Ints, chip: ChipSpec) -> CutOrder | None:
+def cheapest_blocks(shape: tuple[int, int, int], demand: AxonDemand, copies: Ints, core: CoreModel) -> CutOrder | None:
     """Find the cheapest tiles of a node with rows and columns.
 
     Parameters
@@ -100,7 +100,7 @@ def cheapest_blocks(shape: tuple[int, int, int], demand: AxonDemand, copies: Int
         What its neurons read.
     copies : ndarray of int64, shape (n,)
         Neurons of a core that each takes, at most as many as a core has; those with 0 are left out.
-    chip : ChipSpec
+    core : CoreModel
         Limits.
 
     Returns
@@ -110,7 +110,7 @@ def cheapest_blocks(shape: tuple[int, int, int], demand: AxonDemand, copies: Int
     """
     looks = []
     for chunk in (d for d in range(shape[2], 0, -1) if shape[2] % d == 0):
-        look = _Chunked(shape, chunk, demand, copies, chip).look()
+        look = _Chunked(shape, chunk, demand, copies, core).look()
         if look is not None:
             looks.append((look, -chunk))
     looks.sort()
@@ -118,7 +118,7 @@ def cheapest_blocks(shape: tuple[int, int, int], demand: AxonDemand, copies: Int
     for look, chunk in looks[:FINALISTS]:
         if look > CLOSE * looks[0][0]:
             break
-        whole = _Chunked(shape, -chunk, demand, copies, chip)
+        whole = _Chunked(shape, -chunk, demand, copies, core)
         found += [cut for transposed in (False, True) if (cut := whole.cut(transposed=transposed)) is not None]
     return min(found, key=lambda cut: cut.cost) if found else None
 
@@ -127,14 +127,14 @@ class _Chunked:
     """A node whose features are cut into chunks; a unit is the neurons of a chunk at one place, or a part of them."""
 
     def __init__(
-        self, shape: tuple[int, int, int], chunk: int, demand: AxonDemand, copies: Ints, chip: ChipSpec
+        self, shape: tuple[int, int, int], chunk: int, demand: AxonDemand, copies: Ints, core: CoreModel
     ) -> None:
         rows, columns, features = shape
         self._shape, self._chunks = shape, features // chunk
-        self._demand, self._copies, self._chip = demand, copies, chip
+        self._demand, self._copies, self._core = demand, copies, core
         per_place = float(copies.sum()) / max(1, rows * columns * self._chunks)
         parts = 1
-        while chunk % (2 * parts) == 0 and per_place / parts > chip.neurons / FINE:
+        while chunk % (2 * parts) == 0 and per_place / parts > core.neurons / FINE:
             parts *= 2
         self._parts = parts
         r, c, f = np.unravel_index(np.arange(rows * columns * features), shape)
@@ -149,7 +149,7 @@ class _Chunked:
         """Cost per neuron of a core of the first chunk, cut greedily in even bands; ``None`` if a unit is too large."""
         rows, columns, _ = self._shape
         n = rows * columns * self._parts
-        if (np.diff(self._indptr) > self._demand.limit).any() or (self._load > self._chip.neurons).any():
+        if (np.diff(self._indptr) > self._demand.limit).any() or (self._load > self._core.neurons).any():
             return None
         if not self._load[:n].any():
             return 0.0
@@ -192,7 +192,7 @@ class _Chunked:
 
     def _cutter(self, units: int, times: int) -> Cutter:
         work = int(len(self._items) * units / max(1, len(self._load))) * times
-        return _cutter(self._indptr, self._demand, self._items, self._load, self._chip, work)
+        return _cutter(self._indptr, self._demand, self._items, self._load, self._core, work)
 
     def _tile(self, cutter: Cutter, chunk: int) -> float:
         """Units of a tile that is about square."""

@@ -14,6 +14,8 @@ from neuromap.simulation.engine.fast_engine import FastEngine
 from neuromap.simulation.engine.kernel.workspace import VISITS
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
+pytestmark = pytest.mark.law
+
 # Few shapes of cores: the kernels are compiled once for each, and once more for potentials of more than 30 bits.
 CORES = {
     "TrueNorth's": {"axons": 256, "neurons": 256, "axon_types": 4},

@@ -20,35 +20,16 @@ needs_avx2 = pytest.mark.skipif(
 needs_avx512 = pytest.mark.skipif(not FEATURES.get("avx512bw", False), reason="this processor has no AVX-512 (BW)")
 needs_x86 = pytest.mark.skipif(not X86, reason="starts from the code that is made on x86-64")
 
-# What comes from the cache is not shown, so this needs a cache folder of its own. One group of lanes is the least to
-# compile, and the shape of the test that is run with it.
-EMIT = """
-import sys
-from dataclasses import replace
-from pathlib import Path
-from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.bench.characterisation import characterisation_program
-from neuromap.simulation.engine.engine import HostEvents
-from neuromap.simulation.engine.fast_engine import FastEngine
-from neuromap.simulation.engine.kernel.compiled import compiled
-
-chip = replace(load_chip("truenorth"), axons=32, neurons=32)
-FastEngine(characterisation_program(1, chip=chip, synapses=1)).run(HostEvents.none(1))
-run = compiled().run
-[signature] = run.signatures
-Path(sys.argv[1], "kernel.s").write_text(run.inspect_asm(signature))
-Path(sys.argv[1], "kernel.ll").write_text(run.inspect_llvm(signature))
-"""
-
 
 def environment(folder, **processor):
     clean = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     return clean | processor | {"NUMBA_CACHE_DIR": str(folder / "cache"), "OPENBLAS_NUM_THREADS": "1"}
 
 
-def emitted(folder, **processor):
+def emitted(code, folder, **processor):
     """Assembly and intermediate code of the kernel, compiled for a processor."""
-    subprocess.run([sys.executable, "-c", EMIT, str(folder)], env=environment(folder, **processor), check=True)
+    # What comes from a cache is not shown, so this has one of its own.
+    subprocess.run([sys.executable, "-c", code, str(folder)], env=environment(folder, **processor), check=True)
     return (folder / "kernel.s").read_text(), (folder / "kernel.ll").read_text()
 
 
@@ -62,18 +43,17 @@ def count(pattern, text):
 
 @pytest.mark.slow
 @needs_avx512
-def test_avx_512_adds_under_a_mask(tmp_path):
+def test_avx_512_adds_under_a_mask(once_compiled):
     native = {name: os.environ[name] for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES") if name in os.environ}
     if native:
         pytest.skip(f"compiled for another processor: {native}")
-    assembly, _ = emitted(tmp_path)
-    assert count(r"\bvpaddw\s.*%zmm\d+.*\{%k\d\}", assembly) >= 3  # weights in their three forms
+    assert count(r"\bvpaddw\s.*%zmm\d+.*\{%k\d\}", once_compiled.assembly) >= 3  # weights in their three forms
 
 
 @pytest.mark.slow
 @needs_avx2
-def test_avx2_uses_its_vectors_and_gives_the_same_results(tmp_path):
-    assembly, _ = emitted(tmp_path, **for_avx2())
+def test_avx2_uses_its_vectors_and_gives_the_same_results(tmp_path, three_ticks):
+    assembly, _ = emitted(three_ticks, tmp_path, **for_avx2())
     assert count(r"%zmm|\{%k\d\}", assembly) == 0
     assert count(r"\bvpaddw\s.*%ymm", assembly) >= 6
 
@@ -83,7 +63,8 @@ def test_avx2_uses_its_vectors_and_gives_the_same_results(tmp_path):
         "vectors/test_lanes.py::test_operations[8-int16]",
         "vectors/test_lanes.py::test_listing_the_set_bits",
     ]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(str(TESTS / name) for name in chosen)]
+    pytest_here = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"]
+    command = [*pytest_here, *(str(TESTS / name) for name in chosen)]
     run = subprocess.run(
         command, env=environment(tmp_path, **for_avx2()), cwd=TESTS.parents[3], capture_output=True, text=True
     )
@@ -92,9 +73,9 @@ def test_avx2_uses_its_vectors_and_gives_the_same_results(tmp_path):
 
 @pytest.mark.slow
 @needs_x86
-def test_neon_uses_its_vectors(tmp_path):
+def test_neon_uses_its_vectors(tmp_path, three_ticks):
     # Code for a plain x86-64 names one instruction of its own, the pause of the barrier, which is only made there.
-    _, code = emitted(tmp_path, NUMBA_CPU_NAME="x86-64", NUMBA_CPU_FEATURES="")
+    _, code = emitted(three_ticks, tmp_path, NUMBA_CPU_NAME="x86-64", NUMBA_CPU_FEATURES="")
     code = re.sub(r".*@llvm\.x86\.sse2\.pause\(.*\n", "", code)
     code = re.sub(r"target (triple|datalayout) = .*\n", "", code)
     assert "x86" not in code

@@ -1,0 +1,1 @@
+"""Cores, deliveries, CPU time of mapped networks, beside published partitioners; ``python -m benchmarks.mapping``."""

@@ -1,0 +1,133 @@
+"""The page of the mapping benchmark: our figures beside published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["page_text"]
+
+_HEAD = """\
+# Mapping benchmarks
+
+<!-- Written by `python -m benchmarks.mapping`; edit benchmarks/mapping/page.py instead. -->
+
+How many cores the [mapper](mapping.md) takes, how many deliveries and hops, and how long it works. Every program is
+legal: the checker, which shares no code with the mapper, passed it. How to run this is said in
+`benchmarks/README.md`.
+
+## Networks
+
+| network | what it is |
+|---|---|
+| convolution | input 48x48x16; 3x3 convolutions of 8 input channels per group: 48x48x16, 24x24x32 with stride 2, \
+24x24x32, 12x12x64 with stride 2, 12x12x64. Sign-fixed: a source feature has one sign. Ternary: every weight is -1 or \
+1; with zeros, -1, 0 or 1 |
+| ten-fold | the same on a 152x152 image, on the board of 16 chips |
+| irregular | 32 nodes of 32 to 1024 neurons, fan-in by a power law, mostly from near places, with cycles \
+(`irregular_network` says how it is drawn) |
+| grouped DSR4 | `examples/on_chip/dsr4.toml`: the paper's sizes |
+| 16 chips | 592x512 image of 4 features; depthwise convolutions with skips that add up, pools; 16-chip board |
+
+All patterns are streaming in windowed execution where nothing else is said.
+"""
+_COLUMNS = (
+    "network", "neurons with the input", "synapses", "packing", "cores", "bound", "neurons in use", "axons in use",
+    "deliveries", "copies", "relays", "weighted hops", "CPU time", "peak MB",
+)  # fmt: skip
+_PUBLISHED = """\
+## Beside others
+
+Deliveries are distinct pairs of a source neuron, inputs included, and a core that reads it. A part is illegal if it has
+more than 256 neurons or reads more than 256 sources; partitioners that bound neither say little about cores. Copies
+are not counted for them: a neuron of TrueNorth has one target, so legal cores hold copies too. Rows marked * were
+measured earlier, with other code.
+
+| method | network | cores or parts | illegal | deliveries |
+|---|---|---:|---:|---:|
+| mt-KaHyPar * | convolution | 504 | 495 | 230,000 |
+| METIS * | convolution | 504 | 504 | 359,000 |
+| exhaustive rectangle tiler * | convolution, sign-fixed | 1,104 | 0 | 229,744 |
+| exhaustive rectangle tiler * | convolution, ternary | 2,880 | 0 | 340,000 |
+"""
+_NOTES = """\
+Bound: no mapping of this rollout takes fewer cores. CPU time: as a multiple of the first row's, measured in the same
+run, one thread, building the network left out. Neurons and axons in use: of those of the cores in use.
+"""
+
+
+def page_text(found: dict[str, Any]) -> str:
+    """Make the page.
+
+    Parameters
+    ----------
+    found : dict
+        ``date``, ``machine``, ``rows`` and ``partitioners`` as ``python -m benchmarks.mapping`` stores them.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    machine, rows = found["machine"], found["rows"]
+    reference = next(row for row in rows if "cores" in row)
+    bounds = {row["case"]: row["bound"] for row in rows if "bound" in row}
+    when = (
+        f"Taken on {found['date']} on {machine['cpu']}, {machine['cpus']} CPUs, Python {machine['python']}, NumPy "
+        f"{machine['numpy']}; the first row took {reference['cpu_seconds']:.1f} CPU seconds."
+    )
+    table = [
+        _line(_COLUMNS),
+        "|---|" + "---:|" * (len(_COLUMNS) - 1),
+        *(_row(row, reference, bounds) for row in rows),
+    ]
+    refused = [f"- {row['case']}, {_packing(row)}: {row['refused']}" for row in rows if "refused" in row]
+    ours = [
+        _line((f"neuromap, {_packing(row)}", row["case"], _n(row["cores"]), "0", _n(row["deliveries"])))
+        for row in rows
+        if row["case"].startswith(("convolution, ", "irregular")) and "cores" in row
+    ]
+    metis = [
+        _line(("METIS", row["case"], _n(row["parts"]), _n(row["illegal"]), _n(row["deliveries"])))
+        for row in found["partitioners"]
+        if "parts" in row
+    ]
+    parts = [_HEAD, when, "", "## Figures", "", *table, "", _NOTES]
+    if refused:
+        parts += ["Refused:", "", *refused, ""]
+    return "\n".join([*parts, _PUBLISHED.rstrip("\n"), *metis, *ours, ""])
+
+
+def _packing(row: dict[str, Any]) -> str:
+    return "packed" if row["packing"] else "one tile per core"
+
+
+def _row(row: dict[str, Any], reference: dict[str, Any], bounds: dict[str, int]) -> str:
+    head = (
+        row["case"],
+        _n(row.get("neurons_with_input")),
+        _n(row.get("network_synapses")),
+        "yes" if row["packing"] else "no",
+    )
+    if "cores" not in row:
+        return _line((*head, *("-" for _ in range(len(_COLUMNS) - len(head)))))
+    return _line(
+        (
+            *head,
+            f"**{_n(row['cores'])}**",
+            _n(bounds.get(row["case"])),
+            f"{row['neurons']:.0%}",
+            f"{row['axons']:.0%}",
+            *(_n(row[key]) for key in ("deliveries", "copies", "relays", "weighted_hops")),
+            f"{row['cpu_seconds'] / reference['cpu_seconds']:.2g}",
+            _n(round(row["peak_mb"])),
+        )
+    )
+
+
+def _n(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

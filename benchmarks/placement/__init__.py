@@ -1,0 +1,1 @@
+"""Placers beside each other; ``python -m benchmarks.placement``."""

@@ -1,0 +1,60 @@
+"""How the weights of some neurons lie on the axons of one core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+
+__all__ = ["AxonPlan"]
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class AxonPlan:
+    """Axons, types and synapses of one core.
+
+    Attributes
+    ----------
+    source : ndarray of int64, shape (a,)
+        Column of the weights that feeds the axon, or ``BIAS``.
+    axon_type : ndarray of int64, shape (a,)
+        Type of the axon.
+    weights : ndarray of int64, shape (n, axon_types)
+        Weight of every neuron for every type.
+    synapses : ndarray of bool, shape (a, n)
+        Crossbar.
+    leak : ndarray of int64, shape (n,)
+        Negative leak of every neuron.
+    """
+
+    source: Ints
+    axon_type: Ints
+    weights: Ints
+    synapses: Bools
+    leak: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def n_axons(self) -> int:
+        """Axons in use, bias axons included."""
+        return len(self.source)
+
+    @property
+    def swing(self) -> Ints:
+        """Highest potential that each neuron's range must hold, shape (n,).
+
+        Events come first, in any order, then the leak: a potential rises to the sum of positive weights and falls to
+        the sum of negative weights and leak; two's complement reaches one farther down than up.
+        """
+        drive = self.weights.T[self.axon_type] * self.synapses
+        rise, fall = np.maximum(drive, 0).sum(axis=0), np.minimum(drive, 0).sum(axis=0) + self.leak
+        highest: Ints = np.maximum(rise, -fall - 1)
+        return highest

@@ -1,0 +1,93 @@
+"""Thresholds that the leak cannot hold arrive as spikes on bias axons.
+
+Their weights sit in types that a neuron does not use otherwise, or, failing that, in those it has (docs/mapping.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.ragged import ragged_ranges
+from neuromap.hardware.program.program import BIAS
+from neuromap.mapping.core.axon_plan import AxonPlan
+from neuromap.mapping.core.crossbar import Crossbar
+from neuromap.mapping.core.palettes import Proposal
+
+__all__ = ["with_bias"]
+
+Ints = NDArray[np.int64]
+
+
+def with_bias(proposal: Proposal, threshold: Ints, room: int, core: Crossbar) -> AxonPlan | None:
+    """Add leak and bias axons: the neuron spikes iff its sum plus bias reaches -leak, and bias = -leak - theta.
+
+    Parameters
+    ----------
+    proposal : Proposal
+        Axons for the weights.
+    threshold : ndarray of int64, shape (n,)
+        theta of every neuron.
+    room : int
+        Axons that may be used, those of the proposal included.
+    core : Crossbar
+        Widths of leak, weights and potential.
+
+    Returns
+    -------
+    AxonPlan or None
+        ``None`` where axons or the potential's width do not do.
+    """
+    source, axon_type, synapses, palette = proposal
+    least = np.clip(threshold, 1, core.leak_limit) - threshold  # bias nearest to zero
+    free = palette == 0  # types without synapses of this neuron
+    palette = palette.copy()
+    count = np.zeros(palette.shape, np.int64)
+    wanting = np.flatnonzero(least)
+    popular = np.argsort(-free[wanting].sum(axis=0), kind="stable")  # so that neurons share bias axons
+    for n in wanting:
+        spare = [int(g) for g in popular if free[n, g]][:1]
+        found = _bias_of(int(least[n]), palette[n], spare, room, core)
+        if found is None:
+            return None
+        kind, weight, spikes = found
+        palette[n, kind] = weight
+        count[n, kind] = spikes
+    most = count.max(axis=0, initial=0)
+    kinds = np.repeat(np.arange(len(most)), most)
+    if len(source) + len(kinds) > room:
+        return None
+    bias_synapses = ragged_ranges(0, most)[:, None] < count[:, kinds].T
+    plan = AxonPlan(
+        source=np.concatenate([source, np.full(len(kinds), BIAS)]).astype(np.int64),
+        axon_type=np.concatenate([axon_type, kinds]).astype(np.int64),
+        weights=palette,
+        synapses=np.concatenate([synapses, bias_synapses]),
+        leak=-(threshold + (count * palette).sum(axis=1)),
+    )
+    return plan if (plan.swing <= core.highest_potential).all() else None
+
+
+def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Crossbar) -> tuple[int, int, int] | None:
+    """Choose type, weight and spikes whose product is ``least`` or up to ``core.leak_limit - 1`` farther from zero.
+
+    A type that the neuron leaves free takes any weight; the others only the one that they have.
+    """
+    sign, need = (1, least) if least > 0 else (-1, -least)
+    if spare:
+        widest = core.weight_range[1] if sign > 0 else -core.weight_range[0]
+        spikes = np.arange(-(-need // widest), min(need, room) + 1)
+        weights = -(-need // spikes)
+        fits = np.flatnonzero(spikes * weights - need < core.leak_limit)
+        if len(fits):
+            return spare[0], sign * int(weights[fits[0]]), int(spikes[fits[0]])
+    options = []
+    for kind in np.flatnonzero(palette * sign > 0).tolist():
+        weight = abs(int(palette[kind]))
+        times = -(-need // weight)
+        if times * weight - need < core.leak_limit:
+            options.append((times, kind))
+    if not options:
+        return None
+    times, kind = min(options)
+    return kind, int(palette[kind]), times

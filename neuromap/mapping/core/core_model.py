@@ -1,0 +1,160 @@
+"""What fits one core: the seam behind which a second kind of core can stand.
+
+The stages from tiling to packing ask a core through this interface alone. :class:`CrossbarCore` is the one
+implementation; :func:`neuromap.mapping.core.core_of.core_of` makes it from a chip.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import DoesNotFitError
+from neuromap.mapping.core.axon_plan import AxonPlan
+from neuromap.mapping.legalise.legalised import Legalised, Population
+from neuromap.mapping.legalise.sources import Sources
+from neuromap.mapping.refused.infeasible import Limit
+
+__all__ = ["CoreModel", "Cores", "Shortage"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """What a core lacks.
+
+    Attributes
+    ----------
+    limit : {"axons", "axon_types", "copies", ...}
+        The resource that is short.
+    demand, bound : int
+        What is needed and what the core has.
+    what : str
+        The resource in a sentence: needs ``demand`` of it.
+    """
+
+    limit: Limit
+    demand: int
+    bound: int
+    what: str
+
+
+class CoreModel(Protocol):
+    """A kind of core, as the mapper sees it. Weights come as dense int64 arrays of neurons times sources."""
+
+    @property
+    def name(self) -> str:
+        """Name of the chip, for messages."""
+
+    @property
+    def axons(self) -> int:
+        """Axons of the core."""
+
+    @property
+    def neurons(self) -> int:
+        """Neurons of the core; every copy of a neuron takes one."""
+
+    @property
+    def axon_types(self) -> int:
+        """Kinds of axons that a plan tells apart."""
+
+    def plan(self, weights: Ints, threshold: Ints) -> AxonPlan | None:
+        """Find the plan with the fewest axons.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (n, s)
+            Weights from s sources to n neurons; every column has a nonzero.
+        threshold : ndarray of int64, shape (n,)
+            theta of every neuron.
+
+        Returns
+        -------
+        AxonPlan or None
+            ``None`` where they do not fit.
+        """
+
+    def has_axon_per_weight(self, values: Ints) -> bool:
+        """Whether sources with these weights take one axon for each of their distinct weights, or fewer.
+
+        Parameters
+        ----------
+        values : ndarray of int64
+            Distinct weights, ascending, of all that may share the core.
+        """
+
+    def needs_bias(self, threshold: Ints) -> bool:
+        """Whether some threshold takes axons of its own."""
+
+    def axons_alone(self, weights: Ints, threshold: Ints) -> int | None:
+        """Count the axons that one neuron would take alone on a core with as many as one could wish for.
+
+        Parameters
+        ----------
+        weights : ndarray of int64, shape (1, s)
+            None of them 0.
+        threshold : ndarray of int64, shape (1,)
+            theta.
+
+        Returns
+        -------
+        int or None
+            ``None`` where no number of axons serves it.
+        """
+
+    def shortage_together(self, weights: Ints, threshold: Ints) -> Shortage:
+        """Say what neurons lack that fit a core one by one, but not together.
+
+        Parameters
+        ----------
+        weights, threshold
+            As for :meth:`plan`, which found none.
+        """
+
+    def refuse_neuron(
+        self, network: Legalised, population: Population, sources: Sources, stuck: int
+    ) -> DoesNotFitError:
+        """Make the refusal of a population of which a neuron does not fit a core even alone.
+
+        Parameters
+        ----------
+        network : Legalised
+            The network.
+        population : Population
+            One of its populations.
+        sources : Sources
+            What the population reads.
+        stuck : int
+            A neuron that does not fit; position within the population.
+
+        Returns
+        -------
+        DoesNotFitError
+            For the caller to raise. It may name another neuron whose demand is greater.
+        """
+
+    def with_neurons(self, neurons: int) -> Self:
+        """Return the same core with so many neurons."""
+
+
+@dataclass(frozen=True)
+class Cores:
+    """The cores of a board.
+
+    Attributes
+    ----------
+    model : CoreModel
+        What one of them is like.
+    number : int
+        How many there are, dead ones included.
+    usable : int
+        How many can hold neurons.
+    """
+
+    model: CoreModel
+    number: int
+    usable: int

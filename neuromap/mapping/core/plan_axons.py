@@ -1,0 +1,53 @@
+"""Encode the weights of one core on axons of few types, with as few axons per source as possible.
+
+Strategies propose palettes, bias axons are added, and the cheapest legal plan wins.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.program.program import BIAS
+from neuromap.mapping.core.axon_plan import AxonPlan
+from neuromap.mapping.core.bias_axons import with_bias
+from neuromap.mapping.core.crossbar import Crossbar
+from neuromap.mapping.core.palettes import by_digits, by_value, coloured
+
+__all__ = ["plan_axons"]
+
+Ints = NDArray[np.int64]
+
+
+def plan_axons(weights: Ints, threshold: Ints, core: Crossbar) -> AxonPlan | None:
+    """Find the plan with the fewest axons.
+
+    Parameters
+    ----------
+    weights : ndarray of int64, shape (n, s)
+        Weights from s sources to n neurons; every column has a nonzero.
+    threshold : ndarray of int64, shape (n,)
+        theta of every neuron.
+    core : Crossbar
+        Axons, types and widths.
+
+    Returns
+    -------
+    AxonPlan or None
+        ``None`` where no strategy stays within the core's axons and the potential's width.
+    """
+    n_sources = weights.shape[1]
+    best: AxonPlan | None = None
+    # with all types first; holding one back pays only where bias axons crowd the others
+    for types in (core.axon_types, core.axon_types - 1):
+        for propose in (coloured, by_value, by_digits):
+            room = core.axons if best is None else best.n_axons - 1
+            if room < n_sources or types < 1:
+                return best
+            proposal = propose(weights, types, room, core)
+            plan = None if proposal is None else with_bias(proposal, threshold, room, core)
+            if plan is not None:  # then it has fewer axons than the best so far
+                best = plan
+        if best is not None and not (best.source == BIAS).any():
+            return best
+    return best

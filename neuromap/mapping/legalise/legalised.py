@@ -1,0 +1,136 @@
+"""What legalising makes of a rollout: populations, and links whose delays one neuron can give.
+
+A *population* is a node of the network or a set of relays or splitters. Those are the frame neuron with weight 1 and
+threshold 1, so the stages after this one need no special case for them (Fischer et al. 2018, section 2: edges that
+bridge more than one frame are subsumed by copy-nodes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.hardware.program.program import NodePort
+
+__all__ = ["HostLink", "Legalised", "Link", "Matrix", "Population"]
+
+Matrix: TypeAlias = "sparse.csr_array[Any, tuple[int, int]]"
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Neurons that are mapped together.
+
+    Attributes
+    ----------
+    name : str
+        Name for messages.
+    node : int
+        Position of the node in ``Legalised.ports``; for relays that of the node whose spikes they carry.
+    neurons : ndarray of int64, shape (n,)
+        Neuron within the node.
+    shape : tuple of three int, or None
+        Rows, columns, features where the population is a whole node; ``None`` for relays and splitters.
+    threshold : ndarray of int64, shape (n,)
+        theta, clipped to where it still matters.
+    is_relay, is_output, is_splitter : bool
+        Its role; splitters are relays as well.
+    sample_tick : int
+        Tick of frame 0.
+    """
+
+    name: str
+    node: int
+    neurons: NDArray[np.int64]
+    shape: tuple[int, int, int] | None
+    threshold: NDArray[np.int64]
+    is_relay: bool
+    is_output: bool
+    sample_tick: int
+    is_splitter: bool = False
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """Spikes from one population to another with a delay that one neuron can give.
+
+    Attributes
+    ----------
+    source, target : int
+        Positions in ``Legalised.populations``.
+    matrix : csr_array of int64, shape (n_target, n_source)
+        Weights.
+    delay : int
+        Ticks.
+    groups : int or None
+        Groups of the network's edge where its transform has them; remedies name them.
+    """
+
+    source: int
+    target: int
+    matrix: Matrix
+    delay: int
+    groups: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class HostLink:
+    """Spikes that the host delivers to a population.
+
+    Attributes
+    ----------
+    node : int
+        Position of the input node in ``Legalised.ports``.
+    target : int
+        Position in ``Legalised.populations``.
+    matrix : csr_array of int64, shape (n_target, n_source)
+        Weights.
+    arrival : int
+        Tick at which frame 0 arrives or would arrive.
+    first_frame : int
+        0 where the edge is streaming, else 1.
+    groups : int or None
+        Groups of the network's edge where its transform has them; remedies name them.
+    """
+
+    node: int
+    target: int
+    matrix: Matrix
+    arrival: int
+    first_frame: int
+    groups: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Legalised:
+    """A rollout in ticks, with relays.
+
+    Attributes
+    ----------
+    ports : tuple of NodePort
+        One per node of the network, in its order.
+    shapes : tuple of (rows, columns, features)
+        One per node of the network.
+    populations : tuple of Population
+        Nodes that are not inputs, in the network's order, then relays and splitters.
+    links, host_links : tuple
+        Every delay is one that a neuron, or the host, can give.
+    period, ticks_per_step : int
+        Ticks.
+    """
+
+    ports: tuple[NodePort, ...]
+    shapes: tuple[tuple[int, int, int], ...]
+    populations: tuple[Population, ...]
+    links: tuple[Link, ...]
+    host_links: tuple[HostLink, ...]
+    period: int
+    ticks_per_step: int

@@ -1,0 +1,101 @@
+"""Partition a rollout: legalise, tile and pack it, and choose how spikes fan out.
+
+They fan out by copies, which take neurons, or by splitters, which take a leg of the delay. Copies of a neuron crowd
+its core. Every core more that its node takes reads the node's sources anew, so they need more copies in turn. A
+splitter ends that: the node keeps one copy, and identity neurons elsewhere carry the rest. On an edge whose delay has
+room for two legs it costs no tick; on any other, the schedule is made anew in ticks, with a latency of two legs on
+that edge.
+
+The choice is a search over the real cost: nodes are ranked by what splitting their edges would save, were all else
+left as it is; the best proposals are mapped in full, and kept if they need fewer cores.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from neuromap.errors import DoesNotFitError
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.options import MappingOptions, Splitters
+from neuromap.mapping.core.core_model import Cores
+from neuromap.mapping.partition.partition import Partition, with_shared_cores
+from neuromap.mapping.partition.split_trials import PartitionedRollout, Progress, Trials
+from neuromap.mapping.partition.splitter_proposals import propose_splits
+from neuromap.mapping.tile.refuse_tiling import refuse_cores
+from neuromap.rollout.schedule.rollout import Rollout
+
+__all__ = ["partition_rollout"]
+
+MAY_STAND_ANYWHERE: dict[Splitters, tuple[bool, ...]] = {"never": (), "slack": (False,), "anywhere": (False, True)}
+"""Searches for splitters: on edges with slack first, where they cost no tick."""
+
+
+def partition_rollout(
+    rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None = None
+) -> PartitionedRollout:
+    """Partition a rollout, with splitters where they save cores.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Network, pattern and execution.
+    chip : ChipSpec
+        Limits.
+    options : MappingOptions
+        ``splitters`` says where splitters may stand. Pins have been held against network and chip.
+    progress : callable, optional
+        Called with parts tiled, parts in all, and the name of the last.
+
+    Returns
+    -------
+    PartitionedRollout
+        With cores shared, and no more of them than the chip has.
+
+    Raises
+    ------
+    DoesNotFitError
+        If no choice fits; the refusal is that of copies alone.
+    """
+    trials = Trials(rollout, chip, options, progress)
+    refusal: DoesNotFitError | None = None
+    best: PartitionedRollout | None = None
+    try:
+        best = trials.partition(options.pins.splitters)
+    except DoesNotFitError as error:
+        if options.splitters == "never" or error.infeasibility.limit not in ("copies", "cores"):
+            raise
+        refusal = error
+    for anywhere in MAY_STAND_ANYWHERE[options.splitters]:
+        best = _with_better_splitters(trials, best, anywhere=anywhere)
+    if best is None:
+        assert refusal is not None, "a partition was refused, or it is the best"
+        raise refusal
+    parts = with_shared_cores(best.partition, trials.cores.model, options)
+    if len(parts.cores) > trials.cores.usable:
+        raise _refuse_cores(parts, trials.cores)
+    return replace(best, partition=parts)
+
+
+def _with_better_splitters(
+    trials: Trials, best: PartitionedRollout | None, *, anywhere: bool
+) -> PartitionedRollout | None:
+    """Try the splitters that are proposed for the best so far; return what takes fewest cores, the first of equals."""
+    for split in propose_splits(trials, best, anywhere=anywhere):
+        try:
+            found = trials.partition(split)
+        except DoesNotFitError:
+            continue
+        if best is None or len(found.partition.cores) < len(best.partition.cores):
+            best = found
+    return best
+
+
+def _refuse_cores(parts: Partition, cores: Cores) -> DoesNotFitError:
+    """Refuse more cores than there are; each counts for the population that takes most of its neurons."""
+
+    def load(tile: int) -> int:
+        return int(parts.tiles[tile].copies.sum())
+
+    held = Counter(parts.tiles[max(core.tiles, key=load)].population for core in parts.cores)
+    return refuse_cores(parts.network, held, cores)

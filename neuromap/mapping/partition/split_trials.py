@@ -1,0 +1,86 @@
+"""Trials: a rollout partitioned with splitters on one set of edges or another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.core.core_model import Cores
+from neuromap.mapping.core.core_of import cores_of
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.partition.partition import Partition, partition
+from neuromap.mapping.partition.schedule import schedule_with_splitters
+from neuromap.mapping.tile.tilings import Tilings
+from neuromap.network.network import EdgeKey
+from neuromap.rollout.schedule.rollout import Rollout
+
+__all__ = ["PartitionedRollout", "Progress", "Split", "Trials"]
+
+Split = frozenset[EdgeKey]
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedRollout:
+    """A partition, and the schedule and splitters that it is made for.
+
+    Attributes
+    ----------
+    rollout : Rollout
+        Tick-level where an edge without slack has a splitter.
+    partition : Partition
+        Tiles and cores.
+    split : frozenset of (str, str)
+        Edges whose spikes go over splitters.
+    """
+
+    rollout: Rollout
+    partition: Partition
+    split: Split
+
+
+class Trials:
+    """Partitions one rollout with splitters here or there.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Network, pattern and execution.
+    chip : ChipSpec
+        Limits.
+    options : MappingOptions
+        Strategies, limits and pins.
+    progress : callable or None
+        Called with parts tiled, parts in all, and the name of the last.
+
+    Attributes
+    ----------
+    cores : Cores
+        Those of the chip.
+    tilings : Tilings
+        Shared by all trials.
+    """
+
+    def __init__(
+        self, rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None = None
+    ) -> None:
+        self.rollout, self.chip, self.options = rollout, chip, options
+        self.cores: Cores = cores_of(chip)
+        self.tilings = Tilings(options)
+        self._progress = progress
+
+    def partition(self, split: Split) -> PartitionedRollout:
+        """Partition with splitters on the edges named, their schedule in ticks where one of them has no slack.
+
+        Raises
+        ------
+        DoesNotFitError
+            As :func:`~neuromap.mapping.legalise.legalise.legalise` and
+            :func:`~neuromap.mapping.partition.partition.partition`.
+        """
+        schedule = schedule_with_splitters(self.rollout, split, self.chip, self.options.ticks_per_step)
+        network = legalise(schedule.rollout, self.chip, ticks_per_step=schedule.ticks_per_step, split=split)
+        parts = partition(network, self.cores, self.options, self.tilings, self._progress)
+        return PartitionedRollout(schedule.rollout, parts, split)

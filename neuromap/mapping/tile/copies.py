@@ -1,0 +1,72 @@
+"""Copies that readers ask for: one for every axon that a neuron feeds, and one where it is read out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.program.program import BIAS
+from neuromap.mapping.legalise.legalised import Link, Population
+from neuromap.mapping.legalise.sources import Sources
+from neuromap.mapping.tile.tile import Tile
+
+__all__ = ["axons_fed", "copies_asked"]
+
+Ints = NDArray[np.int64]
+
+
+def copies_asked(
+    population: Population, links: Iterable[Link], sources: Sequence[Sources], tiles: Mapping[int, Sequence[Tile]]
+) -> Ints:
+    """Count the copies that the readers of every neuron of a population ask for.
+
+    Parameters
+    ----------
+    population : Population
+        One copy is read out where it is an output.
+    links : iterable of Link
+        Those that start in it.
+    sources : sequence of Sources
+        What each population reads.
+    tiles : mapping of int to sequence of Tile
+        Tiles of the populations that have some; others are taken for one core that reads all that they can.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Copies.
+    """
+    copies = np.full(len(population.neurons), int(population.is_output), np.int64)
+    for link in links:
+        if link.target in tiles:
+            copies += axons_fed(link, sources[link.target], tiles[link.target])
+        else:
+            copies[np.unique(link.matrix.indices)] += 1
+    return copies
+
+
+def axons_fed(link: Link, reader: Sources, tiles: Iterable[Tile]) -> Ints:
+    """Count the axons that every neuron of a link's source feeds.
+
+    Parameters
+    ----------
+    link : Link
+        One of ``reader.links``.
+    reader : Sources
+        What the link's target reads.
+    tiles : iterable of Tile
+        Of the target.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_source,)
+        Axons, bias not counted.
+    """
+    axons = np.zeros(link.matrix.shape[1], np.int64)
+    place = reader.links.index(link)
+    for tile in tiles:
+        columns = tile.columns[tile.plan.source[tile.plan.source != BIAS]]
+        np.add.at(axons, reader.neuron_of[columns[reader.link_of[columns] == place]], 1)
+    return axons

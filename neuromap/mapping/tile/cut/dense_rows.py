@@ -1,0 +1,40 @@
+"""Weights of some neurons as a dense array: what one core is planned from."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.ragged import ragged_ranges
+from neuromap.mapping.legalise.legalised import Matrix
+
+__all__ = ["dense_rows"]
+
+Ints = NDArray[np.int64]
+
+
+def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
+    """Lay out the weights of some neurons.
+
+    Parameters
+    ----------
+    matrix : csr_array of int64, shape (n, s)
+        All weights.
+    neurons : ndarray of int64, shape (k,)
+        Its rows.
+
+    Returns
+    -------
+    columns : ndarray of int64, shape (c,)
+        Columns that they read, ascending.
+    weights : ndarray of int64, shape (k, c)
+        Weights in these columns.
+    """
+    begin = matrix.indptr[neurons]
+    lengths = (matrix.indptr[neurons + 1] - begin).astype(np.int64)
+    place = ragged_ranges(begin, lengths)
+    indices = matrix.indices[place]
+    columns, inverse = np.unique(indices, return_inverse=True)
+    weights = np.zeros((len(neurons), len(columns)), np.int64)
+    weights[np.repeat(np.arange(len(neurons)), lengths), inverse] = matrix.data[place]
+    return columns.astype(np.int64), weights

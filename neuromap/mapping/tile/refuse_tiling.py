@@ -1,0 +1,77 @@
+"""Why a network cannot be tiled although every neuron fits a core: copies on cycles, cores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from neuromap.errors import DoesNotFitError
+from neuromap.mapping.core.core_model import Cores
+from neuromap.mapping.legalise.legalised import Legalised, Population
+from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
+
+__all__ = ["refuse_circle", "refuse_cores"]
+
+
+def refuse_circle(network: Legalised, worst: int, demand: int, held: int, rounds: int) -> DoesNotFitError:
+    """Refuse a cycle on which copies, axons and cores drive each other up.
+
+    Parameters
+    ----------
+    network : Legalised
+        The network.
+    worst : int
+        The population on the cycle that lacks most copies.
+    demand, held : int
+        Copies that its readers asked for in the last round, and those that its cores held.
+    rounds : int
+        How many there were.
+
+    Returns
+    -------
+    DoesNotFitError
+        For the caller to raise: limit ``copies``.
+    """
+    node = _node_of(network, network.populations[worst])
+    demand = max(demand, held + 1)  # else the next round would have settled it
+    text = (
+        f"copies did not settle in {rounds} rounds: its readers ask for {demand}, its cores hold {held}, and on its "
+        "cycle every core more asks for more"
+    )
+    remedies = [Remedy("size", None, f"fewer neurons or edges around {node}, or larger cores, may fit")]
+    return refuse("copies", node, demand, held, text, remedies)
+
+
+def refuse_cores(
+    network: Legalised, used: Mapping[int, int], cores: Cores, *, given_up: bool = False
+) -> DoesNotFitError:
+    """Refuse a network that takes more cores than there are.
+
+    Parameters
+    ----------
+    network : Legalised
+        The network.
+    used : mapping of int to int
+        Cores of each population.
+    cores : Cores
+        Those that there are.
+    given_up : bool
+        Whether these are cores so far: the network is not tiled to its end, and no number is known that would do.
+
+    Returns
+    -------
+    DoesNotFitError
+        For the caller to raise: limit ``cores``.
+    """
+    largest = max(used, key=lambda i: used[i])
+    population, needed = network.populations[largest], sum(used.values())
+    part = f"{used[largest]} for its largest part, {population.name}"
+    more = "more than " if given_up else ""
+    text = f"the network needs {more}{count_cores(needed)} ({part}), {cores.model.name} has {cores.usable}"
+    value = None if given_up else needed
+    remedy = Remedy("chip.cores", value, f"a chip or board of {more}{count_cores(needed)} would do")
+    return refuse("cores", _node_of(network, population), needed, cores.usable, text, [remedy])
+
+
+def _node_of(network: Legalised, population: Population) -> str:
+    """Name the node that a population belongs to; of relays and splitters the one whose spikes they carry."""
+    return network.ports[population.node].name

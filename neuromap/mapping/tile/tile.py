@@ -1,0 +1,101 @@
+"""Tiles, and the planner that makes them: neurons of one population in one core, with their axons."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.mapping.core.axon_plan import AxonPlan
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.legalise.legalised import Matrix, Population
+from neuromap.mapping.tile.cut.dense_rows import dense_rows
+
+__all__ = ["Planner", "Stuck", "Tile"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """Neurons of one population in one core.
+
+    Attributes
+    ----------
+    population : int
+        Position in ``Legalised.populations``.
+    neurons : ndarray of int64, shape (n,)
+        Positions within the population, ascending.
+    copies : ndarray of int64, shape (n,)
+        Neurons of the core that each takes; one with more copies than a core has neurons is in several tiles.
+    columns : ndarray of int64, shape (s,)
+        Columns of the population's joined matrix that the core reads; ``plan.source`` points into it.
+    plan : AxonPlan
+        Axons, types and synapses.
+    """
+
+    population: int
+    neurons: Ints
+    copies: Ints
+    columns: Ints
+    plan: AxonPlan
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """A neuron that does not fit a core even alone.
+
+    Attributes
+    ----------
+    neuron : int
+        Position within its population.
+    """
+
+    neuron: int
+
+
+class Planner:
+    """Plans tiles of one population; tiles that look alike share one plan.
+
+    Parameters
+    ----------
+    index : int
+        Position of the population in ``Legalised.populations``.
+    population : Population
+        Gives name, shape and thresholds.
+    matrix : csr_array of int64, shape (n, s)
+        Joined weights of all links into it.
+    core : CoreModel
+        What a tile must fit.
+    """
+
+    def __init__(self, index: int, population: Population, matrix: Matrix, core: CoreModel) -> None:
+        self.population, self.matrix, self.core = population, matrix, core
+        self._index = index
+        self._known: dict[bytes, AxonPlan | None] = {}
+
+    def tile(self, neurons: Ints, copies: Ints) -> Tile | None:
+        """Plan a tile of some neurons, in any order; ``None`` where they do not fit a core."""
+        if int(copies.sum()) > self.core.neurons:
+            return None
+        order = np.argsort(neurons)
+        neurons, copies = neurons[order], copies[order]
+        columns, weights, threshold = self.asked_of_core(neurons)
+        digest = hashlib.blake2b(weights.tobytes(), digest_size=16, key=str(weights.shape).encode())
+        digest.update(threshold.tobytes())
+        look = digest.digest()
+        if look not in self._known:
+            self._known[look] = self.core.plan(weights, threshold)
+        plan = self._known[look]
+        return None if plan is None else Tile(self._index, neurons, copies, columns, plan)
+
+    def asked_of_core(self, neurons: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return the columns that neurons read, their dense weights there, and their thresholds."""
+        columns, weights = dense_rows(self.matrix, neurons)
+        return columns, weights, self.population.threshold[neurons]

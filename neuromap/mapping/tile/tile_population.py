@@ -1,0 +1,210 @@
+"""Tile one population over cores: which neurons share a core, so that axons and copies fit and little is read twice.
+
+A tile is a run of neurons along an order, and orders are cut at least cost: cores, copies that the tile's axons ask of
+the nodes before it, and deliveries. Every tile is planned, so that it is legal by construction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.mapping.asked.options import Partitioner
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.legalise.legalised import Matrix, Population
+from neuromap.mapping.tile.cut.axon_demand import AxonDemand, axon_demand
+from neuromap.mapping.tile.cut.exchange_neurons import exchange_neurons
+from neuromap.mapping.tile.cut.metis_order import metis_order
+from neuromap.mapping.tile.cut.overlap_order import overlap_order
+from neuromap.mapping.tile.cut.tile_shapes import CutOrder, cheapest_blocks, cut_single
+from neuromap.mapping.tile.pinned_tiles import pinned_shape, spread_evenly
+from neuromap.mapping.tile.tile import Planner, Stuck, Tile
+
+__all__ = ["tile_population"]
+
+Ints = NDArray[np.int64]
+FEW, MANY = 2**18, 2**25
+"""Items up to which neurons of a node with rows and columns, and of any other, are also ordered by overlap."""
+
+
+def _tile_along(planner: Planner, cut: CutOrder, copies: Ints, *, exact: bool) -> list[Tile] | Stuck:
+    """Fill cores along an order.
+
+    Parameters
+    ----------
+    planner : Planner
+        Of the population.
+    cut : CutOrder
+        Order of the neurons and where tiles should end.
+    copies : ndarray of int64, shape (n,)
+        Neurons of a core that each neuron takes.
+    exact : bool
+        Whether tiles end where they should; else they are as long as the plan allows, and the ends are first guesses.
+
+    Returns
+    -------
+    list of Tile or Stuck
+        The neuron, where a single one does not fit.
+    """
+    order, room = cut.neurons, planner.core.neurons
+    tiles: list[Tile] = []
+    start = 0
+    while start < len(order):
+        asked = int(cut.ends[np.searchsorted(cut.ends, start, side="right")]) - start
+        most = int(np.searchsorted(np.cumsum(copies[order[start : start + room]]), room, side="right"))
+        run = order[start : start + (asked if exact else most)]
+        tile = _longest_tile(planner, run, copies, min(asked, len(run)))
+        if tile is None:
+            return Stuck(int(order[start]))
+        exact = exact and len(tile.neurons) == asked
+        tiles.append(tile)
+        start += len(tile.neurons)
+    return tiles
+
+
+def _longest_tile(planner: Planner, run: Ints, copies: Ints, first: int) -> Tile | None:
+    """Plan the longest tile that begins a run of neurons: ``first`` of them are tried, then all, then halves."""
+    found: Tile | None = None
+    low, high, trial, failed = 0, len(run), first, False
+    while low < high:
+        tile = planner.tile(run[:trial], copies[run[:trial]])
+        if tile is None:
+            high, failed = trial - 1, True
+        else:
+            low, found = trial, tile
+        trial = (low + high + 1) // 2 if failed else high
+    return found
+
+
+def tile_population(
+    index: int,
+    population: Population,
+    matrix: Matrix,
+    fed_by_chip: NDArray[np.bool_],
+    copies: Ints,
+    core: CoreModel,
+    *,
+    partitioner: Partitioner = "auto",
+    pin_tile: tuple[int, int, int] | None = None,
+    pin_cores: int | None = None,
+    seed: int = 0,
+) -> list[Tile] | Stuck:
+    """Tile a population along the order that costs least.
+
+    Parameters
+    ----------
+    index : int
+        Position of the population.
+    population : Population
+        Gives shape and thresholds.
+    matrix : csr_array of int64, shape (n, s)
+        Joined weights of all links into it.
+    fed_by_chip : ndarray of bool, shape (s,)
+        Which columns are neurons of the chip (they pay a copy per axon) rather than inputs.
+    copies : ndarray of int64, shape (n,)
+        Neurons of a core that each takes; those with 0 are left out, those with more than a core has are in several
+        tiles.
+    core : CoreModel
+        Limits.
+    partitioner : {"auto", "blocks", "overlap", "metis"}
+        Which orders are tried.
+    pin_tile : (int, int, int), optional
+        Rows, columns and features that a core holds at most; cores start at multiples of them.
+    pin_cores : int, optional
+        Cores over which the neurons are spread evenly, at least.
+    seed : int
+        Of METIS.
+
+    Returns
+    -------
+    list of Tile or Stuck
+        The neuron, where a single one does not fit.
+
+    Raises
+    ------
+    DoesNotFitError
+        If what is pinned cannot be.
+    NotSupportedError
+        If METIS is asked for and not installed.
+    """
+    planner = Planner(index, population, matrix, core)
+    replicas, rest = _full_replicas(planner, copies)
+    if isinstance(replicas, Stuck):
+        return replicas
+    alive = np.flatnonzero(rest > 0)
+    if not len(alive):
+        return replicas
+    if pin_tile is not None:
+        return _joined(replicas, pinned_shape(planner, rest, pin_tile, pin_cores))
+    if pin_cores is None and int(rest.sum()) <= core.neurons:
+        whole = planner.tile(alive, rest[alive])
+        if whole is not None:
+            return [*replicas, whole]
+    demand = axon_demand(matrix, population.threshold, rest, fed_by_chip, core)
+    cuts = _cuts(population.shape, demand, rest, core, partitioner, seed)
+    if pin_cores is not None:
+        return _joined(replicas, spread_evenly(planner, cuts[0].neurons, rest, pin_cores))
+    return _joined(replicas, _cheapest(planner, cuts, demand, rest))
+
+
+def _joined(replicas: list[Tile], tiles: list[Tile] | Stuck) -> list[Tile] | Stuck:
+    return tiles if isinstance(tiles, Stuck) else [*replicas, *tiles]
+
+
+def _cuts(
+    shape: tuple[int, int, int] | None,
+    demand: AxonDemand,
+    copies: Ints,
+    core: CoreModel,
+    partitioner: Partitioner,
+    seed: int,
+) -> list[CutOrder]:
+    """Cut the orders of a partitioner, the cheapest first; there is one at least."""
+    alive = np.flatnonzero(copies > 0)
+    image = shape is not None and shape[0] * shape[1] > 1
+    found = []
+    if shape is not None and image and partitioner in ("auto", "blocks"):
+        found.append(cheapest_blocks(shape, demand, copies, core))
+    if partitioner == "metis" or (not image and partitioner != "overlap"):
+        found.append(cut_single(alive, demand, copies, core))
+    if partitioner == "overlap" or (partitioner == "auto" and len(demand.items) <= (FEW if image else MANY)):
+        found.append(cut_single(overlap_order(demand, copies, core), demand, copies, core))
+    if partitioner == "metis":
+        tiles = max([1, *(len(cut.ends) for cut in found if cut is not None)])
+        # the order as it is only told how many tiles to expect
+        found = [cut_single(metis_order(demand, copies, tiles, seed), demand, copies, core)]
+    cuts = [exchange_neurons(cut, demand, copies, core) for cut in found if cut is not None]
+    if not cuts:  # the demand is a guess: only a plan can tell
+        cuts = [CutOrder(alive, np.arange(1, len(alive) + 1), 0)]
+    return sorted(cuts, key=lambda cut: cut.cost)
+
+
+def _cheapest(planner: Planner, cuts: list[CutOrder], demand: AxonDemand, copies: Ints) -> list[Tile] | Stuck:
+    """Plan the tiles of the cheapest cut; of all, where costs are guesses."""
+    best: list[Tile] | None = None
+    for cut in cuts[:1] if demand.exact else cuts:
+        tiles = _tile_along(planner, cut, copies, exact=demand.exact)
+        if isinstance(tiles, Stuck):
+            return tiles
+        if best is None or _cost(tiles, planner.core) < _cost(best, planner.core):
+            best = tiles
+    return best or []
+
+
+def _cost(tiles: list[Tile], core: CoreModel) -> float:
+    return len(tiles) + sum(tile.plan.n_axons for tile in tiles) / core.axons
+
+
+def _full_replicas(planner: Planner, copies: Ints) -> tuple[list[Tile] | Stuck, Ints]:
+    """Give a core to every full load of copies of one neuron, so that no two replicas meet; return what is left."""
+    tiles: list[Tile] = []
+    full = planner.core.neurons
+    for neuron in np.flatnonzero(copies > full).tolist():
+        tile = planner.tile(np.array([neuron], np.int64), np.array([full], np.int64))
+        if tile is None:
+            return Stuck(neuron), copies
+        tiles += [replace(tile) for _ in range((int(copies[neuron]) - 1) // full)]
+    in_replicas = np.maximum(0, (copies - 1) // full) * full
+    return tiles, copies - in_replicas

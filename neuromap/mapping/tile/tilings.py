@@ -1,0 +1,97 @@
+"""Tilings of single populations, each made once however often it is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.legalise.legalised import Legalised, Population
+from neuromap.mapping.legalise.sources import Sources
+from neuromap.mapping.tile.tile import Stuck, Tile
+from neuromap.mapping.tile.tile_population import tile_population
+
+__all__ = ["Tilings"]
+
+Ints = NDArray[np.int64]
+
+
+class Tilings:
+    """Tiles populations as a user's options say, and remembers what it found.
+
+    Most populations are tiled alike in every trial of splitters, and often in several rounds on a cycle.
+
+    Parameters
+    ----------
+    options : MappingOptions
+        Partitioner, pins and seed.
+    """
+
+    def __init__(self, options: MappingOptions) -> None:
+        self._options = options
+        self._known: dict[bytes, tuple[Tile, ...]] = {}
+
+    def tile(self, network: Legalised, index: int, sources: Sources, copies: Ints, core: CoreModel) -> list[Tile]:
+        """Tile one population.
+
+        Parameters
+        ----------
+        network : Legalised
+            Populations and links.
+        index : int
+            The population.
+        sources : Sources
+            What it reads.
+        copies : ndarray of int64, shape (n,)
+            Neurons of a core that each neuron takes.
+        core : CoreModel
+            What a tile must fit.
+
+        Returns
+        -------
+        list of Tile
+
+        Raises
+        ------
+        DoesNotFitError
+            If a neuron does not fit a core, or what is pinned cannot be.
+        """
+        question = _digest(network.populations[index], sources, copies, core)
+        if question not in self._known:
+            self._known[question] = tuple(self._tile(network, index, sources, copies, core))
+        return [replace(tile, population=index) for tile in self._known[question]]
+
+    def _tile(self, network: Legalised, index: int, sources: Sources, copies: Ints, core: CoreModel) -> list[Tile]:
+        population, options = network.populations[index], self._options
+        pins = options.pins
+        own = network.ports[population.node].name if population.shape is not None else None  # relays are not pinned
+        tiles = tile_population(
+            index,
+            population,
+            sources.matrix,
+            sources.fed_by_chip,
+            copies,
+            core,
+            partitioner=options.partitioner,
+            pin_tile=pins.tiles.get(own) if own is not None else None,
+            pin_cores=pins.cores.get(own) if own is not None else None,
+            seed=options.seed,
+        )
+        if isinstance(tiles, Stuck):
+            raise core.refuse_neuron(network, population, sources, tiles.neuron)
+        return tiles
+
+
+def _digest(population: Population, sources: Sources, copies: Ints, core: CoreModel) -> bytes:
+    """Name what a tiling depends on, as far as it differs between fan-outs of one network."""
+    matrix = sources.matrix
+    digest = hashlib.blake2b(
+        repr((population.name, population.shape, matrix.shape, core.neurons)).encode(), digest_size=16
+    )
+    for array in (matrix.indptr, matrix.indices, matrix.data, population.threshold, copies, sources.fed_by_chip):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.digest()

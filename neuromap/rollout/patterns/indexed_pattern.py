@@ -1,0 +1,46 @@
+"""A pattern with nodes and edges as integers: the common ground of cycle ratio, phases and responses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from neuromap.rollout.cycles.indexed_network import IndexedNetwork
+
+__all__ = ["IndexedPattern"]
+
+
+@dataclass(frozen=True, eq=False)
+class IndexedPattern:
+    """The values of a pattern on the edges of an indexed network.
+
+    Attributes
+    ----------
+    graph : IndexedNetwork
+        The network; all its patterns share it.
+    values : tuple of int, one per edge
+        R, 0 or 1, in edge order.
+    """
+
+    graph: IndexedNetwork
+    values: tuple[int, ...]
+
+    @cached_property
+    def sequential_order(self) -> list[int]:
+        """Nodes in an order that every edge with R = 0 follows.
+
+        All nodes iff the pattern is valid; else those that no cycle of such edges leads to.
+        """
+        graph = self.graph
+        waits = [0] * graph.n
+        for v, r in zip(graph.targets, self.values, strict=True):
+            waits[v] += 1 - r
+        order = [v for v in range(graph.n) if waits[v] == 0]
+        for u in order:  # grows while it is read: Kahn's algorithm without recursion
+            for e in graph.outgoing[u]:
+                if self.values[e] == 0:
+                    v = graph.targets[e]
+                    waits[v] -= 1
+                    if waits[v] == 0:
+                        order.append(v)
+        return order

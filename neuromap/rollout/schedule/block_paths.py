@@ -1,0 +1,169 @@
+"""Paths with most streaming edges through one block, among those that visit no node twice.
+
+Three ways, tried in this order: all paths, where they are few; all subsets of nodes, up to :data:`EXACT_NODES` nodes;
+else all paths again for as long as the budget lasts, and where it ends, an upper bound beside the best path found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
+
+__all__ = ["EXACT_NODES", "NEVER", "BlockPaths", "Bounds", "SearchBudget"]
+
+EXACT_NODES = 14
+"""Blocks of up to this many nodes are always solved exactly (subsets of nodes: memory and time 2^n)."""
+
+NEVER = -(1 << 60)
+"""Value of a path that does not exist."""
+
+_QUICK_STEPS = 2_000
+_SEARCH_STEPS = 400_000
+
+Bounds: TypeAlias = tuple[int, int]
+"""Upper bound and value of a path that exists; equal where the search was completed."""
+
+
+class SearchBudget:
+    """Steps that the searches of one network may still take together."""
+
+    def __init__(self) -> None:
+        self.left = _SEARCH_STEPS
+
+
+class BlockPaths:
+    """The search for paths through one block.
+
+    Parameters
+    ----------
+    pattern : IndexedPattern
+        A valid pattern.
+    edges : sequence of int
+        The edges of the block.
+    period : int
+        P, at least 1.
+    budget : SearchBudget
+        Of all blocks together.
+
+    Attributes
+    ----------
+    nodes : list of int
+        The nodes of the block, ascending.
+    """
+
+    def __init__(self, pattern: IndexedPattern, edges: Sequence[int], period: int, budget: SearchBudget) -> None:
+        graph = pattern.graph
+        ends = sorted((graph.sources[e], graph.targets[e], pattern.values[e]) for e in edges)
+        self.nodes = sorted({v for u, w, _ in ends for v in (u, w)})
+        self._budget = budget
+        self._period = period
+        index = {v: k for k, v in enumerate(self.nodes)}
+        self._out: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
+        for u, v, r in ends:
+            self._out[index[u]].append((index[v], period * r))
+
+    def through(self, entering: Mapping[int, Bounds]) -> dict[int, Bounds]:
+        """Best value at every node over paths of one edge or more inside the block.
+
+        Parameters
+        ----------
+        entering : mapping of int to (int, int)
+            For every node of the block the bounds of what enters there.
+        """
+        upper = [entering[v][0] for v in self.nodes]
+        lower = [entering[v][1] for v in self.nodes]
+        found, done = self._best(lower)
+        above = found
+        if done and upper != lower:
+            above, done = self._best(upper)
+        if not done:
+            above = self._bound(upper)
+        return dict(zip(self.nodes, zip(above, found, strict=True), strict=True))
+
+    def _best(self, entering: list[int]) -> tuple[list[int], bool]:
+        """Best values found, and whether the search was completed."""
+        found, left = self._walk(entering, _QUICK_STEPS)
+        if left >= 0:
+            return found, True
+        if len(self.nodes) <= EXACT_NODES:
+            return self._subsets(entering), True
+        allowed = self._budget.left // 2  # so that something is left for the blocks to come
+        found, left = self._walk(entering, allowed)
+        self._budget.left -= allowed - max(left, 0)
+        return found, left >= 0
+
+    def _walk(self, entering: list[int], steps: int) -> tuple[list[int], int]:
+        """Try all paths, depth first; also give the steps left, below 0 if there were too few."""
+        best = [NEVER] * len(self.nodes)
+        visited = [False] * len(self.nodes)
+        for start in sorted(range(len(self.nodes)), key=lambda v: -entering[v]):
+            if entering[start] == NEVER:
+                break
+            visited[start] = True
+            trail = [(start, entering[start], iter(self._out[start]))]
+            while trail:
+                u, value, edges = trail[-1]
+                for v, weight in edges:
+                    if not visited[v]:
+                        steps -= 1
+                        if steps < 0:
+                            return best, steps
+                        best[v] = max(best[v], value + weight)
+                        visited[v] = True
+                        trail.append((v, value + weight, iter(self._out[v])))
+                        break
+                else:
+                    visited[u] = False
+                    trail.pop()
+        return best, steps
+
+    def _subsets(self, entering: list[int]) -> list[int]:
+        """Exact by subsets: the best value for each set of visited nodes and last node (Held and Karp)."""
+        k = len(self.nodes)
+        table = np.full((k, 1 << k), NEVER, dtype=np.int64)
+        for v, value in enumerate(entering):
+            table[v, 1 << v] = value
+        sets = np.arange(1 << k)
+        sizes = np.bitwise_count(sets)
+        for size in range(1, k):
+            layer = sets[sizes == size]
+            for u, edges in enumerate(self._out):
+                ending = layer[(layer >> u) & 1 == 1]
+                for v, weight in edges:
+                    free = ending[(ending >> v) & 1 == 0]
+                    longer = free | (1 << v)
+                    table[v, longer] = np.maximum(table[v, longer], table[u, free] + weight)
+        for v in range(k):
+            table[v, 1 << v] = NEVER
+        best = table.max(axis=1)
+        return [int(x) if x > NEVER // 2 else NEVER for x in best]
+
+    def _bound(self, entering: list[int]) -> list[int]:
+        """Upper bounds: a path enters every node but its first, and leaves every node but its last, once.
+
+        So it has at most as many streaming edges as nodes other than the first have one that enters, and as
+        nodes other than the last have one that leaves.
+        """
+        size = len(self.nodes)
+        enters = [0] * size
+        leaves = [0] * size
+        for u, edges in enumerate(self._out):
+            for v, weight in edges:
+                if weight:
+                    enters[v] = leaves[u] = 1
+        # The two best starts of each kind, so that a node is never its own start.
+        starts: list[int] = []
+        for kind in (0, 1):
+            starts += sorted((v for v in range(size) if enters[v] == kind), key=lambda v: -entering[v])[:2]
+        into, out = sum(enters), sum(leaves)
+        best = [NEVER] * size
+        for b in range(size):
+            for a in starts:
+                if a != b and entering[a] != NEVER:
+                    most = self._period * min(into - enters[a], out - leaves[b])
+                    best[b] = max(best[b], entering[a] + most)
+        return best

@@ -1,0 +1,212 @@
+"""Values find their forms, forms make no values, and notebooks show every public value with all names escaped."""
+
+import ast
+import importlib
+import pkgutil
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import neuromap as nm
+from neuromap.bench.bench_report import BenchReport
+from neuromap.bench.machine import this_machine
+from neuromap.errors import InputError
+from neuromap.explorer.answer.exploration import Exploration
+from neuromap.forms.card import Card
+from neuromap.forms.formed import form, forms_of
+from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.remedy.dry_run import dry_run
+from neuromap.network import build_network
+from neuromap.simulation.activity.energy import energy_of
+
+PACKAGE = Path(nm.__file__).resolve().parent
+MAKERS = (
+    "neuromap.bench.bench",
+    "neuromap.bench.session",
+    "neuromap.explorer.candidates",
+    "neuromap.explorer.explore",
+    "neuromap.explorer.measuring",
+    "neuromap.explorer.search",
+    "neuromap.hardware.check",
+    "neuromap.hardware.load",
+    "neuromap.mapping.map_rollout",
+    "neuromap.network.build",
+    "neuromap.network.file",
+    "neuromap.report.latency",
+    "neuromap.report.measuring",
+    "neuromap.simulation.run",
+    "neuromap.verification.law",
+    "neuromap.verification.wave",
+)
+"""Modules and folders of functions that build values."""
+
+HOSTILE = '<script>alert("x")</script>&amp;'
+
+
+def form_folders():
+    """The folders of forms beside values, as modules; the ground floor's is of no value."""
+    return sorted(
+        name for _, name, is_package in pkgutil.walk_packages([str(PACKAGE)], "neuromap.") if is_package
+        if name.endswith(".forms") and name != "neuromap.forms"
+    )  # fmt: skip
+
+
+def declared():
+    return [
+        (folder, cls, name, place)
+        for folder in form_folders()
+        for cls, forms in importlib.import_module(folder).FORMS.items()
+        for name, place in forms.items()
+    ]
+
+
+@pytest.fixture(scope="module")
+def network():
+    weights = np.array([[1, 1], [1, -1]])
+    edges = {("I", HOSTILE): weights, (HOSTILE, HOSTILE): weights}
+    return build_network({"I": (2, None), HOSTILE: (2, 1)}, edges, name=HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def report(network):
+    return nm.latency_report(network, executions=["windowed"])
+
+
+@pytest.fixture(scope="module")
+def exploration(network):
+    return nm.explore(network, n_frames=3)
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return BenchReport("1", "2026-01-01", this_machine(), HOSTILE, 1, None, ())
+
+
+@pytest.fixture(scope="module")
+def shown(network, report, exploration, bench):
+    """All public values, by class."""
+    rollout = nm.Rollout(network, "streaming")
+    mapping = map_with_stages(rollout)
+    batch = nm.simulate_batch(mapping.program, {"I": np.ones((2, 3, 2), bool)})
+    trace = nm.simulate(mapping.program, {"I": np.ones((3, 2), bool)})
+    activity = nm.measure_activity(mapping.program, {"I": np.ones((3, 2), bool)})
+    energy = energy_of(mapping.program.chip, activity.counts)
+    values = [
+        network, rollout.pattern, rollout, mapping.program.chip, mapping, mapping.program, trace, batch,
+        nm.verify(rollout, mapping.program), dry_run(rollout, seconds=1.0), activity, energy,
+        report, report.rows[0], exploration, bench,
+    ]  # fmt: skip
+    return {type(value).__name__: value for value in values}
+
+
+def test_every_form_that_is_declared_exists():
+    assert {cls for _, cls, _, _ in declared()} >= {"BenchReport", "Exploration", "LatencyReport", "Program"}
+    for folder, cls, name, place in declared():
+        module, function = place.rsplit(".", 1)
+        assert callable(getattr(importlib.import_module(f"{folder}.{module}"), function)), (cls, name)
+
+
+def test_every_class_with_forms_finds_them():
+    for folder in form_folders():
+        room = importlib.import_module(folder.removesuffix(".forms"))
+        modules = [name for _, name, _ in pkgutil.walk_packages(room.__path__, f"{room.__name__}.")]
+        here = {n: c for m in modules for n, c in vars(importlib.import_module(m)).items() if isinstance(c, type)}
+        for cls, forms in importlib.import_module(folder).FORMS.items():
+            assert forms_of(here[cls]) == {name: f"{folder}.{place}" for name, place in forms.items()}
+
+
+def test_forms_make_no_values():
+    wrong = []
+    for path in sorted(PACKAGE.rglob("forms/*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            elif isinstance(node, ast.Import):
+                names = {alias.name for alias in node.names}
+            else:
+                continue
+            made = [m for name in names for m in MAKERS if name == m or name.startswith(f"{m}.")]
+            wrong += [f"{path.relative_to(PACKAGE)} imports {m}" for m in made]
+    assert not wrong
+
+
+def test_the_makers_are_there():
+    for name in MAKERS:
+        assert importlib.util.find_spec(name) is not None, name
+
+
+@pytest.mark.parametrize("name", ["report", "exploration", "bench"])
+def test_save_refuses_what_is_no_form(name, request, tmp_path):
+    value = request.getfixturevalue(name)
+    with pytest.raises(InputError) as caught:
+        value.save(tmp_path / "x.pdf")
+    article = {"exploration": "an"}.get(name, "a")
+    known = {"report": ".json, .csv, .html, .txt", "exploration": ".json, .csv, .html, .svg, .txt"}
+    choice = known.get(name, ".json, .txt")
+    assert (
+        str(caught.value) == f"{tmp_path}/x.pdf: suffix '.pdf' is no form of {article} {name}; choose one of {choice}"
+    )
+    assert not list(tmp_path.iterdir())
+    value.save(str(tmp_path / "X.JSON"))
+    assert (tmp_path / "X.JSON").read_text(encoding="utf-8") == form(value, "json") == value.to_json()
+
+
+def test_a_derived_class_has_the_forms_of_its_base(exploration):
+    derived = type("Mine", (Exploration,), {})
+    assert forms_of(derived) == forms_of(Exploration)
+    assert forms_of(int) == {}
+
+
+class Table(HTMLParser):
+    """Refuses elements that are no part of a plain table, and counts what is in it."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.cells, self.text = [], 0, []
+
+    def handle_starttag(self, tag, attrs):
+        assert tag in {"table", "caption", "thead", "tbody", "tr", "th", "td", "br"}
+        assert dict(attrs).keys() <= {"style"}
+        self.cells += tag in ("th", "td")
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+VALUES = (
+    "Network", "RolloutPattern", "Rollout", "ChipSpec", "Mapping", "Program", "Trace", "Batch", "Verification",
+    "LatencyReport", "Exploration", "BenchReport", "Activity", "Energy", "DryRun", "ReportRow",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_notebooks_show_a_table_with_names_escaped(name, shown):
+    value = shown[name]
+    assert isinstance(value, Card)
+    table = Table()
+    table.feed(value._repr_html_())
+    table.close()
+    assert not table.open
+    assert table.cells >= 4
+    text = "".join(table.text)
+    assert (HOSTILE in text) == (name not in ("Activity", "ChipSpec", "Energy", "ReportRow"))
+
+
+def test_the_card_of_an_invalid_pattern_names_its_cycle(network):
+    pattern = nm.RolloutPattern(network, (1, 0))
+    assert f"no, cycle {escape(HOSTILE)} -&gt; {escape(HOSTILE)}<" in pattern._repr_html_()
+
+
+def test_a_card_is_no_part_of_a_value(network, report):
+    assert repr(report).startswith("LatencyReport(network=Network(name=")
+    assert "_called" not in repr(report)
+    assert network != nm.Network(network.name, network.nodes, network.edges)  # by identity, as before
+    assert Card()._repr_html_().endswith("<tbody></tbody></table>")

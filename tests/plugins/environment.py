@@ -1,0 +1,31 @@
+"""What every test finds around it, whoever starts the suite: a share of the cores, no terminal, no user's settings.
+
+It imports nothing but the standard library: libraries for linear algebra count the cores when they are first imported.
+Processes that tests start inherit all of it.
+"""
+
+import os
+
+WORKER, WORKERS = "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"
+OF_THE_TERMINAL = ("TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+OF_THE_PROGRAM = ("NEUROMAP_DEBUG",)
+
+
+def take_share_of_the_cores() -> None:
+    """Keep a worker of pytest-xdist to its cores: with a thread for every core each, workers wait for each other."""
+    if WORKER not in os.environ or not hasattr(os, "sched_setaffinity"):
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    worker, n_workers = int(os.environ[WORKER].removeprefix("gw")), int(os.environ[WORKERS])
+    share = cores[worker % n_workers :: n_workers] or [cores[worker % len(cores)]]
+    os.sched_setaffinity(0, share)
+
+
+def forget_terminal_and_settings() -> None:
+    """Tests that want a width or colours set them; xdist and make would each pass on another one."""
+    for name in (*OF_THE_TERMINAL, *OF_THE_PROGRAM):
+        os.environ.pop(name, None)
+
+
+take_share_of_the_cores()
+forget_terminal_and_settings()

@@ -1,0 +1,40 @@
+"""How many examples Hypothesis draws: ``--examples default`` or ``--examples thorough`` (three times as many).
+
+What a test writes, ``@settings(max_examples=60)``, is what it draws in the thorough profile; by default it draws a
+third of it. Tests marked ``law`` state what the project stands for: they draw what they write by default, and three
+times as many in the thorough profile.
+"""
+
+import hypothesis
+
+FEWEST = 5
+"""A property with fewer examples than that is none; one that writes fewer draws what it writes."""
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--examples", choices=("default", "thorough"), default="default",
+        help="Hypothesis draws a third of the examples that properties ask for, or all (laws: all, or three times all)",
+    )  # fmt: skip
+
+
+def pytest_collection_modifyitems(config, items):
+    thorough = config.getoption("--examples") == "thorough"
+    seen = set()
+    for item in items:
+        test = getattr(item, "function", None)
+        if test is None or not hypothesis.is_hypothesis_test(test) or test in seen:
+            continue  # one function may stand behind many parameters
+        seen.add(test)
+        # Hypothesis keeps the settings of a test there; a second @settings on a test is an error.
+        asked = test._hypothesis_internal_use_settings
+        law = item.get_closest_marker("law") is not None
+        test._hypothesis_internal_use_settings = hypothesis.settings(
+            asked, max_examples=examples(asked.max_examples, law=law, thorough=thorough)
+        )
+
+
+def examples(written: int, *, law: bool, thorough: bool) -> int:
+    if law:
+        return 3 * written if thorough else written
+    return written if thorough else max(-(-written // 3), min(written, FEWEST))
