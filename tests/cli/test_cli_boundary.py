@@ -102,7 +102,7 @@ def test_interrupt_while_simulating(folder, program):
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=30)
+    stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (130, "")
     assert stderr == "neuromap: interrupted\n"
     assert not out.exists()

@@ -13,7 +13,7 @@ from neuromap.mapping.legalise.edge_legs import legs_of_edges
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Matrix, Population
 from neuromap.mapping.legalise.relays import LinkBuilder
 from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
-from neuromap.network import require_weights
+from neuromap.network.complete import require_weights
 from neuromap.network.network import EdgeKey, Network
 from neuromap.rollout.schedule.rollout import Rollout
 

@@ -20,8 +20,9 @@ from neuromap.simulation.engine.engine import Footprint, HostEvents, Spikes, Tot
 from neuromap.simulation.engine.kernel import layout
 from neuromap.simulation.engine.kernel.compiled import compiled
 from neuromap.simulation.engine.kernel.image import make_image, make_state, read_only, vector_groups
-from neuromap.simulation.engine.kernel.layout import Flag, Image, extent
+from neuromap.simulation.engine.kernel.layout import Flag, Image
 from neuromap.simulation.engine.kernel.team import ABORT, make_team
+from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.workspace import (
     AXON_EVENTS,
     SPIKES,

@@ -395,6 +395,6 @@ def test_a_full_truenorth_chip_is_checked_in_seconds(random_program):
         outputs=dataclasses.replace(small.outputs, **{k: v[:0] for k, v in vars(small.outputs).items()}),
         execution="windowed",
     )
-    start = time.perf_counter()
+    start = time.process_time()
     assert check_program(program) == []
-    assert time.perf_counter() - start < 60  # about 4 s alone; the bound leaves room for a busy machine
+    assert time.process_time() - start < 60  # about 4 s

@@ -234,7 +234,7 @@ def test_counts_of_the_documentation(name, classes):
 
 
 def test_dsr6_is_counted_without_listing():
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert count_behaviour_classes(structure("dsr0")) == 1
     dsr6 = count_behaviour_classes(structure("dsr6"))
     # Against all sets of edges of each block: the network's only cycle is a self-edge.
@@ -248,7 +248,7 @@ def test_dsr6_is_counted_without_listing():
             for bits in product((0, 1), repeat=len(edges))
         )
     assert dsr6 == expected
-    assert time.perf_counter() - begin < 30
+    assert time.process_time() - begin < 30
 
 
 @given(data=st.data())

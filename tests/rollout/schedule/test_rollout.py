@@ -257,10 +257,10 @@ def test_ten_thousand_nodes_and_a_hundred_thousand_edges_take_seconds(large_edge
     edges = large_edges(rng, cyclic)
     net = Network.from_edges([(str(u), str(v)) for u, v in edges], outputs=["9999"])
     pattern = RolloutPattern(net, tuple(int(u >= v or rng.random() < 0.2) for u, v in edges))
-    begin = time.perf_counter()
+    begin = time.process_time()
     for execution in ("windowed", "pipelined"):
         r = Rollout(net, pattern, execution)
         assert min(r.delays.values()) == 1
         assert 1 <= r.first_response("9999") <= r.full_response("9999")
     # About 5 s on one slow core; ten times that is a defect, not a busy machine.
-    assert time.perf_counter() - begin < 50
+    assert time.process_time() - begin < 50

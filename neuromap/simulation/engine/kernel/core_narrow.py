@@ -23,8 +23,8 @@ from neuromap.simulation.engine.kernel.layout import (
     Flag,
     Image,
     State,
-    extent,
 )
+from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.vectors.lanes import (
     INLINED,
     add_where,

@@ -11,7 +11,8 @@ from typing import Any
 from numba import int32, njit, uint32, uint64
 
 from neuromap.simulation.engine.kernel.core_narrow import axon_type
-from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, WEIGHTS, Flag, Image, State, extent
+from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, WEIGHTS, Flag, Image, State
+from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.vectors.lanes import (
     CALLED,
     INLINED,

@@ -31,16 +31,11 @@ __all__ = [
     "Shape",
     "State",
     "aligned_empty",
-    "as_extent",
-    "extent",
 ]
 
 _CACHE_LINE, _HUGE_PAGE = 64, 1 << 21
 _LARGE = 1 << 19
 """Bytes from which huge pages are asked for."""
-
-LONGEST = 64
-"""Longest loops that are compiled for their length: 2048 neurons, 4096 axons."""
 
 HEADER = 16
 """int32 values in the header of a core: one cache line."""
@@ -78,8 +73,8 @@ class Shape(NamedTuple):
     """Sizes, equal for all cores.
 
     ``groups`` and ``words`` are tuples whose lengths count: the length of a tuple is part of its type, so the
-    kernels are compiled for it. Beyond ``LONGEST`` they are plain integers, and the kernels have loops instead.
-    Read both with :func:`extent`.
+    kernels are compiled for it. Beyond a length (``vectors/extents.py``) they are plain integers, and the kernels
+    have loops instead. Read both with ``extent`` of that file.
     """
 
     n_cores: int
@@ -158,16 +153,6 @@ class State(NamedTuple):
     """(slots, blocks, 64): 1 for cores with a due axon. A block of 64 cores is one cache line."""
     awake: NDArray[np.uint8]
     """(blocks, 64): 1 for cores that may change without events."""
-
-
-def as_extent(n: int) -> tuple[int, ...] | int:
-    """Give a size in the form that the kernels are compiled for."""
-    return (0,) * n if n <= LONGEST else n
-
-
-def extent(size: tuple[int, ...] | int) -> int:
-    """Give a size as an integer; compiled code has this function too."""
-    return size if isinstance(size, int) else len(size)
 
 
 def aligned_empty(size: int, dtype: Any) -> NDArray[Any]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.layout import Image, State, extent
+from neuromap.simulation.engine.kernel.layout import Image, State
+from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, get, prefetch, put
 from neuromap.simulation.engine.kernel.workspace import Team
 

@@ -15,9 +15,10 @@ from numba import njit, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty, extent
+from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty
 from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box
 from neuromap.simulation.engine.kernel.tick import tick_cores
+from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.vectors.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.engine.kernel.workspace import Events, Record, Scratch, Team
 

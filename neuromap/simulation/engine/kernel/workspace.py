@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.simulation.engine.kernel.layout import Image, aligned_empty, extent
+from neuromap.simulation.engine.kernel.layout import Image, aligned_empty
+from neuromap.simulation.engine.kernel.vectors.extents import extent
 
 __all__ = [
     "AXON_EVENTS",

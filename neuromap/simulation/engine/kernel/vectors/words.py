@@ -12,7 +12,6 @@ from llvmlite import ir
 from numba import config, types, uint64
 from numba.extending import intrinsic, overload
 
-from neuromap.simulation.engine.kernel.layout import extent
 from neuromap.simulation.engine.kernel.vectors.emission import (
     BIT,
     BYTE,
@@ -25,6 +24,7 @@ from neuromap.simulation.engine.kernel.vectors.emission import (
     is_flat,
     splat,
 )
+from neuromap.simulation.engine.kernel.vectors.extents import extent
 
 __all__ = [
     "clear_bytes",
