@@ -15,9 +15,9 @@ from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.mapping_choices import mapping_choices
 from neuromap.explorer.candidates.named_patterns import named_patterns
 from neuromap.explorer.candidates.pattern_space import pattern_space
-from neuromap.explorer.measuring.evaluate import Setting
 from neuromap.explorer.measuring.measurements import Measurements
 from neuromap.explorer.measuring.results import fingerprint_of_setting
+from neuromap.explorer.measuring.setting import Setting
 from neuromap.explorer.search.best_first import Effort, Progress, map_best_first
 from neuromap.explorer.search.gap import gap_of
 from neuromap.explorer.search.listed_rows import listed_rows

@@ -2,110 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from types import MappingProxyType
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
-
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.rows import Candidate
+from neuromap.explorer.measuring.measured import Measured
+from neuromap.explorer.measuring.setting import Setting
 from neuromap.explorer.measuring.steady_energy import energy_per_frame
-from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.verification.law import hold_against_reference
 
-__all__ = ["Measured", "Setting", "evaluate"]
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What all candidates of a search have in common.
-
-    Attributes
-    ----------
-    network : Network
-        The network.
-    chips : mapping of str to ChipSpec
-        By name.
-    frames : mapping of str to ndarray of bool, shape (n_frames, size)
-        Input frames, checked.
-    verify : bool
-        Whether chip is held against reference.
-    engine : EngineChoice
-        What runs the simulations.
-    """
-
-    network: Network
-    chips: Mapping[str, ChipSpec]
-    frames: Mapping[str, NDArray[np.bool_]]
-    verify: bool
-    engine: EngineChoice
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Take the values apart that hold read-only mappings: these do not travel between processes."""
-        chips = {name: _fields(chip) for name, chip in self.chips.items()}
-        return _put_together, (_fields(self.network), chips, dict(self.frames), self.verify, self.engine)
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    found = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-    return {name: dict(part) if isinstance(part, MappingProxyType) else part for name, part in found.items()}
-
-
-def _put_together(
-    network: Mapping[str, Any],
-    chips: Mapping[str, Mapping[str, Any]],
-    frames: Mapping[str, NDArray[np.bool_]],
-    verify: bool,
-    engine: EngineChoice,
-) -> Setting:
-    values = {name: ChipSpec(**parts) for name, parts in chips.items()}
-    return Setting(Network(**network), values, frames, verify, engine)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What came of a candidate; figures are ``None`` where it does not fit.
-
-    Attributes
-    ----------
-    status : {"mapped", "does not fit"}
-        Whether it was mapped.
-    message : str
-        Why not, in one line.
-    schedule : {"steps", "ticks"}
-        Unit of the schedule that was mapped.
-    frame_period_ticks, first_response_ticks, full_response_ticks, worst_case_reaction_ticks : int or None
-        Of the schedule that was mapped.
-    full_response_exact : bool or None
-        Else it is an upper bound.
-    cores : int or None
-        Cores in use.
-    energy_joules : float or None
-        Per frame.
-    verified : bool or None
-        Chip against reference; ``None`` where it was not asked.
-    """
-
-    status: Literal["mapped", "does not fit"]
-    message: str = ""
-    schedule: Literal["steps", "ticks"] = "steps"
-    frame_period_ticks: int | None = None
-    first_response_ticks: int | None = None
-    full_response_ticks: int | None = None
-    worst_case_reaction_ticks: int | None = None
-    full_response_exact: bool | None = None
-    cores: int | None = None
-    energy_joules: float | None = None
-    verified: bool | None = None
+__all__ = ["evaluate"]
 
 
 def evaluate(setting: Setting, candidate: Candidate) -> Measured:

@@ -7,8 +7,10 @@ from pathlib import Path
 from types import TracebackType
 
 from neuromap.explorer.answer.rows import Candidate
-from neuromap.explorer.measuring.evaluate import Measured, Setting, evaluate
+from neuromap.explorer.measuring.evaluate import evaluate
+from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.results import explorer_results
+from neuromap.explorer.measuring.setting import Setting
 from neuromap.jobs.workers import Workers
 
 __all__ = ["Measurements"]

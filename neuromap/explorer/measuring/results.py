@@ -8,7 +8,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from neuromap.explorer.measuring.evaluate import Measured, Setting
+from neuromap.explorer.measuring.measured import Measured
+from neuromap.explorer.measuring.setting import Setting
 from neuromap.forms.printable import printable_line
 from neuromap.jobs.fingerprint import Fingerprint
 from neuromap.jobs.results_file import ResultKind, ResultsFile

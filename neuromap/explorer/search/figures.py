@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from neuromap.explorer.measuring.evaluate import Measured
+from neuromap.explorer.measuring.measured import Measured
 
 __all__ = ["N_FIGURES", "Figures", "figures_of", "nan_of"]
 

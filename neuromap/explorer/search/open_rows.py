@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.explorer.answer.rows import ExploredRow, RowStatus
 from neuromap.explorer.candidates.row_bounds import energy_bound
-from neuromap.explorer.measuring.evaluate import Measured
+from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.search.figures import N_FIGURES, Figures, figures_of, nan_of
 from neuromap.explorer.search.front import dominated_by
 from neuromap.explorer.search.groups import Group, Place

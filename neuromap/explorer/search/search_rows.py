@@ -14,7 +14,7 @@ from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.candidates.mapping_choices import MappingChoice
 from neuromap.explorer.candidates.named_patterns import NamedPatterns
 from neuromap.explorer.candidates.row_bounds import core_bound_of_row, energy_bound
-from neuromap.explorer.measuring.evaluate import Measured
+from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.search.groups import Group, Place, groups_of
 from neuromap.jobs.fingerprint import fingerprint_of_chip
 

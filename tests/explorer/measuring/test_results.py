@@ -17,7 +17,7 @@ from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.explorer.candidates.row_table import row_table
-from neuromap.explorer.measuring.evaluate import Measured
+from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.results import FORMAT, explorer_results
 
 HEAD = json.dumps({"format": FORMAT}) + "\n"
