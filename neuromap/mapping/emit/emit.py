@@ -42,78 +42,85 @@ def emit(
     Program
         Not checked against the rules (:func:`neuromap.hardware.check.check_program.require_legal`).
     """
-    network = partition.network
-    n_cores, n, a, types = len(partition.cores), chip.neurons, chip.axons, chip.axon_types
-    axon_types = np.zeros((n_cores, a), np.uint8)
-    crossbar = np.zeros((n_cores, a, -(-n // 8)), np.uint8)
-    weights = np.zeros((n_cores, n, types), np.int16)
-    leak = np.full((n_cores, n), -1, np.int16)
-    node, index = np.full((n_cores, n), -1, np.int32), np.zeros((n_cores, n), np.int32)
-    relay, splitter = np.zeros((n_cores, n), bool), np.zeros((n_cores, n), bool)
-    bounds = np.searchsorted(routes.core, np.arange(n_cores + 1))
-    for core, layout in enumerate(partition.cores):
-        rows = slice(bounds[core], bounds[core + 1])
-        bits = np.zeros((layout.n_axons, n), bool)
-        for number, axon_of, type_of in zip(layout.tiles, layout.axon_of, layout.type_of, strict=True):
-            tile = partition.tiles[number]
-            plan, population = tile.plan, network.populations[tile.population]
-            here = routes.tile[rows] == number
-            slots, row = routes.slot[rows][here], routes.tile_row[rows][here]
-            axon_types[core, axon_of] = type_of[plan.axon_type]
-            bits[np.ix_(axon_of, slots)] = plan.synapses[:, row]
-            weights[core, slots[:, None], type_of] = plan.weights[row]
-            leak[core, slots] = plan.leak[row]
-            node[core, slots] = population.node
-            index[core, slots] = population.neurons[tile.neurons[row]]
-            relay[core, slots] = population.is_relay
-            splitter[core, slots] = population.is_splitter
-        crossbar[core, : layout.n_axons] = np.packbits(bits, axis=1, bitorder="little")
-
-    target_core, target_axon = np.full((n_cores, n), -1, np.int32), np.zeros((n_cores, n), np.int32)
-    delay = np.zeros((n_cores, n), np.uint8)
-    place = (routes.core, routes.slot)
-    target_core[place], target_axon[place], delay[place] = (
-        routes.target_core,
-        routes.target_axon,
-        routes.delay,
-    )
-    zero = np.zeros((n_cores, n), np.int32)
+    network, shape = partition.network, (len(partition.cores), chip.neurons)
+    cores = _CoreTables(len(partition.cores), chip)
+    bounds = np.searchsorted(routes.core, np.arange(len(partition.cores) + 1))
+    for core in range(len(partition.cores)):
+        cores.fill(core, partition, routes, slice(bounds[core], bounds[core + 1]))
+    target_core, target_axon = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
+    delay = np.zeros(shape, np.uint8)
+    slots = (routes.core, routes.slot)
+    target_core[slots], target_axon[slots], delay[slots] = routes.target_core, routes.target_axon, routes.delay
+    zero = np.zeros(shape, np.int32)
     read = routes.target_core == READ_OUT
     out = (routes.core[read], routes.slot[read])
     return Program(
         name=name,
         chip=chip,
         coordinates=where.astype(np.int32),
-        axon_types=axon_types,
-        crossbar=crossbar,
+        axon_types=cores.axon_types,
+        crossbar=cores.crossbar,
         neurons=NeuronTable(
-            weights=weights,
-            leak=leak,
-            leak_reversal=np.zeros((n_cores, n), bool),
+            weights=cores.weights,
+            leak=cores.leak,
+            leak_reversal=np.zeros(shape, bool),
             threshold=zero,
             negative_threshold=zero.copy(),
             reset=zero.copy(),
-            reset_mode=np.zeros((n_cores, n), np.uint8),
-            saturate_negative=np.zeros((n_cores, n), bool),
+            reset_mode=np.zeros(shape, np.uint8),
+            saturate_negative=np.zeros(shape, bool),
             potential=zero.copy(),
         ),
         target_core=target_core,
         target_axon=target_axon,
         delay=delay,
-        neuron_node=node,
-        neuron_index=index,
-        is_relay=relay,
-        is_splitter=splitter if splitter.any() else None,
+        neuron_node=cores.node,
+        neuron_index=cores.index,
+        is_relay=cores.is_relay,
+        is_splitter=cores.is_splitter if cores.is_splitter.any() else None,
         nodes=network.ports,
         period=network.period,
         ticks_per_step=network.ticks_per_step,
         host=_host_table(partition),
         outputs=OutputTable(
-            node=node[out], index=index[out], core=out[0].astype(np.int32), neuron=out[1].astype(np.int32)
+            node=cores.node[out], index=cores.index[out], core=out[0].astype(np.int32), neuron=out[1].astype(np.int32)
         ),
         pattern=pattern,
         execution=execution,
     )
+
+
+class _CoreTables:
+    """Crossbars, neurons and labels of all cores, as a program holds them; at first every neuron is silent."""
+
+    def __init__(self, n_cores: int, chip: ChipSpec) -> None:
+        self._n_neurons = chip.neurons
+        neurons = (n_cores, chip.neurons)
+        self.axon_types = np.zeros((n_cores, chip.axons), np.uint8)
+        self.crossbar = np.zeros((n_cores, chip.axons, -(-chip.neurons // 8)), np.uint8)
+        self.weights = np.zeros((*neurons, chip.axon_types), np.int16)
+        self.leak = np.full(neurons, -1, np.int16)
+        self.node, self.index = np.full(neurons, -1, np.int32), np.zeros(neurons, np.int32)
+        self.is_relay, self.is_splitter = np.zeros(neurons, bool), np.zeros(neurons, bool)
+
+    def fill(self, core: int, partition: Partition, routes: Routes, rows: slice) -> None:
+        """Write the tiles of one core, whose copies are these rows of the routes."""
+        layout = partition.cores[core]
+        bits = np.zeros((layout.n_axons, self._n_neurons), bool)
+        for number, axon_of, type_of in zip(layout.tiles, layout.axon_of, layout.type_of, strict=True):
+            tile = partition.tiles[number]
+            plan, population = tile.plan, partition.network.populations[tile.population]
+            here = routes.tile[rows] == number
+            slots, row = routes.slot[rows][here], routes.tile_row[rows][here]
+            self.axon_types[core, axon_of] = type_of[plan.axon_type]
+            bits[np.ix_(axon_of, slots)] = plan.synapses[:, row]
+            self.weights[core, slots[:, None], type_of] = plan.weights[row]
+            self.leak[core, slots] = plan.leak[row]
+            self.node[core, slots] = population.node
+            self.index[core, slots] = population.neurons[tile.neurons[row]]
+            self.is_relay[core, slots] = population.is_relay
+            self.is_splitter[core, slots] = population.is_splitter
+        self.crossbar[core, : layout.n_axons] = np.packbits(bits, axis=1, bitorder="little")
 
 
 def _host_table(partition: Partition) -> HostTable:

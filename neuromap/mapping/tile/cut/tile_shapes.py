@@ -170,13 +170,13 @@ class _Chunked:
             base = chunk * n
             if not self._load[base : base + n].any():
                 continue
-            key = self._key(base, base + n)
-            if key not in known:
+            look = self._appearance(base, base + n)
+            if look not in known:
                 found = self._bands(chunk, transposed=transposed)
                 if found is None:
                     return None
-                known[key] = found
-            bands, of_bands, cost = known[key]
+                known[look] = found
+            bands, of_bands, cost = known[look]
             orders += [band + base for band in bands]
             ends += [done + end for end in of_bands]
             done, total = done + sum(map(len, bands)), total + cost
@@ -242,7 +242,7 @@ class _Chunked:
             done += len(band)
         return bands, ends, cost[rows]
 
-    def _key(self, low: int, high: int) -> bytes:
+    def _appearance(self, low: int, high: int) -> bytes:
         """Name what a chunk looks like, but for a shift of its items."""
         begin, end = self._indptr[low], self._indptr[high]
         items = self._items[begin:end]
