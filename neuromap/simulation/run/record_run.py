@@ -74,7 +74,13 @@ def record_run(
     record: Recording | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Trace:
-    """Run a program into memory; see :func:`neuromap.simulation.run.simulate.simulate`."""
+    """Run a program into memory; see :func:`neuromap.simulation.run.simulate.simulate`.
+
+    Raises
+    ------
+    InputError
+        If what is recorded does not fit into the memory that a trace may take.
+    """
     run = prepare_run(program, frames, choice, record, progress)
     n_ticks, n_potentials = run.header.n_ticks, len(run.potential_neurons)
     if 4 * n_ticks * n_potentials > _MAX_BYTES:
