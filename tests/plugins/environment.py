@@ -5,6 +5,7 @@ Processes that tests start inherit all of it.
 """
 
 import os
+import signal
 
 WORKER, WORKERS = "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"
 OF_THE_TERMINAL = ("TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
@@ -27,5 +28,12 @@ def forget_terminal_and_settings() -> None:
         os.environ.pop(name, None)
 
 
+def hear_interrupts() -> None:
+    """Processes that a shell puts into the background ignore Ctrl-C, and so would those that tests interrupt."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 take_share_of_the_cores()
 forget_terminal_and_settings()
+hear_interrupts()
