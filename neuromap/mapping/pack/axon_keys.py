@@ -39,8 +39,8 @@ class AxonKeys:
 
     def encode(self, signal: Ints, axon_type: Ints, rank: Ints, owner: int = EVERYBODY) -> Ints:
         """Give the key of every axon."""
-        keys: Ints = ((signal * self.n_types + axon_type) * self.n_ranks + rank) * self.n_owners + owner
-        return keys
+        keys: Ints = (signal * self.n_types + axon_type) * self.n_ranks + rank
+        return keys if self.n_owners == 1 else keys * self.n_owners + owner
 
     def first_of(self, signal: Ints) -> Ints:
         """Give the least key that an axon of a signal can have."""
