@@ -59,7 +59,13 @@ def first_difference(
 def difference_of_runs(
     program: Program, frames: Mapping[str, ArrayLike], onset_frame: int, choice: EngineChoice
 ) -> dict[str, int | None]:
-    """Compare runs with and without a stimulus; see :func:`first_difference`."""
+    """Compare runs with and without a stimulus; see :func:`first_difference`.
+
+    Raises
+    ------
+    StimulusError
+        As there.
+    """
     checked = check_frames(frames, program)
     n_frames = frame_count(checked)
     if not 1 <= onset_frame < n_frames:

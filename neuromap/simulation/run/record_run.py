@@ -35,7 +35,13 @@ def prepare_run(
     record: Recording | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> RecordedRun:
-    """Load a program and get ready to run it; see :func:`neuromap.simulation.run.simulate.simulate`."""
+    """Load a program and get ready to run it; see :func:`neuromap.simulation.run.simulate.simulate`.
+
+    Raises
+    ------
+    StimulusError, InputError, ProgramError
+        As there.
+    """
     checked = check_frames(frames, program)
     chip = make_engine(program, choice)  # refuses indices that point nowhere
     fed = FedFrames(program, checked)
@@ -74,7 +80,13 @@ def record_run(
     record: Recording | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Trace:
-    """Run a program into memory; see :func:`neuromap.simulation.run.simulate.simulate`."""
+    """Run a program into memory; see :func:`neuromap.simulation.run.simulate.simulate`.
+
+    Raises
+    ------
+    StimulusError, InputError, ProgramError
+        As there.
+    """
     run = prepare_run(program, frames, choice, record, progress)
     n_ticks, n_potentials = run.header.n_ticks, len(run.potential_neurons)
     if 4 * n_ticks * n_potentials > _MAX_BYTES:
