@@ -64,7 +64,7 @@ def difference_of_runs(
     Raises
     ------
     StimulusError
-        If there is no frame before the onset, or none from it on.
+        As there.
     """
     checked = check_frames(frames, program)
     n_frames = frame_count(checked)

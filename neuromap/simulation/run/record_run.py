@@ -35,7 +35,13 @@ def prepare_run(
     record: Recording | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> RecordedRun:
-    """Load a program and get ready to run it; see :func:`neuromap.simulation.run.simulate.simulate`."""
+    """Load a program and get ready to run it; see :func:`neuromap.simulation.run.simulate.simulate`.
+
+    Raises
+    ------
+    StimulusError, InputError, ProgramError
+        As there.
+    """
     checked = check_frames(frames, program)
     chip = make_engine(program, choice)  # refuses indices that point nowhere
     fed = FedFrames(program, checked)
@@ -78,8 +84,8 @@ def record_run(
 
     Raises
     ------
-    InputError
-        If what is recorded does not fit into the memory that a trace may take.
+    StimulusError, InputError, ProgramError
+        As there.
     """
     run = prepare_run(program, frames, choice, record, progress)
     n_ticks, n_potentials = run.header.n_ticks, len(run.potential_neurons)

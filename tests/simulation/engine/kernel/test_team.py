@@ -38,8 +38,8 @@ LONG = (
     + """
 engine = FastEngine(program, threads=2)
 engine.run(HostEvents.none(100), nothing)
-print("running", flush=True)
 try:
+    print("running", flush=True)
     engine.run(HostEvents.none(10**8), nothing)
 except KeyboardInterrupt:
     print("threads left:", threading.active_count() - 1)
