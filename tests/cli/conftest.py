@@ -138,3 +138,16 @@ def program(folder, sr, neuromap):
 @pytest.fixture
 def root_of_examples():
     return Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def ended():
+    """Wait for a process that was told to end, and give what it said; one that does not end is killed."""
+
+    def ended(process):
+        try:
+            return process.communicate(timeout=60)
+        finally:
+            process.kill()
+
+    return ended

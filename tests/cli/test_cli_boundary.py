@@ -92,7 +92,7 @@ def test_reader_of_stdout_that_goes_away(sr):
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc to know when the command runs")
-def test_interrupt_while_simulating(folder, program):
+def test_interrupt_while_simulating(folder, program, ended):
     out = folder / "out.trace"
     process = start("simulate", program, "--frames", "1000000", "-o", out)
     # The program file is being read: from here on the command runs, and an interrupt is its own to handle.
@@ -102,7 +102,7 @@ def test_interrupt_while_simulating(folder, program):
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = ended(process)
     assert (process.returncode, stdout) == (130, "")
     assert stderr == "neuromap: interrupted\n"
     assert not out.exists()

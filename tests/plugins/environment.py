@@ -1,4 +1,4 @@
-"""What every test finds around it, whoever starts the suite: a share of the cores, no terminal, no user's settings.
+"""What every test finds around it, whoever starts the suite: some cores, no terminal, no settings, signals that end.
 
 It imports nothing but the standard library: libraries for linear algebra count the cores when they are first imported.
 Processes that tests start inherit all of it.
@@ -28,12 +28,19 @@ def forget_terminal_and_settings() -> None:
         os.environ.pop(name, None)
 
 
-def hear_interrupts() -> None:
-    """Processes that a shell puts into the background ignore Ctrl-C, and so would those that tests interrupt."""
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+def hear_signals() -> None:
+    """Let interrupts reach the processes that tests start: a job in the background and ``nohup`` begin deaf to them.
+
+    A signal with a handler is what its default is in a process that is started; an ignored one stays ignored.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in ("SIGTERM", "SIGHUP"):
+        ending = getattr(signal, name, None)
+        if ending is not None and signal.getsignal(ending) is signal.SIG_IGN:
+            signal.signal(ending, lambda *_: None)  # deaf here, as was asked for
 
 
 take_share_of_the_cores()
 forget_terminal_and_settings()
-hear_interrupts()
+hear_signals()

@@ -141,7 +141,7 @@ def test_the_program_is_not_overwritten(program, neuromap):
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc to know when the command runs")
 @pytest.mark.parametrize("engine", ["numpy", "fast"])
-def test_interrupt_while_measuring(engine, folder):
+def test_interrupt_while_measuring(engine, folder, ended):
     file = folder / "bench.json"
     words = ["bench", "--cores", "4", "--seconds", "3000", "--engine", engine, "--json-file", str(file)]
     process = subprocess.Popen(
@@ -153,7 +153,7 @@ def test_interrupt_while_measuring(engine, folder):
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = ended(process)
     assert (stdout, stderr) == ("", "neuromap: interrupted\n")
     # Python ends by the signal itself if that came within code that exec runs; a shell sees 130 either way
     assert process.returncode in (130, -signal.SIGINT)

@@ -99,7 +99,7 @@ def test_choices_that_mean_nothing_are_refused(program, neuromap, words, found):
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_leaves_no_half_hdf5_file(folder, program, ending):
+def test_an_interrupt_leaves_no_half_hdf5_file(folder, program, ending, ended):
     out = folder / "out.h5"
     process = subprocess.Popen(
         [sys.executable, "-m", "neuromap", "simulate", program, "--frames", "3000000", "--record", "all", "-o", out],
@@ -110,7 +110,7 @@ def test_an_interrupt_leaves_no_half_hdf5_file(folder, program, ending):
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(ending)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = ended(process)
     assert (process.returncode, stdout, stderr) == (130, "", "neuromap: interrupted\n")
     assert not out.exists()
     assert not list(folder.glob(".neuromap-*"))
@@ -172,7 +172,7 @@ def test_verify_and_report_take_one_stimulus(folder, sr, stimuli, neuromap):
         assert "shape (25, 7, 16); must be (n_frames, 16)" in done.err
 
 
-def test_an_interrupt_ends_a_batch_without_a_file(folder, program):
+def test_an_interrupt_ends_a_batch_without_a_file(folder, program, ended):
     save_file({"I": np.zeros((100_000, 20, 16), np.uint8)}, folder / "many.safetensors")
     out = folder / "answers.safetensors"
     process = subprocess.Popen(
@@ -181,7 +181,7 @@ def test_an_interrupt_ends_a_batch_without_a_file(folder, program):
     )  # fmt: skip
     assert process.stdout.readline() == "started\n"
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = ended(process)
     assert (process.returncode, stdout, stderr) == (130, "", "neuromap: interrupted\n")
     assert not out.exists()
     assert not list(folder.glob(".neuromap-*"))
