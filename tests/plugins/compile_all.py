@@ -7,15 +7,53 @@ here is compiled by the test that meets it.
 import sys
 from dataclasses import replace
 
-from neuromap.bench.characterisation import characterisation_program
+import numpy as np
+
 from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.program.program import HostTable, NeuronTable, OutputTable, Program
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.fast_engine import FastEngine
 
 GROUPS_AND_WORDS = [(8, 4), (1, 4), (2, 4), (8, 2), (1, 2), (2, 2), (8, 1), (1, 1), (2, 1)]
 
+
+def silent_program(chip):
+    """One core in which nothing is set."""
+    core, neurons, axons = (1, chip.neurons), (1, chip.neurons, chip.axon_types), (1, chip.axons)
+    nothing = [np.zeros(0, np.int32) for _ in range(4)]
+    return Program(
+        name="silent",
+        chip=chip,
+        coordinates=np.zeros((1, 2), np.int32),
+        axon_types=np.zeros(axons, np.uint8),
+        crossbar=np.zeros((*axons, -(-chip.neurons // 8)), np.uint8),
+        neurons=NeuronTable(
+            weights=np.zeros(neurons, np.int16),
+            leak=np.zeros(core, np.int16),
+            leak_reversal=np.zeros(core, np.bool_),
+            threshold=np.ones(core, np.int32),
+            negative_threshold=np.zeros(core, np.int32),
+            reset=np.zeros(core, np.int32),
+            reset_mode=np.zeros(core, np.uint8),
+            saturate_negative=np.zeros(core, np.bool_),
+            potential=np.zeros(core, np.int32),
+        ),
+        target_core=np.full(core, -1, np.int32),
+        target_axon=np.zeros(core, np.int32),
+        delay=np.zeros(core, np.uint8),
+        neuron_node=np.full(core, -1, np.int32),
+        neuron_index=np.zeros(core, np.int32),
+        is_relay=np.zeros(core, np.bool_),
+        nodes=(),
+        period=1,
+        ticks_per_step=1,
+        host=HostTable(*nothing, np.zeros(0, np.int64), np.zeros(0, np.int8)),
+        outputs=OutputTable(*nothing),
+    )
+
+
 if __name__ == "__main__":
     first, step = (int(word) for word in sys.argv[1:])
     for groups, words in GROUPS_AND_WORDS[first::step]:
         chip = replace(load_chip("truenorth"), axons=64 * words, neurons=32 * groups)
-        FastEngine(characterisation_program(1, chip=chip, synapses=1)).run(HostEvents.none(1))
+        FastEngine(silent_program(chip)).run(HostEvents.none(1))
