@@ -43,7 +43,9 @@ def is_union_or_tuple(hint):
 
 
 def array_fields(cls):
-    names = {**vars(importlib.import_module(cls.__module__)), "np": np, "NDArray": np.typing.NDArray}
+    homes = [importlib.import_module(base.__module__) for base in reversed(cls.__mro__)]
+    names = {name: value for home in homes for name, value in vars(home).items()}
+    names |= {"np": np, "NDArray": np.typing.NDArray}
     try:
         hints = typing.get_type_hints(cls, globalns=names)
     except NameError:  # other names that are imported for type checking only
