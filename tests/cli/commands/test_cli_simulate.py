@@ -21,7 +21,7 @@ from neuromap.cli.main import main
 first = threading.Lock()  # never given back: of several threads that start at once, one tells
 
 def tell_of_the_first(frame, event, argument):
-    if event == "call" and frame.f_code.co_name == "_run_block" and first.acquire(blocking=False):
+    if event == "call" and frame.f_code.co_name == "_run_part" and first.acquire(blocking=False):
         os.write(1, b"started\\n")
 
 threading.setprofile(tell_of_the_first)
