@@ -32,7 +32,7 @@ def refuse_delay(edge: EdgeKey, delay: int, ticks_per_step: int, enough: int, ch
     least, greatest = chip.delay
     text = (
         f"edge {edge[0]} -> {edge[1]} has a delay of {delay} tick{'s' * (delay != 1)} at {ticks_per_step} per step, "
-        f"hops of a {chip.name} neuron take {least} to {greatest}"
+        f"a {chip.name} neuron delays its spikes by {least} to {greatest}"
     )
     remedy = Remedy("ticks_per_step", enough, f"ticks_per_step = {enough} would do")
     legs = -(-delay // greatest)
