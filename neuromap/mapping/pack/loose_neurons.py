@@ -73,6 +73,17 @@ class LooseNeurons:
         core, _ = self._axons_in_use(core_of)
         return np.bincount(core, minlength=n_cores).astype(np.int64)
 
+    def least_cores(self, n_axons: int, n_neurons: int) -> int:
+        """Count the cores of so many axons and neurons that no packing can do without.
+
+        Tiles of fixed neurons keep a core each. The others need at least a place and every one of their axons once.
+        """
+        free = ~self.fixed
+        in_use = np.zeros(len(self.key_type), bool)
+        in_use[self.keys[np.repeat(free, np.diff(self.first_key))]] = True
+        needed = max(-(-int(free.sum()) // n_neurons), -(-int(in_use.sum()) // n_axons))
+        return len(np.unique(self.tile[self.fixed])) + needed
+
     def _axons_in_use(self, core_of: Ints) -> tuple[Ints, Ints]:
         """List the axons in use as pairs of core and key, each once."""
         n_keys = max(1, len(self.key_type))

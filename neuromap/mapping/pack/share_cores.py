@@ -79,17 +79,21 @@ def share_cores(
     if synapses > HUGE or len(tiles) < 2 or not _may_pay(tiles, model):
         return None
     loose = take_apart(network, tiles, signals, model, pinned)
-    if loose.fixed.all():
+    least = loose.least_cores(model.axons, model.neurons)
+    if loose.fixed.all() or least >= fewer_than:
         return None
-    best = _best_books(loose, len(tiles), model, synapses > LARGE)
+    best = _best_books(loose, len(tiles), model, least, synapses > LARGE)
     if best is None or best.cores >= fewer_than:
         return None
     _, core_of = np.unique(best.core_of, return_inverse=True)
     return put_together(loose, core_of.astype(np.int64), model)
 
 
-def _best_books(loose: LooseNeurons, n_tiles: int, model: CoreModel, large: bool) -> Books | None:
-    """Try all recipes and margins, of a large network the first that succeeds; ``None`` where none does."""
+def _best_books(loose: LooseNeurons, n_tiles: int, model: CoreModel, least: int, large: bool) -> Books | None:
+    """Try recipes and margins until cores are as few as they can be; ``None`` where none succeeds.
+
+    Of a large network the first that succeeds is taken.
+    """
     n_free = int(np.count_nonzero(~loose.fixed))
     best: Books | None = None
     for recipe in RECIPES[:1] if large else RECIPES:
@@ -107,6 +111,8 @@ def _best_books(loose: LooseNeurons, n_tiles: int, model: CoreModel, large: bool
             empty_cores(books, loose.fixed)
             if best is None or books.cores < best.cores:
                 best = books
+            if best.cores == least:
+                return best
             if large:
                 break
     return best
