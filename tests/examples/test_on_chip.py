@@ -94,9 +94,9 @@ def test_recipes_write_the_files_that_are_here(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["sr", "dsr0"])
 def test_four_rows_on_one_chip(name):
-    # Every other way to map saves cores and takes longer.
+    # Every other way to map saves cores and takes longer; the smaller network is mapped as users map it.
     quickest = MappingOptions(partitioner="blocks", packing=False, placer="hilbert")
-    report = nm.latency_report(network(name), "truenorth", options=quickest, n_frames=8)
+    report = nm.latency_report(network(name), options=None if name == "sr" else quickest, n_frames=8)
     assert [(row.pattern, row.execution) for row in report.rows] == [
         (pattern, execution) for pattern in ("streaming", "sequential") for execution in ("windowed", "pipelined")
     ]

@@ -25,7 +25,7 @@ EXAMPLES = """\
 Examples:
   neuromap bench --cores 64 --seconds 0.2
   neuromap bench --cores 256 --at-rest 0.99 --delays 1-15 --threads 1 --ticks 200
-  neuromap bench --cores 64 --scaling rate --ticks 50 --json
+  neuromap bench --cores 64 --scaling rate --threads 1 --ticks 50 --json
   neuromap bench --program sr.nmp --ticks 100 --json-file bench.json
 """
 

@@ -39,7 +39,7 @@ def test_times_are_those_of_rollout(data, period, networks):
 @settings(deadline=None, max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
 def test_the_front_is_that_of_brute_force(data, networks, chip, brute_force, point_of):
-    net = data.draw(networks())
+    net = data.draw(networks(most_edges=5))
     executions = ("windowed", "pipelined", "pipelined:2", "pipelined:3")
     pattern = data.draw(st.sampled_from(list(nm.rollout.enumerate_valid(net))))
     brute = brute_force(net, chip(), pattern, executions=executions, n_frames=4)

@@ -89,7 +89,7 @@ def test_no_time_at_all(sr):
 @given(data=st.data())
 def test_the_gap_holds(data, networks, chip):
     """Every open row is matched in time by a mapped one within the factor: held against the search to the end."""
-    net = data.draw(networks(most_edges=6))
+    net = data.draw(networks(most_edges=5))
     size = data.draw(st.sampled_from([16, 32]))
     small = chip(axons=size, neurons=size)
     some = explore(net, small, most_mapped=data.draw(st.integers(1, 4)), **QUICK)
