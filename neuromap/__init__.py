@@ -6,8 +6,6 @@ Everything public is reached from here and imported on first use, so that ``impo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from neuromap.lazy_names import lazy_names
 from neuromap.version import __version__ as __version__
 
@@ -48,6 +46,7 @@ _ROOMS = (
     "verification",
 )
 
+TYPE_CHECKING = False  # as typing has it, which takes longer to import than all else here
 if TYPE_CHECKING:
     from neuromap import bench as bench
     from neuromap import errors as errors

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+
+TYPE_CHECKING = False  # typing takes longer to import than all else here
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from typing import Any
 
 __all__ = ["lazy_names"]
 

@@ -9,7 +9,6 @@ import typer
 from neuromap.cli.arguments.options import JsonFlag
 from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.text_output import text_console
-from neuromap.forms.tables import new_table
 
 if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -73,6 +72,8 @@ def chip_object(spec: ChipSpec) -> dict[str, Any]:
 
 
 def _print_list(specs: tuple[ChipSpec, ...]) -> None:
+    from neuromap.forms.tables import new_table
+
     table = new_table("chip", "cores", "axons x neurons", "axon types", "weight bits", "delay (ticks)", "tick (s)")
     for spec in specs:
         table.add_row(
@@ -90,6 +91,8 @@ def _print_list(specs: tuple[ChipSpec, ...]) -> None:
 
 
 def _print_chip(spec: ChipSpec) -> None:
+    from neuromap.forms.tables import new_table
+
     console = text_console()
     console.print(f"{spec.name}: {spec.description}" if spec.description else spec.name, markup=False)
     table = new_table("figure", "value", left=2)

@@ -26,7 +26,6 @@ from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import DoesNotFitError, InputError, VerificationError
-from neuromap.forms.formed import form
 
 if TYPE_CHECKING:
     from neuromap.explorer.answer.advice import Advice
@@ -142,6 +141,7 @@ def explore(
     from neuromap.explorer.answer.objectives import objective_named
     from neuromap.explorer.explore import explore as search
     from neuromap.files.whole_file import write_all
+    from neuromap.forms.formed import form
     from neuromap.mapping.asked.options import SPLITTERS
 
     limits = limited.limits()

@@ -24,7 +24,6 @@ from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import one_line, print_error, print_line, print_written, text_console
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.forms.tables import new_table
 
 if TYPE_CHECKING:
     from neuromap.mapping.map_rollout import MappedRollout
@@ -109,6 +108,7 @@ def _with_remedies(refusal: DoesNotFitError, request: Request, flags: MappingFla
 
 def _print_mapping(mapping: MappedRollout, output: str | None, *, as_json: bool) -> None:
     from neuromap.cli.printing.program_figures import figure_rows, program_figures
+    from neuromap.forms.tables import new_table
     from neuromap.mapping.bounds.lower_bounds import core_bound
 
     program = mapping.program

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.printing.text_output import print_written, text_console
-from neuromap.forms.tables import new_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,6 +45,8 @@ def run_object(program: Program, counts: FrameCounts, trace: Trace | None, outpu
 
 def print_run(program: Program, counts: FrameCounts, output: str | None) -> None:
     """Print spikes frame by frame, then in all."""
+    from neuromap.forms.tables import new_table
+
     console = text_console()
     _print_head(console, program, f"{counts.n_frames} frames, {counts.n_ticks} ticks")
     spikes = dict(zip(counts.nodes, counts.spikes, strict=True))
@@ -90,6 +91,8 @@ def batch_object(program: Program, batch: Batch, output: str | None) -> dict[str
 
 def print_batch(program: Program, batch: Batch, output: str | None) -> None:
     """Print spikes stimulus by stimulus, then in all."""
+    from neuromap.forms.tables import new_table
+
     console = text_console()
     _print_head(console, program, f"{len(batch)} stimuli of {batch.n_frames} frames, {batch.n_ticks} ticks each")
     counts = {port: batch.counts(port.name).sum(axis=1) for port in batch.nodes}
