@@ -5,13 +5,13 @@ Tiles that share a core share axons, so that they ask for fewer copies, which le
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.mapping.asked.options import MappingOptions, Pins
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import CoreModel, Cores
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.legalise.sources import Sources, join_sources
@@ -73,7 +73,7 @@ def partition(
     cores: Cores,
     options: MappingOptions,
     tilings: Tilings,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Partition:
     """Tile every population so that all tiles are legal, then pack whole tiles into cores.
 

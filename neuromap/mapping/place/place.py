@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.place.board import Board, Region, board_for
-from neuromap.mapping.place.deadline import Deadline, Progress
+from neuromap.mapping.place.deadline import Deadline
 from neuromap.mapping.place.exchange import repair
 from neuromap.mapping.place.layout_cost import Faults, faults
 from neuromap.mapping.place.strategies import STRATEGIES, hilbert, row_major

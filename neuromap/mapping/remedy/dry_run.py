@@ -11,6 +11,7 @@ from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalise import legalise
@@ -21,7 +22,6 @@ from neuromap.mapping.remedy.apply_remedy import Request
 from neuromap.mapping.remedy.early_refusal import refuse_early
 from neuromap.mapping.remedy.node_demands import NodeDemand, demands_of
 from neuromap.mapping.remedy.remedies import map_in_outline, what_would_fit
-from neuromap.mapping.remedy.remedy_offers import Progress
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["DryRun", "dry_run"]

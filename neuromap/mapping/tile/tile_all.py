@@ -7,7 +7,7 @@ it. On cycles the copies are iterated: tiled anew a few times, then only split w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import networkx as nx
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
 from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import CoreModel, Cores
 from neuromap.mapping.legalise.legalised import Legalised, Link
 from neuromap.mapping.legalise.sources import Sources
@@ -29,7 +30,6 @@ from neuromap.mapping.tile.tilings import Tilings
 __all__ = ["tile_all"]
 
 Ints = NDArray[np.int64]
-Progress = Callable[[int, int, str], None]
 ROUNDS = 40
 """Rounds in which the copies of a cycle may settle."""
 ANEW = 4
