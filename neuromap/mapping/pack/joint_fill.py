@@ -159,12 +159,12 @@ class _Core:
     def seed(self, left: Ints) -> None:
         """Take neurons of one tile in their order, up to the seed's share of the core; the first fits in any case."""
         self._take(int(left[0]))
-        for unit in left[1:].tolist():
-            axons_left = (self._axons - self._missing[unit]) / self._pool.axons
-            copies_left = (self._copies - self._pool.load[unit]) / self._pool.neurons
+        for neuron in left[1:].tolist():
+            axons_left = (self._axons - self._missing[neuron]) / self._pool.axons
+            copies_left = (self._copies - self._pool.load[neuron]) / self._pool.neurons
             if min(axons_left, copies_left) < 1 - self._pool.recipe.seed:
                 break
-            self._take(unit)
+            self._take(neuron)
 
     def take_the_best(self) -> None:
         """Take the neuron that is worth most for its price, again and again until none fits or is worth its price."""
@@ -178,22 +178,22 @@ class _Core:
             price = self._missing[able] / max(self._axons, 1) + pool.load[able] / max(self._copies, 1)
             self._take(int(able[np.argmax(pool.worth[able] / np.maximum(price, FREE))]))
 
-    def _worth_it(self, units: Ints) -> Ints:
+    def _worth_it(self, neurons: Ints) -> Ints:
         """Leave out those that the recipe finds too dear: they would add too many axons."""
         pool, recipe = self._pool, self._pool.recipe
         if not recipe.least:
-            return units
-        price = self._missing[units] * (NEW_AXON / pool.axons) + pool.load[units] * (recipe.copies_worth / pool.neurons)
-        return units[pool.worth[units] >= recipe.least * price]
+            return neurons
+        price = self._missing[neurons] * (NEW_AXON / pool.axons) + pool.load[neurons] * (recipe.copies_worth / pool.neurons)
+        return neurons[pool.worth[neurons] >= recipe.least * price]
 
-    def _take(self, unit: int) -> None:
+    def _take(self, neuron: int) -> None:
         pool = self._pool
         reader, first = pool.readers.indices, pool.readers.indptr
-        needed = pool.needs.indices[pool.needs.indptr[unit] : pool.needs.indptr[unit + 1]]
+        needed = pool.needs.indices[pool.needs.indptr[neuron] : pool.needs.indptr[neuron + 1]]
         gained = needed[~self._held[needed]]
         self._held[gained] = True
         for key in gained.tolist():  # a neuron needs an axon once
             self._missing[reader[first[key] : first[key + 1]]] -= 1
         self._axons -= len(gained)
-        self._copies -= pool.load[unit]
-        pool.core_of[unit] = self._number
+        self._copies -= pool.load[neuron]
+        pool.core_of[neuron] = self._number

@@ -37,11 +37,11 @@ def test_books_agree_with_a_count_from_scratch(seed, n, n_keys, n_cores):
     rng = np.random.default_rng(seed)
     loose = loose_neurons(rng, n, n_keys)
     books = Books(loose, rng.integers(0, n_cores, n), n_cores, axons=5, neurons=6)
-    for unit in rng.integers(0, n, 12).tolist():
+    for neuron in rng.integers(0, n, 12).tolist():
         was_legal = bool((books.load <= 6).all() and (books.axons <= 5).all())
-        books.take_out(unit)
-        found = books.find(unit, np.zeros(len(books.load), bool))
-        books.put_in(unit, books.open_core() if found is None else found)
+        books.take_out(neuron)
+        found = books.find(neuron, np.zeros(len(books.load), bool))
+        books.put_in(neuron, books.open_core() if found is None else found)
         assert (books.core_of >= 0).all()
         np.testing.assert_array_equal(books.copies, loose.copies(books.core_of))
         np.testing.assert_array_equal(books.axons, loose.axons(books.core_of, len(books.load)))
