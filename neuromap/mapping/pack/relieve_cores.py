@@ -59,7 +59,7 @@ def _take_excess(books: Books, fixed: Bools) -> list[int] | None:
 
     Those go that take most copies for the axons that they need elsewhere.
     """
-    needed = np.diff(books.loose.first_key)
+    needed = np.diff(books.loose.first_needed)
     taken = []
     for core in np.flatnonzero(books.load > books.room_copies).tolist():
         while books.load[core] > books.room_copies:
