@@ -113,7 +113,7 @@ class Books:
         return self.loose.needed[self.loose.first_needed[neuron] : self.loose.first_needed[neuron + 1]]
 
     def _held(self, needed: Ints, *, but: int) -> tuple[Ints, Ints]:
-        """Pairs (position in ``needed``, core), each once, of cores that have an axon for a neuron other than ``but``."""
+        """Pairs (position in ``needed``, core), each once, of cores that have the axon for a neuron but ``but``."""
         start = self._first_reader[needed]
         lengths = self._first_reader[needed + 1] - start
         neuron = self._reader[ragged_ranges(start, lengths)]
