@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NEVER", "Cutter", "compiled_for", "join_items"]
+__all__ = ["NEVER", "Cutter", "compiled_for", "join_items", "longest_run"]
 
 Ints = NDArray[np.int64]
 NEVER = 2**62
@@ -114,6 +114,11 @@ def _cut(
             cost[last] = best
             start[last] = i
     return clock
+
+
+def longest_run(load: Ints, neurons: int) -> int:
+    """How many of the first in an order a core of so many neurons holds, by the neurons that each takes."""
+    return int(np.searchsorted(np.cumsum(load), neurons, side="right"))
 
 
 def join_items(indptr: Ints, items: Ints, unit_of: Ints, n_units: int, n_items: int) -> tuple[Ints, Ints]:
