@@ -81,5 +81,5 @@ class Trials:
         """
         schedule = schedule_with_splitters(self.rollout, split, self.chip, self.options.ticks_per_step)
         network = legalise(schedule.rollout, self.chip, ticks_per_step=schedule.ticks_per_step, split=split)
-        parts = partition(network, self.cores, self.options, self.tilings, self._progress)
+        parts = partition(network, self.cores, self.tilings, self._progress)
         return PartitionedRollout(schedule.rollout, parts, split)
