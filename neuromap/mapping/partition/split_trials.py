@@ -79,7 +79,7 @@ class Trials:
             As :func:`~neuromap.mapping.legalise.legalise.legalise` and
             :func:`~neuromap.mapping.partition.partition.partition`.
         """
-        schedule = schedule_with_splitters(self.rollout, split, self.chip, self.options.ticks_per_step)
-        network = legalise(schedule.rollout, self.chip, ticks_per_step=schedule.ticks_per_step, split=split)
+        timed = schedule_with_splitters(self.rollout, split, self.chip, self.options.ticks_per_step)
+        network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split)
         parts = partition(network, self.cores, self.tilings, self._progress)
-        return PartitionedRollout(schedule.rollout, parts, split)
+        return PartitionedRollout(timed.rollout, parts, split)
