@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
-from neuromap.rollout.schedule.block_paths import NEVER, BlockPaths, Bounds, SearchBudget
+from neuromap.rollout.schedule.block_paths import NO_PATH, BlockPaths, Bounds, SearchBudget
 
 __all__ = ["longest_paths"]
 
-_NONE: Bounds = (NEVER, NEVER)
+_NONE: Bounds = (NO_PATH, NO_PATH)
 
 
 def longest_paths(pattern: IndexedPattern, starts: Mapping[int, int], period: int) -> tuple[list[int], list[int]]:
@@ -57,7 +57,7 @@ def _larger(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _plus(a: Bounds, step: int) -> Bounds:
-    return (a[0] + step if a[0] != NEVER else NEVER, a[1] + step if a[1] != NEVER else NEVER)
+    return (a[0] + step if a[0] != NO_PATH else NO_PATH, a[1] + step if a[1] != NO_PATH else NO_PATH)
 
 
 def _cross(blocks: Sequence[BlockPaths], values: list[Bounds]) -> None:
