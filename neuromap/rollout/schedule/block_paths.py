@@ -77,12 +77,12 @@ class BlockPaths:
         upper = [entering[v][0] for v in self.nodes]
         lower = [entering[v][1] for v in self.nodes]
         found, done = self._best(lower)
-        above = found
+        upper_found = found
         if done and upper != lower:
-            above, done = self._best(upper)
+            upper_found, done = self._best(upper)
         if not done:
-            above = self._bound(upper)
-        return dict(zip(self.nodes, zip(above, found, strict=True), strict=True))
+            upper_found = self._bound(upper)
+        return dict(zip(self.nodes, zip(upper_found, found, strict=True), strict=True))
 
     def _best(self, entering: list[int]) -> tuple[list[int], bool]:
         """Best values found, and whether the search was completed."""
