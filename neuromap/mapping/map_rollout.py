@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import Program
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.pins_file import check_pins
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.emit.emit import emit
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.partition.partition import Partition
@@ -25,8 +25,6 @@ from neuromap.network.network import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["MappedRollout", "map_rollout", "map_with_stages"]
-
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, eq=False)

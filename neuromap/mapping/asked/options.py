@@ -10,7 +10,17 @@ from typing import Literal, get_args
 
 from neuromap.errors import InputError
 
-__all__ = ["PARTITIONERS", "PLACERS", "SPLITTERS", "MappingOptions", "Partitioner", "Pins", "Placer", "Splitters"]
+__all__ = [
+    "PARTITIONERS",
+    "PLACERS",
+    "SEEDS",
+    "SPLITTERS",
+    "MappingOptions",
+    "Partitioner",
+    "Pins",
+    "Placer",
+    "Splitters",
+]
 
 Placer = Literal["auto", "row-major", "hilbert", "spectral", "assignment", "exchange"]
 PLACERS: tuple[Placer, ...] = get_args(Placer)
@@ -18,6 +28,8 @@ Splitters = Literal["slack", "anywhere", "never"]
 SPLITTERS: tuple[Splitters, ...] = get_args(Splitters)
 MOST_TICKS = 1024
 """Ticks of an update step, at most: a delay of D ticks takes D / 15 relays per neuron on TrueNorth."""
+SEEDS = 2**63
+"""Seeds are whole numbers below it."""
 Partitioner = Literal["auto", "blocks", "overlap", "metis"]
 PARTITIONERS: tuple[Partitioner, ...] = get_args(Partitioner)
 
@@ -103,5 +115,5 @@ class MappingOptions:
             raise InputError(f"placer {self.placer!r} is not known; choose one of {', '.join(PLACERS)}")
         if self.ticks_per_step is not None and not 1 <= self.ticks_per_step <= MOST_TICKS:
             raise InputError(f"ticks_per_step = {self.ticks_per_step}: must be 1 to {MOST_TICKS}")
-        if not 0 <= self.seed < 2**63:
+        if not 0 <= self.seed < SEEDS:
             raise InputError(f"seed = {self.seed}: must be 0 or more, below 2**63")

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.mapping.legalise.legalised import Matrix
 
-__all__ = ["NEVER", "WholeWindows", "areas", "find_windows"]
+__all__ = ["TOO_MANY", "WholeWindows", "areas", "find_windows"]
 
 Ints = NDArray[np.int64]
-NEVER = 10**9
+TOO_MANY = 10**9
 """More than any core has."""
 
 
@@ -160,7 +160,7 @@ def areas(windows: WholeWindows, most: int) -> Ints:
     """
     (ky, kx), (rows, columns) = windows.size, windows.extent
     sy, sx = min(windows.stride[0], ky), min(windows.stride[1], kx)
-    area = np.full(most + 1, NEVER)
+    area = np.full(most + 1, TOO_MANY)
     area[0] = 0
     for p in range(1, min(most, rows * columns) + 1):
         w = np.arange(1, min(columns, p) + 1)

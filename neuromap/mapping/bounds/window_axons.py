@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.mapping.bounds.whole_windows import NEVER, WholeWindows, areas
+from neuromap.mapping.bounds.whole_windows import TOO_MANY, WholeWindows, areas
 
 __all__ = ["axons_of_windows"]
 
 Ints = NDArray[np.int64]
+IMPOSSIBLE = -TOO_MANY
+"""Sources with one axon where neurons cannot lie so: far below 0, whatever is added."""
 
 
 def axons_of_windows(windows: WholeWindows, most: int, single: Ints) -> Ints:
@@ -41,11 +43,12 @@ def axons_of_windows(windows: WholeWindows, most: int, single: Ints) -> Ints:
     most = min(most, int(windows.rows.sum()))
     read = windows.channels * areas(windows, most)  # by p positions, at least
     if (single == windows.sources).all():  # no source is double: as few positions as possible
-        fewest: Ints = read[-(-np.arange(most + 1) // windows.features)]
+        positions = -(-np.arange(most + 1) // windows.features)  # of n neurons, rounded up
+        fewest: Ints = read[positions]
         return fewest
-    least = np.full(most + 1, NEVER)
+    least = np.full(most + 1, TOO_MANY)
     least[0] = 0
-    allowed = np.full(most + 1, -NEVER)  # by no position: only no neuron can lie there
+    allowed = np.full(most + 1, IMPOSSIBLE)  # by no position: only no neuron can lie there
     allowed[0] = 0
     for p in range(1, most + 1):
         allowed = _allowed_by_one_more(allowed, single)
@@ -56,6 +59,7 @@ def axons_of_windows(windows: WholeWindows, most: int, single: Ints) -> Ints:
         least[possible] = np.minimum(least[possible], axons[possible])
         if read[p] >= least.max():
             break  # more positions only take more
+    # more neurons take no fewer axons than some of them do, so the bound of fewer neurons holds as well
     return np.maximum.accumulate(least)
 
 
@@ -65,7 +69,7 @@ def _allowed_by_one_more(before: Ints, single: Ints) -> Ints:
     ``before[n]`` is the sum without it, below 0 where n do not fit there; every position holds one or more.
     """
     n = len(before)
-    allowed = np.full(n, -NEVER)
+    allowed = np.full(n, IMPOSSIBLE)
     for m in range(1, min(len(single), n)):
         allowed[m:] = np.maximum(allowed[m:], before[: n - m] + single[m])
     return allowed

@@ -44,9 +44,9 @@ class Books:
         self.copies = loose.copies(core_of)
         self.axons = loose.axons(core_of, n_cores)
         self.load = np.bincount(core_of, self.copies, minlength=n_cores).astype(np.int64)
-        order = np.argsort(loose.keys, kind="stable")
-        self._reader = rows_of_entries(loose.first_key)[order]
-        self._first_reader = np.searchsorted(loose.keys[order], np.arange(len(loose.key_type) + 1))
+        order = np.argsort(loose.needed, kind="stable")
+        self._reader = rows_of_entries(loose.first_needed)[order]
+        self._first_reader = np.searchsorted(loose.needed[order], np.arange(len(loose.axon_type) + 1))
 
     @property
     def cores(self) -> int:
@@ -64,82 +64,82 @@ class Books:
         self.load, self.axons = np.append(self.load, 0), np.append(self.axons, 0)
         return len(self.load) - 1
 
-    def take_out(self, unit: int) -> None:
+    def take_out(self, neuron: int) -> None:
         """Take a neuron out of its core."""
-        core = int(self.core_of[unit])
-        keys = self._keys_of(unit)
-        own = self._lacking(keys, core, self._held(keys, but=unit))
+        core = int(self.core_of[neuron])
+        needed = self._needed_by(neuron)
+        own = self._lacking(needed, core, self._held(needed, but=neuron))
         self.axons[core] -= len(own)
         self._feed(own, -1)
-        self.load[core] -= self.copies[unit]
-        self.core_of[unit] = NOWHERE
+        self.load[core] -= self.copies[neuron]
+        self.core_of[neuron] = NOWHERE
 
-    def put_in(self, unit: int, core: int) -> None:
+    def put_in(self, neuron: int, core: int) -> None:
         """Put a neuron that sits nowhere into a core, whether it fits or not."""
-        keys = self._keys_of(unit)
-        new = self._lacking(keys, core, self._held(keys, but=unit))
+        needed = self._needed_by(neuron)
+        new = self._lacking(needed, core, self._held(needed, but=neuron))
         self.axons[core] += len(new)
-        self.core_of[unit] = core
-        self.load[core] += self.copies[unit]
+        self.core_of[neuron] = core
+        self.load[core] += self.copies[neuron]
         self._feed(new, 1)
 
-    def find(self, unit: int, closed: Bools, *, strict: bool = True) -> int | None:
+    def find(self, neuron: int, closed: Bools, *, strict: bool = True) -> int | None:
         """Find the core that takes a neuron, which sits nowhere, with fewest new axons; ``None`` where none does.
 
         If ``strict``, no core may hold too many copies for it; else only the one that is found is looked at.
         """
-        keys = self._keys_of(unit)
-        held = self._held(keys, but=unit)
-        lacking = len(keys) - np.bincount(held[1], minlength=len(self.load))
+        needed = self._needed_by(neuron)
+        held = self._held(needed, but=neuron)
+        lacking = len(needed) - np.bincount(held[1], minlength=len(self.load))
         room = self.room_axons - self.axons
-        able = (lacking <= room) & (self.load + self.copies[unit] <= self.room_copies) & ~closed
+        able = (lacking <= room) & (self.load + self.copies[neuron] <= self.room_copies) & ~closed
         candidates = np.flatnonzero(able)
         order = np.lexsort((candidates, room[candidates] - lacking[candidates], lacking[candidates]))
         for core in candidates[order[:TRIED]].tolist():
-            if not strict or self._all_have_room(unit, core, self._lacking(keys, core, held)):
+            if not strict or self._all_have_room(neuron, core, self._lacking(needed, core, held)):
                 return int(core)
         return None
 
-    def _all_have_room(self, unit: int, core: int, new: Ints) -> bool:
+    def _all_have_room(self, neuron: int, core: int, new: Ints) -> bool:
         """Whether no core would hold too many copies if a neuron, and the new axons for it, were in ``core``."""
         home = self._homes(new)
-        there = np.where(home == unit, core, self.core_of[home])
+        there = np.where(home == neuron, core, self.core_of[home])
         asked = np.bincount(there[there != NOWHERE], minlength=len(self.load))
-        asked[core] += self.copies[unit]
+        asked[core] += self.copies[neuron]
         return bool((self.load[asked > 0] + asked[asked > 0] <= self.room_copies).all())
 
-    def _keys_of(self, unit: int) -> Ints:
+    def _needed_by(self, neuron: int) -> Ints:
         """Axons that a neuron needs."""
-        return self.loose.keys[self.loose.first_key[unit] : self.loose.first_key[unit + 1]]
+        return self.loose.needed[self.loose.first_needed[neuron] : self.loose.first_needed[neuron + 1]]
 
-    def _held(self, keys: Ints, *, but: int) -> tuple[Ints, Ints]:
-        """Pairs (position in ``keys``, core), each once, of cores that have an axon for neurons other than ``but``."""
-        start = self._first_reader[keys]
-        lengths = self._first_reader[keys + 1] - start
-        unit = self._reader[ragged_ranges(start, lengths)]
-        place = np.repeat(np.arange(len(keys)), lengths)
-        core = self.core_of[unit]
-        other = (unit != but) & (core != NOWHERE)
+    def _held(self, needed: Ints, *, but: int) -> tuple[Ints, Ints]:
+        """Pairs (position in ``needed``, core), each once, of cores that have the axon for a neuron but ``but``."""
+        start = self._first_reader[needed]
+        lengths = self._first_reader[needed + 1] - start
+        neuron = self._reader[ragged_ranges(start, lengths)]
+        place = np.repeat(np.arange(len(needed)), lengths)
+        core = self.core_of[neuron]
+        other = (neuron != but) & (core != NOWHERE)
         n = len(self.load)
         pairs = np.unique(place[other] * n + core[other])
         return pairs // n, pairs % n
 
-    def _lacking(self, keys: Ints, core: int, held: tuple[Ints, Ints]) -> Ints:
-        """Those of ``keys`` that a core has no axon for, but perhaps for the neuron that :meth:`_held` left out."""
+    def _lacking(self, needed: Ints, core: int, held: tuple[Ints, Ints]) -> Ints:
+        """Those of ``needed`` that a core has no axon for, but perhaps for the neuron that :meth:`_held` left out."""
         place, where = held
-        lacks = np.ones(len(keys), bool)
+        lacks = np.ones(len(needed), bool)
         lacks[place[where == core]] = False
-        lacking: Ints = keys[lacks]
+        lacking: Ints = needed[lacks]
         return lacking
 
-    def _feed(self, keys: Ints, by: int) -> None:
+    def _feed(self, axons: Ints, by: int) -> None:
         """Change the copies of the neurons that feed axons, and the load of their cores."""
-        home = self._homes(keys)
+        home = self._homes(axons)
         np.add.at(self.copies, home, by)
         core = self.core_of[home]
         np.add.at(self.load, core[core != NOWHERE], by)
 
-    def _homes(self, keys: Ints) -> Ints:
+    def _homes(self, axons: Ints) -> Ints:
         """List the neurons that feed axons; those of the host and of replicas are left out."""
-        home = self.loose.home[keys]
+        home = self.loose.home[axons]
         return home[home >= 0]

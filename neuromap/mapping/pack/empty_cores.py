@@ -55,17 +55,17 @@ def _empty(books: Books, core: int, closed: Bools) -> bool:
     closed[core] = True
     members = np.flatnonzero(books.core_of == core)
     moved: list[int] = []
-    for unit in members[np.argsort(-books.copies[members], kind="stable")].tolist():
-        books.take_out(unit)
-        target = books.find(unit, closed)
+    for neuron in members[np.argsort(-books.copies[members], kind="stable")].tolist():
+        books.take_out(neuron)
+        target = books.find(neuron, closed)
         if target is None:
-            books.put_in(unit, core)
+            books.put_in(neuron, core)
             break
-        books.put_in(unit, target)
-        moved.append(unit)
+        books.put_in(neuron, target)
+        moved.append(neuron)
     if len(moved) == len(members):
         return True
-    for unit in reversed(moved):
-        books.take_out(unit)
-        books.put_in(unit, core)
+    for neuron in reversed(moved):
+        books.take_out(neuron)
+        books.put_in(neuron, core)
     return False

@@ -18,11 +18,11 @@ from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.pack.books import NOWHERE
 from neuromap.mapping.pack.loose_neurons import LooseNeurons
 
-__all__ = ["RECIPES", "Recipe", "fill"]
+__all__ = ["RECIPES", "AsTiled", "Recipe", "fill"]
 
 Ints = NDArray[np.int64]
 NEW_AXON = 2
-"""Price of an axon that a core lacks, where that of its own tile is worth 1, when a neuron may be too dear."""
+"""What an axon that a core lacks costs, where one of its own tile is worth 1, when a neuron may be too dear."""
 FREE = 1e-9
 """Least price, so that what costs nothing can be compared."""
 
@@ -35,28 +35,44 @@ class Recipe:
     ----------
     slim_first : bool
         Seed first with tiles that take many axons and few neurons; else with those that take most axons.
-    seed : float
+    seed_share : float
         Share of a core that the seed may take.
     copies_worth : float
         Worth of a copy, where that of an axon is 1.
     least : float
-        Least worth for its price: a neuron that would cost more new axons waits for a core that has them.
+        Least worth for its cost: a neuron that would take more new axons waits for a core that has them.
+    margins : tuple of int
+        Neurons of a core that are held back for copies that a filling turns out to need, round by round.
     """
 
     slim_first: bool
-    seed: float
+    seed_share: float
     copies_worth: float
     least: float
+    margins: tuple[int, ...] = (0, 8)
 
 
-RECIPES: tuple[Recipe | None, ...] = (
+@dataclass(frozen=True)
+class AsTiled:
+    """In place of a recipe: every tile begins in a core of its own, as it is.
+
+    Attributes
+    ----------
+    margins : tuple of int
+        One round, in which nothing is held back: tiles hold the copies that they need.
+    """
+
+    margins: tuple[int, ...] = (0,)
+
+
+RECIPES: tuple[Recipe | AsTiled, ...] = (
     Recipe(False, 1.0, 1.0, 0.3),
-    None,
+    AsTiled(),
     Recipe(False, 1.0, 1.0, 0.0),
     Recipe(True, 0.75, 1.0, 0.0),
     Recipe(True, 0.0, 0.3, 0.0),
 )
-"""What is tried; ``None`` begins with the tiles as they are."""
+"""What is tried, in this order."""
 
 
 def fill(loose: LooseNeurons, chosen: Ints, copies: Ints, axons: int, neurons: int, recipe: Recipe) -> tuple[Ints, int]:
@@ -134,8 +150,9 @@ class _Pool:
 
 def _needed_axons(loose: LooseNeurons, chosen: Ints) -> Matrix:
     """Rows of the chosen neurons, columns of those axons only that any of them needs."""
-    shape = (len(loose), len(loose.key_type))
-    rows = sparse.csr_array((np.ones(len(loose.keys), np.int8), loose.keys, loose.first_key), shape=shape)[chosen]
+    shape = (len(loose), len(loose.axon_type))
+    ones = np.ones(len(loose.needed), np.int8)
+    rows = sparse.csr_array((ones, loose.needed, loose.first_needed), shape=shape)[chosen]
     used, column = np.unique(rows.indices, return_inverse=True)
     return sparse.csr_array((rows.data, column, rows.indptr), shape=(len(chosen), len(used)))
 
@@ -159,12 +176,12 @@ class _Core:
     def seed(self, left: Ints) -> None:
         """Take neurons of one tile in their order, up to the seed's share of the core; the first fits in any case."""
         self._take(int(left[0]))
-        for unit in left[1:].tolist():
-            axons_left = (self._axons - self._missing[unit]) / self._pool.axons
-            copies_left = (self._copies - self._pool.load[unit]) / self._pool.neurons
-            if min(axons_left, copies_left) < 1 - self._pool.recipe.seed:
+        for neuron in left[1:].tolist():
+            axons_left = (self._axons - self._missing[neuron]) / self._pool.axons
+            copies_left = (self._copies - self._pool.load[neuron]) / self._pool.neurons
+            if min(axons_left, copies_left) < 1 - self._pool.recipe.seed_share:
                 break
-            self._take(unit)
+            self._take(neuron)
 
     def take_the_best(self) -> None:
         """Take the neuron that is worth most for its price, again and again until none fits or is worth its price."""
@@ -175,25 +192,31 @@ class _Core:
             able = self._worth_it(waiting[self._missing[waiting] <= self._axons])
             if not len(able):
                 return
+            # as shares of what is left
             price = self._missing[able] / max(self._axons, 1) + pool.load[able] / max(self._copies, 1)
             self._take(int(able[np.argmax(pool.worth[able] / np.maximum(price, FREE))]))
 
-    def _worth_it(self, units: Ints) -> Ints:
-        """Leave out those that the recipe finds too dear: they would add too many axons."""
+    def _worth_it(self, able: Ints) -> Ints:
+        """Leave out those that the recipe finds too dear: they would add too many axons.
+
+        They are judged by shares of a whole core, as their worth is, and not of what is left of it: whether a neuron is
+        too dear does not depend on how full the core is.
+        """
         pool, recipe = self._pool, self._pool.recipe
         if not recipe.least:
-            return units
-        price = self._missing[units] * (NEW_AXON / pool.axons) + pool.load[units] * (recipe.copies_worth / pool.neurons)
-        return units[pool.worth[units] >= recipe.least * price]
+            return able
+        of_axons = self._missing[able] * (NEW_AXON / pool.axons)
+        of_copies = pool.load[able] * (recipe.copies_worth / pool.neurons)
+        return able[pool.worth[able] >= recipe.least * (of_axons + of_copies)]
 
-    def _take(self, unit: int) -> None:
+    def _take(self, neuron: int) -> None:
         pool = self._pool
         reader, first = pool.readers.indices, pool.readers.indptr
-        needed = pool.needs.indices[pool.needs.indptr[unit] : pool.needs.indptr[unit + 1]]
+        needed = pool.needs.indices[pool.needs.indptr[neuron] : pool.needs.indptr[neuron + 1]]
         gained = needed[~self._held[needed]]
         self._held[gained] = True
-        for key in gained.tolist():  # a neuron needs an axon once
-            self._missing[reader[first[key] : first[key + 1]]] -= 1
+        for axon in gained.tolist():  # a neuron needs an axon once
+            self._missing[reader[first[axon] : first[axon + 1]]] -= 1
         self._axons -= len(gained)
-        self._copies -= pool.load[unit]
-        pool.core_of[unit] = self._number
+        self._copies -= pool.load[neuron]
+        pool.core_of[neuron] = self._number

@@ -29,15 +29,15 @@ class LooseNeurons:
     own_copies : ndarray of int64, shape (U,)
         Copies that do not depend on where the others sit: one if the neuron is read out; all of a replica.
     weights : ndarray of int64, shape (U, axon_types)
-        Weight of every neuron for every type of its keys.
+        Weight of every neuron for every type of its axons.
     leak : ndarray of int64, shape (U,)
         Negative leak.
-    first_key : ndarray of int64, shape (U + 1,)
-        Where the keys of a neuron begin in ``keys``.
-    keys, columns : ndarray of int64, shape (nnz,)
+    first_needed : ndarray of int64, shape (U + 1,)
+        Where the axons of a neuron begin in ``needed``.
+    needed, columns : ndarray of int64, shape (nnz,)
         Axon of each neuron's synapses as a number below K, ascending, and the column of the population's joined matrix
         (or ``BIAS``).
-    key_type : ndarray of int64, shape (K,)
+    axon_type : ndarray of int64, shape (K,)
         Type of an axon.
     home : ndarray of int64, shape (K,)
         The neuron whose spikes the axon carries; -1 where they come from the host or a replica.
@@ -50,10 +50,10 @@ class LooseNeurons:
     own_copies: Ints
     weights: Ints
     leak: Ints
-    first_key: Ints
-    keys: Ints
+    first_needed: Ints
+    needed: Ints
     columns: Ints
-    key_type: Ints
+    axon_type: Ints
     home: Ints
 
     def __post_init__(self) -> None:
@@ -64,8 +64,8 @@ class LooseNeurons:
 
     def copies(self, core_of: Ints) -> Ints:
         """Count the copies that each neuron needs when ``core_of`` says where all of them sit; shape (U,)."""
-        _, keys = self._axons_in_use(core_of)
-        home = self.home[keys]
+        _, axons = self._axons_in_use(core_of)
+        home = self.home[axons]
         return self.own_copies + np.bincount(home[home >= 0], minlength=len(self)).astype(np.int64)
 
     def axons(self, core_of: Ints, n_cores: int) -> Ints:
@@ -79,14 +79,14 @@ class LooseNeurons:
         Tiles of fixed neurons keep a core each. The others need at least a place and every one of their axons once.
         """
         free = ~self.fixed
-        in_use = np.zeros(len(self.key_type), bool)
-        in_use[self.keys[np.repeat(free, np.diff(self.first_key))]] = True
-        needed = max(-(-int(free.sum()) // n_neurons), -(-int(in_use.sum()) // n_axons))
-        return len(np.unique(self.tile[self.fixed])) + needed
+        in_use = np.zeros(len(self.axon_type), bool)
+        in_use[self.needed[np.repeat(free, np.diff(self.first_needed))]] = True
+        of_others = max(-(-int(free.sum()) // n_neurons), -(-int(in_use.sum()) // n_axons))
+        return len(np.unique(self.tile[self.fixed])) + of_others
 
     def _axons_in_use(self, core_of: Ints) -> tuple[Ints, Ints]:
-        """List the axons in use as pairs of core and key, each once."""
-        n_keys = max(1, len(self.key_type))
-        core = np.repeat(core_of, np.diff(self.first_key))
-        pairs = np.unique(core * n_keys + self.keys)
-        return pairs // n_keys, pairs % n_keys
+        """List the axons in use as pairs of core and axon, each once."""
+        n_axons = max(1, len(self.axon_type))
+        core = np.repeat(core_of, np.diff(self.first_needed))
+        pairs = np.unique(core * n_axons + self.needed)
+        return pairs // n_axons, pairs % n_axons

@@ -7,7 +7,7 @@ with the same signal, costs nothing. Types may be renamed freely: neurons have w
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,7 +142,7 @@ class _OpenCores:
     def add(self, item: _Item) -> None:
         """Put a tile into the core that it fills best, or into a new one."""
         signals, times = np.unique(item.signal, return_counts=True)
-        number, types = self._best(item, self._likely(item, signals, times))
+        number, types = self._best_or_new(item, self._likely(item, signals, times))
         core = self._cores[number]
         core.add(item, types)
         room = self._model.axons - core.axons, self._model.neurons - core.neurons
@@ -165,11 +165,11 @@ class _OpenCores:
         shared = np.minimum(shared + int(times[bias].sum()), item.axons)
         able = self._free_axons[here] + shared >= item.axons
         here, shared = here[able], shared[able]
-        waste = self._share(self._free_axons[here], self._free_neurons[here]) - HOPED_WORTH * shared / self._model.axons
+        waste = self._waste(self._free_axons[here], self._free_neurons[here], HOPED_WORTH * shared)
         likely: list[int] = here[np.argsort(waste, kind="stable")[:TRIED]].tolist()
         return likely
 
-    def _best(self, item: _Item, likely: Iterable[int]) -> tuple[int, Ints]:
+    def _best_or_new(self, item: _Item, likely: Iterable[int]) -> tuple[int, Ints]:
         """Choose the core with the least room left over, and the types of the tile there; open one if none takes it."""
         least, best = np.inf, None
         for number in likely:
@@ -177,8 +177,8 @@ class _OpenCores:
             axons_left = int(self._free_axons[number]) + shared - item.axons
             if axons_left < 0:
                 continue
-            left = self._share(axons_left, int(self._free_neurons[number]) - item.neurons)
-            waste = left - SHARED_WORTH * shared / self._model.axons
+            neurons_left = int(self._free_neurons[number]) - item.neurons
+            waste = self._waste(axons_left, neurons_left, SHARED_WORTH * shared)
             if waste < least:
                 least, best = waste, (number, types)
         if best is None:
@@ -186,9 +186,17 @@ class _OpenCores:
             self._cores.append(_OpenCore(self._model))
         return best
 
-    def _share(self, axons: Any, neurons: Any) -> Any:
-        """Add up shares of a core."""
-        return axons / self._model.axons + neurons / self._model.neurons
+    @overload
+    def _waste(self, axons_left: int, neurons_left: int, saved: int) -> float: ...
+
+    @overload
+    def _waste(self, axons_left: Ints, neurons_left: Ints, saved: Ints) -> NDArray[np.float64]: ...
+
+    def _waste(
+        self, axons_left: int | Ints, neurons_left: int | Ints, saved: int | Ints
+    ) -> float | NDArray[np.float64]:
+        """Add up the room left over, as shares of a core, less the axons that sharing saves; of one core or of many."""
+        return axons_left / self._model.axons + neurons_left / self._model.neurons - saved / self._model.axons
 
     def layouts(self) -> list[CoreLayout]:
         """List all cores."""

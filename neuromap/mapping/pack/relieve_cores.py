@@ -44,14 +44,14 @@ def relieve(books: Books, fixed: Bools, most_moves: int) -> bool:
             return True
         if moves > most_moves:
             return False
-        waiting.sort(key=lambda unit: (-int(books.copies[unit]), unit))
-        unit = waiting.pop(0)
-        core = books.find(unit, closed)
+        waiting.sort(key=lambda neuron: (-int(books.copies[neuron]), neuron))
+        neuron = waiting.pop(0)
+        core = books.find(neuron, closed)
         if core is None:
-            core = books.find(unit, closed, strict=False)
+            core = books.find(neuron, closed, strict=False)
         if core is None:
             core, closed = books.open_core(), np.append(closed, False)
-        books.put_in(unit, core)
+        books.put_in(neuron, core)
 
 
 def _take_excess(books: Books, fixed: Bools) -> list[int] | None:
@@ -59,7 +59,7 @@ def _take_excess(books: Books, fixed: Bools) -> list[int] | None:
 
     Those go that take most copies for the axons that they need elsewhere.
     """
-    needed = np.diff(books.loose.first_key)
+    needed = np.diff(books.loose.first_needed)
     taken = []
     for core in np.flatnonzero(books.load > books.room_copies).tolist():
         while books.load[core] > books.room_copies:
@@ -68,7 +68,7 @@ def _take_excess(books: Books, fixed: Bools) -> list[int] | None:
                 return None
             excess = books.load[core] - books.room_copies
             gain = np.minimum(books.copies[members], excess + SPARE)
-            unit = int(members[np.argmax(gain / (1 + needed[members]))])
-            books.take_out(unit)
-            taken.append(unit)
+            neuron = int(members[np.argmax(gain / (1 + needed[members]))])
+            books.take_out(neuron)
+            taken.append(neuron)
     return taken

@@ -13,7 +13,7 @@ from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.pack.books import NOWHERE, Books
 from neuromap.mapping.pack.core_layout import CoreLayout
 from neuromap.mapping.pack.empty_cores import empty_cores
-from neuromap.mapping.pack.joint_fill import RECIPES, Recipe, fill
+from neuromap.mapping.pack.joint_fill import RECIPES, AsTiled, Recipe, fill
 from neuromap.mapping.pack.loose_neurons import LooseNeurons
 from neuromap.mapping.pack.relieve_cores import relieve
 from neuromap.mapping.pack.signals import Signals
@@ -39,8 +39,6 @@ FAR_MORE = 20
 """One core in so many more than there are tiles: then the recipe is given up."""
 MOVED = 4
 """One neuron in so many may be moved to relieve cores, at most."""
-MARGINS = (0, 8)
-"""Neurons of a core that are held back for copies that a filling turns out to need, round by round."""
 
 
 def share_cores(
@@ -98,7 +96,7 @@ def _best_books(loose: LooseNeurons, n_tiles: int, model: CoreModel, least: int,
     best: Books | None = None
     for recipe in RECIPES[:1] if large else RECIPES:
         copies = loose.copies(loose.tile)
-        for margin in MARGINS if recipe is not None else MARGINS[:1]:  # tiles as they are hold nothing back
+        for margin in recipe.margins:
             core_of, n_cores = _fill(loose, n_tiles, copies, model, recipe, margin)
             if n_cores >= n_tiles + n_tiles // FAR_MORE:
                 break
@@ -126,10 +124,10 @@ def _may_pay(tiles: Sequence[Tile], model: CoreModel) -> bool:
 
 
 def _fill(
-    loose: LooseNeurons, n_tiles: int, copies: Ints, model: CoreModel, recipe: Recipe | None, margin: int
+    loose: LooseNeurons, n_tiles: int, copies: Ints, model: CoreModel, recipe: Recipe | AsTiled, margin: int
 ) -> tuple[Ints, int]:
     """Fill cores window by window; the tiles that stay keep a core each."""
-    if recipe is None:
+    if isinstance(recipe, AsTiled):
         return loose.tile.copy(), n_tiles
     stay = np.unique(loose.tile[loose.fixed])
     core_of = np.full(len(loose), NOWHERE, np.int64)

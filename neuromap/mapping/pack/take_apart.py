@@ -56,24 +56,25 @@ def take_apart(
     types = shared_types(tiles, signals, model)
     axon_keys = AxonKeys(model.axon_types, model.axons, 1 + len(tiles))
     row, key, column = _synapses(tiles, signals, types, axon_keys)
-    distinct, number = np.unique(key, return_inverse=True)
+    distinct, axon = np.unique(key, return_inverse=True)
     home, from_replica = members.sources(signals, axon_keys.signal(distinct))
     stay = members.is_replica | np.isin(members.population, list(pinned))
-    stay[row[from_replica[number]]] = True
+    stay[row[from_replica[axon]]] = True  # readers of replicas stay
     is_output = np.array([p.is_output for p in network.populations], bool)
-    order = np.lexsort((number, row))
+    order = np.lexsort((axon, row))
     return LooseNeurons(
         tile=members.tile,
         population=members.population,
         neuron=members.neuron,
+        # one that stays keeps its whole tile
         fixed=np.bincount(members.tile, stay, minlength=len(tiles)).astype(bool)[members.tile],
         own_copies=np.where(members.is_replica, members.copies, is_output[members.population]),
         weights=np.concatenate([_weights(t.plan, named, model) for t, named in zip(tiles, types, strict=True)]),
         leak=np.concatenate([t.plan.leak for t in tiles]),
-        first_key=np.searchsorted(row[order], np.arange(len(members.tile) + 1)),
-        keys=number[order],
+        first_needed=np.searchsorted(row[order], np.arange(len(members.tile) + 1)),
+        needed=axon[order],
         columns=column[order],
-        key_type=axon_keys.axon_type(distinct),
+        axon_type=axon_keys.axon_type(distinct),
         home=home,
     )
 
@@ -109,9 +110,9 @@ def _synapses(
     """List all synapses: neuron among those of all tiles, key of the axon, and column that feeds it (or ``BIAS``)."""
     rows, keys, columns = [], [], []
     start = 0
-    for number, (tile, named, signal) in enumerate(zip(tiles, types, signals.of_axon, strict=True)):
+    for position, (tile, named, signal) in enumerate(zip(tiles, types, signals.of_axon, strict=True)):
         plan = tile.plan
-        axon_type, owner = (plan.axon_type, 1 + number) if named is None else (named, EVERYBODY)
+        axon_type, owner = (plan.axon_type, 1 + position) if named is None else (named, EVERYBODY)
         key = axon_keys.encode(signal, axon_type, ranks(signal, axon_type), owner)
         column = np.full(plan.n_axons, BIAS)
         column[plan.source != BIAS] = tile.columns[plan.source[plan.source != BIAS]]
@@ -159,9 +160,9 @@ def put_together(loose: LooseNeurons, core_of: Ints, model: CoreModel) -> tuple[
     order = np.lexsort((loose.neuron, loose.population, core_of))
     for members in _split_where_it_changes(order, core_of):
         made = [_tile(loose, part, copies) for part in _split_where_it_changes(members, loose.population)]
-        in_use = np.unique(np.concatenate([keys for _, keys in made]))
+        in_use = np.unique(np.concatenate([needed for _, needed in made]))
         numbers = tuple(range(len(tiles), len(tiles) + len(made)))
-        axon_of = tuple(np.searchsorted(in_use, keys) for _, keys in made)
+        axon_of = tuple(np.searchsorted(in_use, needed) for _, needed in made)
         layouts.append(CoreLayout(numbers, axon_of, (types,) * len(made), len(in_use)))
         tiles += [tile for tile, _ in made]
     return tiles, tuple(layouts)
@@ -173,14 +174,14 @@ def _split_where_it_changes(members: Ints, label: Ints) -> list[Ints]:
 
 
 def _tile(loose: LooseNeurons, part: Ints, copies: Ints) -> tuple[Tile, Ints]:
-    """Make a tile of neurons of one population; return it and the keys of its axons, ascending."""
-    lengths = loose.first_key[part + 1] - loose.first_key[part]
-    at = ragged_ranges(loose.first_key[part], lengths)
-    keys, where, axon = np.unique(loose.keys[at], return_index=True, return_inverse=True)
-    synapses = np.zeros((len(keys), len(part)), bool)
+    """Make a tile of neurons of one population; return it and the numbers of its axons, ascending."""
+    lengths = loose.first_needed[part + 1] - loose.first_needed[part]
+    at = ragged_ranges(loose.first_needed[part], lengths)
+    needed, where, axon = np.unique(loose.needed[at], return_index=True, return_inverse=True)
+    synapses = np.zeros((len(needed), len(part)), bool)
     synapses[axon, np.repeat(np.arange(len(part)), lengths)] = True
     column = loose.columns[at[where]]
     columns = np.unique(column[column != BIAS])
     source = np.where(column == BIAS, BIAS, np.searchsorted(columns, column))
-    plan = AxonPlan(source, loose.key_type[keys], loose.weights[part], synapses, loose.leak[part])
-    return Tile(int(loose.population[part[0]]), loose.neuron[part], copies[part], columns, plan), keys
+    plan = AxonPlan(source, loose.axon_type[needed], loose.weights[part], synapses, loose.leak[part])
+    return Tile(int(loose.population[part[0]]), loose.neuron[part], copies[part], columns, plan), needed

@@ -1,1 +1,1 @@
-"""From a rollout to cores: fan-out, tiling and packing together."""
+"""From a rollout to cores: splitters, tiling and packing together."""

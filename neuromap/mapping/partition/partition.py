@@ -5,13 +5,13 @@ Tiles that share a core share axons, so that they ask for fewer copies, which le
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.mapping.asked.options import MappingOptions, Pins
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import CoreModel, Cores
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.legalise.sources import Sources, join_sources
@@ -19,6 +19,7 @@ from neuromap.mapping.pack.core_layout import CoreLayout, alone
 from neuromap.mapping.pack.pack_tiles import pack
 from neuromap.mapping.pack.share_cores import share_cores
 from neuromap.mapping.pack.signals import FROM_CHIP, Signals, signals_of
+from neuromap.mapping.tile.copies import take_copies
 from neuromap.mapping.tile.pinned_tiles import pinned_populations
 from neuromap.mapping.tile.tile import Tile
 from neuromap.mapping.tile.tile_all import tile_all
@@ -71,9 +72,8 @@ class Partition:
 def partition(
     network: Legalised,
     cores: Cores,
-    options: MappingOptions,
     tilings: Tilings,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Partition:
     """Tile every population so that all tiles are legal, then pack whole tiles into cores.
 
@@ -85,10 +85,8 @@ def partition(
         From :func:`neuromap.mapping.legalise.legalise.legalise`.
     cores : Cores
         Limits.
-    options : MappingOptions
-        Packing, partitioner and pins.
     tilings : Tilings
-        Made with these options; to be shared by those who partition similar networks.
+        Made with the user's options; to be shared by those who partition similar networks.
     progress : callable, optional
         Called with populations tiled, populations in all, and the name of the last.
 
@@ -98,24 +96,24 @@ def partition(
         With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or far too many cores.
     """
     sources = join_sources(network)
-    by_population = tile_all(network, sources, cores, options, tilings, progress)
+    by_population = tile_all(network, sources, cores, tilings, progress)
     tiles = [tile for i in range(len(sources)) for tile in by_population[i]]
     signals = signals_of(network, sources, tiles)
     layouts = alone(tiles, cores.model)
     apart = _with_copies(tiles, _copies_in_cores(network, signals, layouts))
     assert apart is not None, "tiles were made for these copies"
     tiles = apart
-    if options.packing:
-        tiles, layouts = _pack(network, tiles, signals, cores.model, options)
+    if tilings.options.packing:
+        tiles, layouts = _pack(network, tiles, signals, cores.model, tilings.options.pins)
     return Partition(network, sources, tuple(tiles), signals, layouts, tuple(apart))
 
 
 def _pack(
-    network: Legalised, tiles: list[Tile], signals: Signals, core: CoreModel, options: MappingOptions
+    network: Legalised, tiles: list[Tile], signals: Signals, core: CoreModel, pins: Pins
 ) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
     """Pack tiles whole, again and again as long as that asks for fewer copies; pinned nodes share no core."""
     cores = alone(tiles, core)
-    pinned = pinned_populations(network, options.pins)
+    pinned = pinned_populations(network, pins)
     for _ in range(PACKINGS):
         packed = pack(tiles, signals, core, pinned)
         fewer = _with_copies(tiles, _copies_in_cores(network, signals, packed))
@@ -166,11 +164,7 @@ def _copies_in_cores(network: Legalised, signals: Signals, cores: tuple[CoreLayo
 def _with_copies(tiles: list[Tile], copies: list[Ints]) -> list[Tile] | None:
     """Lower the copies in tiles to those that are needed; ``None`` where the tiles hold fewer than that."""
     missing = [needed.copy() for needed in copies]
-    lowered = []
-    for tile in tiles:
-        share = np.minimum(tile.copies, missing[tile.population][tile.neurons])
-        missing[tile.population][tile.neurons] -= share
-        lowered.append(replace(tile, copies=share))
+    lowered = [take_copies(tile, missing[tile.population], tile.copies) for tile in tiles]
     reached = [np.zeros(len(needed), bool) for needed in copies]
     for tile in tiles:
         reached[tile.population][tile.neurons] = True

@@ -18,9 +18,10 @@ from dataclasses import replace
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions, Splitters
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import Cores
 from neuromap.mapping.partition.partition import Partition, with_shared_cores
-from neuromap.mapping.partition.split_trials import PartitionedRollout, Progress, Trials
+from neuromap.mapping.partition.split_trials import PartitionedRollout, Trials
 from neuromap.mapping.partition.splitter_proposals import propose_splits
 from neuromap.mapping.tile.refuse_tiling import refuse_cores
 from neuromap.rollout.schedule.rollout import Rollout

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import Cores
 from neuromap.mapping.core.core_of import cores_of
 from neuromap.mapping.legalise.legalise import legalise
@@ -16,10 +16,9 @@ from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.network import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["PartitionedRollout", "Progress", "Split", "Trials"]
+__all__ = ["PartitionedRollout", "Split", "Trials"]
 
 Split = frozenset[EdgeKey]
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,7 @@ class Trials:
             As :func:`~neuromap.mapping.legalise.legalise.legalise` and
             :func:`~neuromap.mapping.partition.partition.partition`.
         """
-        schedule = schedule_with_splitters(self.rollout, split, self.chip, self.options.ticks_per_step)
-        network = legalise(schedule.rollout, self.chip, ticks_per_step=schedule.ticks_per_step, split=split)
-        parts = partition(network, self.cores, self.options, self.tilings, self._progress)
-        return PartitionedRollout(schedule.rollout, parts, split)
+        timed = schedule_with_splitters(self.rollout, split, self.chip, self.options.ticks_per_step)
+        network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split)
+        parts = partition(network, self.cores, self.tilings, self._progress)
+        return PartitionedRollout(timed.rollout, parts, split)

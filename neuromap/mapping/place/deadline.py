@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Deadline", "Progress"]
+from neuromap.mapping.asked.progress import Progress
 
-Progress = Callable[[int, int, str], None]
-"""Called with parts done, parts in all (about), and what is being done."""
+__all__ = ["Deadline"]
 
 
 @dataclass(frozen=True)

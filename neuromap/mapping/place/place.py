@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.options import SEEDS
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.place.board import Board, Region, board_for
-from neuromap.mapping.place.deadline import Deadline, Progress
+from neuromap.mapping.place.deadline import Deadline
 from neuromap.mapping.place.exchange import repair
 from neuromap.mapping.place.layout_cost import Faults, faults
 from neuromap.mapping.place.strategies import STRATEGIES, hilbert, row_major
@@ -85,8 +87,8 @@ def place(
     for name, value in (("boundary_cost", boundary_cost), ("seconds", seconds)):
         if value is not None and not (math.isfinite(value) and value >= 0):
             raise InputError(f"{name}: found {value}; allowed are numbers from 0")
-    if not 0 <= seed < 2**64:
-        raise InputError(f"seed: found {seed}; allowed are integers from 0 to {2**64 - 1}")
+    if not 0 <= seed < SEEDS:
+        raise InputError(f"seed: found {seed}; allowed are integers from 0 to {SEEDS - 1}")
     deadline = Deadline.after(seconds, progress)
     board = board_for(n_cores, chip, regions, boundary_cost)
     room = int(board.usable.sum())

@@ -11,6 +11,7 @@ from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalise import legalise
@@ -18,10 +19,9 @@ from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.partition.split_trials import PartitionedRollout
 from neuromap.mapping.refused.infeasible import Infeasibility
 from neuromap.mapping.remedy.apply_remedy import Request
-from neuromap.mapping.remedy.early_refusal import refuse_early
+from neuromap.mapping.remedy.early_refusal import is_held, may_change_schedule, refuse_early
 from neuromap.mapping.remedy.node_demands import NodeDemand, demands_of
 from neuromap.mapping.remedy.remedies import map_in_outline, what_would_fit
-from neuromap.mapping.remedy.remedy_offers import Progress
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["DryRun", "dry_run"]
@@ -43,7 +43,7 @@ class DryRun(Card):
         Cores that it takes; ``None`` where it does not fit.
     bound : CoreBound or None
         Lower bound on the cores of any mapping; ``None`` where a delay or a neuron does not fit, or
-        where splitters may change the schedule and nothing was mapped.
+        where the schedule may be made anew, for splitters or since it is in ticks, and nothing was mapped.
     schedule : {"steps", "ticks"}
         ``"ticks"`` where splitters stand on edges without slack.
     split : tuple of (str, str)
@@ -162,10 +162,9 @@ def dry_run(
         answer = what_would_fit(request, refusal.infeasibility, seconds, progress)
         problems, with_remedies = answer.problems, answer.cores
     legal = _legalised(request, found)
-    # splitters may change the schedule, on which the bound depends: without a mapping it is not known then
-    is_known = found is not None or (options.splitters != "anywhere" and not options.pins.splitters)
+    # the bound depends on the schedule: where that may change it is not known without a mapping
+    is_known = found is not None or not may_change_schedule(request)
     nodes = () if legal is None else tuple(demands_of(legal, core_of(spec), found))
-    is_held = legal is not None and all(node.axons is not None and node.axons <= spec.axons for node in nodes)
     return DryRun(
         network=rollout.network.name,
         pattern=rollout.pattern.name or "unnamed",
@@ -173,7 +172,7 @@ def dry_run(
         chip=spec,
         fits=found is not None,
         cores=None if found is None else len(found.partition.cores),
-        bound=core_bound(legal, spec) if legal is not None and is_held and is_known else None,
+        bound=core_bound(legal, spec) if legal is not None and is_held(nodes, spec) and is_known else None,
         schedule="ticks" if found is not None and found.rollout.is_tick_level else "steps",
         split=tuple(sorted(found.split)) if found is not None else (),
         nodes=nodes,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_file import list_chips
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalise import legalise
@@ -11,7 +14,7 @@ from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
 from neuromap.mapping.remedy.apply_remedy import Request
 from neuromap.mapping.remedy.node_demands import NodeDemand, demands_of
 
-__all__ = ["refuse_early"]
+__all__ = ["is_held", "may_change_schedule", "refuse_early"]
 
 
 def refuse_early(request: Request) -> DoesNotFitError | None:
@@ -34,13 +37,13 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
         If shapes, weights or thresholds are missing.
     """
     chip, options = request.chip, request.options
-    if options.splitters == "anywhere" or options.pins.splitters or request.rollout.is_tick_level:
+    if may_change_schedule(request):
         return None
     try:
         network = legalise(request.rollout, chip, ticks_per_step=options.ticks_per_step)
     except DoesNotFitError:
         return None
-    if not all(_is_held(node, chip.axons) for node in demands_of(network, core_of(chip))):
+    if not is_held(demands_of(network, core_of(chip)), chip):
         return None
     bound = core_bound(network, chip, proven=True)
     room = chip.n_usable_cores
@@ -56,5 +59,12 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
     return refuse("cores", None, bound.total, room, f"{text} {room}", remedies)
 
 
-def _is_held(node: NodeDemand, axons: int) -> bool:
-    return node.axons is not None and node.axons <= axons
+def may_change_schedule(request: Request) -> bool:
+    """Whether the mapper may make the schedule anew: for splitters, chosen or pinned, or since it is in ticks."""
+    options = request.options
+    return options.splitters == "anywhere" or bool(options.pins.splitters) or request.rollout.is_tick_level
+
+
+def is_held(nodes: Iterable[NodeDemand], chip: ChipSpec) -> bool:
+    """Whether a core has the axons for each single neuron of these nodes: only then a bound on cores says something."""
+    return all(node.axons is not None and node.axons <= chip.axons for node in nodes)

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.mapping.asked.pins_file import check_pins
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.partition.split_trials import PartitionedRollout
 from neuromap.mapping.place.place import place
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy
 from neuromap.mapping.remedy.apply_remedy import Request, apply_remedy
-from neuromap.mapping.remedy.remedy_offers import OutOfTime, Progress, Watch, offers
+from neuromap.mapping.remedy.remedy_offers import OutOfTime, Watch, offers
 from neuromap.mapping.route.route import route
 
 __all__ = ["Answer", "map_in_outline", "try_remedies", "what_would_fit"]

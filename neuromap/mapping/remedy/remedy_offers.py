@@ -12,18 +12,17 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_file import list_chips
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.defects import Defects
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy, count_cores
 from neuromap.mapping.remedy.apply_remedy import Request
 
-__all__ = ["OutOfTime", "Progress", "Watch", "offers"]
+__all__ = ["OutOfTime", "Watch", "offers"]
 
 BOUNDLESS = 1024
 """Columns and rows of the board on which the cores of a network too large are counted."""
 DOUBLINGS = 5
 """Times that the neurons of a core are doubled where copies run out."""
-
-Progress = Callable[[int, int, str], None]
 
 
 class OutOfTime(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from neuromap.mapping.legalise.legalised import Link, Population
 from neuromap.mapping.legalise.sources import Sources
 from neuromap.mapping.tile.tile import Tile
 
-__all__ = ["axons_fed", "copies_asked"]
+__all__ = ["axons_fed", "copies_asked", "take_copies"]
 
 Ints = NDArray[np.int64]
 
@@ -70,3 +71,20 @@ def axons_fed(link: Link, reader: Sources, tiles: Iterable[Tile]) -> Ints:
         columns = tile.columns[tile.plan.source[tile.plan.source != BIAS]]
         np.add.at(axons, reader.neuron_of[columns[reader.link_of[columns] == place]], 1)
     return axons
+
+
+def take_copies(tile: Tile, missing: Ints, most: Ints | int) -> Tile:
+    """Give a tile those of the missing copies of its neurons that it may hold, and no others.
+
+    Parameters
+    ----------
+    tile : Tile
+        Its own copies do not matter.
+    missing : ndarray of int64, shape (n,)
+        Copies of the neurons of its population that no tile has taken yet; what this one takes is taken off.
+    most : ndarray of int64, shape (neurons of the tile,), or int
+        Copies of a neuron that the tile may hold.
+    """
+    taken = np.minimum(most, missing[tile.neurons])
+    missing[tile.neurons] -= taken
+    return replace(tile, copies=taken)

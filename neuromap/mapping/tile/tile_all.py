@@ -7,19 +7,18 @@ it. On cycles the copies are iterated: tiled anew a few times, then only split w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
-from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import CoreModel, Cores
 from neuromap.mapping.legalise.legalised import Legalised, Link
 from neuromap.mapping.legalise.sources import Sources
-from neuromap.mapping.tile.copies import copies_asked
+from neuromap.mapping.tile.copies import copies_asked, take_copies
 from neuromap.mapping.tile.pinned_tiles import pinned_populations
 from neuromap.mapping.tile.refuse_tiling import refuse_circle, refuse_cores
 from neuromap.mapping.tile.split_tiles import split_overfull
@@ -29,13 +28,12 @@ from neuromap.mapping.tile.tilings import Tilings
 __all__ = ["tile_all"]
 
 Ints = NDArray[np.int64]
-Progress = Callable[[int, int, str], None]
 ROUNDS = 40
 """Rounds in which the copies of a cycle may settle."""
 ANEW = 4
-"""Rounds in which the nodes of a cycle are tiled anew; later ones only split the tiles that are too full."""
+"""Rounds in which the nodes of a cycle are tiled anew; later, tiles that are too full are split where they can be."""
 MARGIN = 16
-"""One neuron of a core in so many is left free when a cycle is tiled anew for the last time."""
+"""One neuron of a core in so many is left free in the last of these rounds, and when a node is tiled anew later."""
 HOPELESS = 2
 """Times the chip's cores at which tiling stops; below that it goes on, so that a refusal can say how many would do."""
 MANY = 4096
@@ -46,7 +44,6 @@ def tile_all(
     network: Legalised,
     sources: tuple[Sources, ...],
     cores: Cores,
-    options: MappingOptions,
     tilings: Tilings,
     progress: Progress | None = None,
 ) -> dict[int, list[Tile]]:
@@ -60,10 +57,8 @@ def tile_all(
         What each population reads.
     cores : Cores
         Limits.
-    options : MappingOptions
-        Partitioner and pins; with packing, more tiles than cores are no reason to stop.
     tilings : Tilings
-        Made with these options.
+        Tiles single populations, as a user's options say; with packing, more tiles than cores are no reason to stop.
     progress : callable, optional
         Called with populations tiled, populations in all, and the name of the last.
 
@@ -77,7 +72,7 @@ def tile_all(
     DoesNotFitError
         With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or far too many cores.
     """
-    tiler = _Tiler(network, sources, cores, options, tilings)
+    tiler = _Tiler(network, sources, cores, tilings)
     count, done = len(network.populations), 0
     for members, is_cycle in _readers_first(network):
         for index in tiler.settle(members, is_cycle=is_cycle):
@@ -107,10 +102,10 @@ class _Tiler:
         network: Legalised,
         sources: tuple[Sources, ...],
         cores: Cores,
-        options: MappingOptions,
         tilings: Tilings,
     ) -> None:
         self.tiles: dict[int, list[Tile]] = {}
+        options = tilings.options
         self._network, self._sources, self._cores, self._tilings = network, sources, cores, tilings
         self._pinned, self._packing = pinned_populations(network, options.pins), options.packing
         self._links_from: dict[int, list[Link]] = {}
@@ -128,10 +123,10 @@ class _Tiler:
         DoesNotFitError
             If a neuron does not fit, copies do not settle, or there are far too few cores.
         """
-        for number in range(ROUNDS):
+        for earlier_rounds in range(ROUNDS):
             settled = True
             for index in members:
-                kept = self._tile(index, number)
+                kept = self._tile(index, earlier_rounds)
                 settled = settled and kept
                 self._require_hope(index)
                 yield index
@@ -139,7 +134,7 @@ class _Tiler:
                 return
         raise self._refuse_circle(members)
 
-    def _tile(self, index: int, number: int) -> bool:
+    def _tile(self, index: int, earlier_rounds: int) -> bool:
         """Bring the tiles of a population up to date in a round; say whether those that it had could be kept."""
         asked = self._asked(index)
         copies = np.maximum(asked, self._copies[index]) if index in self._copies else asked
@@ -148,8 +143,12 @@ class _Tiler:
         if kept is not None:
             self.tiles[index] = kept
             return True
-        split = self._split(index, copies) if number >= ANEW else None
-        self.tiles[index] = self._tile_anew(index, copies, number) if split is None else split
+        only_split = earlier_rounds >= ANEW
+        tiles = self._split(index, copies) if only_split else None
+        if tiles is None:
+            may_be_last = earlier_rounds >= ANEW - 1
+            tiles = self._tile_anew(index, copies, with_margin=may_be_last)
+        self.tiles[index] = tiles
         return False
 
     @property
@@ -167,9 +166,9 @@ class _Tiler:
         planner = Planner(index, self._network.populations[index], self._sources[index].matrix, self._core)
         return split_overfull(self.tiles[index], copies, planner)
 
-    def _tile_anew(self, index: int, copies: Ints, number: int) -> list[Tile]:
+    def _tile_anew(self, index: int, copies: Ints, *, with_margin: bool) -> list[Tile]:
         core = self._core
-        if number >= ANEW - 1:
+        if with_margin:
             core = core.with_neurons(core.neurons - core.neurons // MARGIN)
         return self._tilings.tile(self._network, index, self._sources[index], copies, core)
 
@@ -193,11 +192,9 @@ def _with_copies(tiles: list[Tile], copies: Ints, core: CoreModel) -> list[Tile]
     missing = copies.copy()
     kept = []
     for tile in tiles:
-        share = np.minimum(missing[tile.neurons], core.neurons)
-        if share.sum() > core.neurons:
+        kept.append(take_copies(tile, missing, core.neurons))
+        if kept[-1].copies.sum() > core.neurons:
             return None
-        missing[tile.neurons] -= share
-        kept.append(replace(tile, copies=share))
     return kept if not missing.any() else None
 
 

@@ -15,18 +15,15 @@ from neuromap.mapping.asked.options import Partitioner
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.mapping.tile.cut.axon_demand import AxonDemand, axon_demand
-from neuromap.mapping.tile.cut.exchange_neurons import exchange_neurons
-from neuromap.mapping.tile.cut.metis_order import metis_order
-from neuromap.mapping.tile.cut.overlap_order import overlap_order
-from neuromap.mapping.tile.cut.tile_shapes import CutOrder, cheapest_blocks, cut_single
+from neuromap.mapping.tile.cut.cut_order import longest_run
+from neuromap.mapping.tile.cut.partitioners import NeuronsToCut, cuts_by
+from neuromap.mapping.tile.cut.tile_shapes import CutOrder
 from neuromap.mapping.tile.pinned_tiles import pinned_shape, spread_evenly
 from neuromap.mapping.tile.tile import Planner, Stuck, Tile
 
 __all__ = ["tile_population"]
 
 Ints = NDArray[np.int64]
-FEW, MANY = 2**18, 2**25
-"""Items up to which neurons of a node with rows and columns, and of any other, are also ordered by overlap."""
 
 
 def _tile_along(planner: Planner, cut: CutOrder, copies: Ints, *, exact: bool) -> list[Tile] | Stuck:
@@ -53,7 +50,7 @@ def _tile_along(planner: Planner, cut: CutOrder, copies: Ints, *, exact: bool) -
     start = 0
     while start < len(order):
         asked = int(cut.ends[np.searchsorted(cut.ends, start, side="right")]) - start
-        most = int(np.searchsorted(np.cumsum(copies[order[start : start + room]]), room, side="right"))
+        most = longest_run(copies[order[start : start + room]], room)
         run = order[start : start + (asked if exact else most)]
         tile = _longest_tile(planner, run, copies, min(asked, len(run)))
         if tile is None:
@@ -143,7 +140,7 @@ def tile_population(
         if whole is not None:
             return [*replicas, whole]
     demand = axon_demand(matrix, population.threshold, rest, fed_by_chip, core)
-    cuts = _cuts(population.shape, demand, rest, core, partitioner, seed)
+    cuts = cuts_by(partitioner, NeuronsToCut(population.shape, demand, rest, core, seed))
     if pin_cores is not None:
         return _joined(replicas, spread_evenly(planner, cuts[0].neurons, rest, pin_cores))
     return _joined(replicas, _cheapest(planner, cuts, demand, rest))
@@ -151,34 +148,6 @@ def tile_population(
 
 def _joined(replicas: list[Tile], tiles: list[Tile] | Stuck) -> list[Tile] | Stuck:
     return tiles if isinstance(tiles, Stuck) else [*replicas, *tiles]
-
-
-def _cuts(
-    shape: tuple[int, int, int] | None,
-    demand: AxonDemand,
-    copies: Ints,
-    core: CoreModel,
-    partitioner: Partitioner,
-    seed: int,
-) -> list[CutOrder]:
-    """Cut the orders of a partitioner, the cheapest first; there is one at least."""
-    alive = np.flatnonzero(copies > 0)
-    image = shape is not None and shape[0] * shape[1] > 1
-    found = []
-    if shape is not None and image and partitioner in ("auto", "blocks"):
-        found.append(cheapest_blocks(shape, demand, copies, core))
-    if partitioner == "metis" or (not image and partitioner != "overlap"):
-        found.append(cut_single(alive, demand, copies, core))
-    if partitioner == "overlap" or (partitioner == "auto" and len(demand.items) <= (FEW if image else MANY)):
-        found.append(cut_single(overlap_order(demand, copies, core), demand, copies, core))
-    if partitioner == "metis":
-        tiles = max([1, *(len(cut.ends) for cut in found if cut is not None)])
-        # the order as it is only told how many tiles to expect
-        found = [cut_single(metis_order(demand, copies, tiles, seed), demand, copies, core)]
-    cuts = [exchange_neurons(cut, demand, copies, core) for cut in found if cut is not None]
-    if not cuts:  # the demand is a guess: only a plan can tell
-        cuts = [CutOrder(alive, np.arange(1, len(alive) + 1), 0)]
-    return sorted(cuts, key=lambda cut: cut.cost)
 
 
 def _cheapest(planner: Planner, cuts: list[CutOrder], demand: AxonDemand, copies: Ints) -> list[Tile] | Stuck:

@@ -29,10 +29,15 @@ class Tilings:
     ----------
     options : MappingOptions
         Partitioner, pins and seed.
+
+    Attributes
+    ----------
+    options : MappingOptions
+        As given.
     """
 
     def __init__(self, options: MappingOptions) -> None:
-        self._options = options
+        self.options = options
         self._known: dict[bytes, tuple[Tile, ...]] = {}
 
     def tile(self, network: Legalised, index: int, sources: Sources, copies: Ints, core: CoreModel) -> list[Tile]:
@@ -66,7 +71,7 @@ class Tilings:
         return [replace(tile, population=index) for tile in self._known[question]]
 
     def _tile(self, network: Legalised, index: int, sources: Sources, copies: Ints, core: CoreModel) -> list[Tile]:
-        population, options = network.populations[index], self._options
+        population, options = network.populations[index], self.options
         pins = options.pins
         own = network.ports[population.node].name if population.shape is not None else None  # relays are not pinned
         tiles = tile_population(
@@ -87,7 +92,7 @@ class Tilings:
 
 
 def _digest(population: Population, sources: Sources, copies: Ints, core: CoreModel) -> bytes:
-    """Name what a tiling depends on, as far as it differs between fan-outs of one network."""
+    """Name what a tiling depends on, as far as it differs between trials of splitters."""
     matrix = sources.matrix
     digest = hashlib.blake2b(
         repr((population.name, population.shape, matrix.shape, core.neurons)).encode(), digest_size=16

@@ -13,12 +13,12 @@ import numpy as np
 
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
 
-__all__ = ["EXACT_NODES", "NEVER", "BlockPaths", "Bounds", "SearchBudget"]
+__all__ = ["EXACT_NODES", "NO_PATH", "BlockPaths", "Bounds", "SearchBudget"]
 
 EXACT_NODES = 14
 """Blocks of up to this many nodes are always solved exactly (subsets of nodes: memory and time 2^n)."""
 
-NEVER = -(1 << 60)
+NO_PATH = -(1 << 60)
 """Value of a path that does not exist."""
 
 _QUICK_STEPS = 2_000
@@ -77,12 +77,12 @@ class BlockPaths:
         upper = [entering[v][0] for v in self.nodes]
         lower = [entering[v][1] for v in self.nodes]
         found, done = self._best(lower)
-        above = found
+        upper_found = found
         if done and upper != lower:
-            above, done = self._best(upper)
+            upper_found, done = self._best(upper)
         if not done:
-            above = self._bound(upper)
-        return dict(zip(self.nodes, zip(above, found, strict=True), strict=True))
+            upper_found = self._bound(upper)
+        return dict(zip(self.nodes, zip(upper_found, found, strict=True), strict=True))
 
     def _best(self, entering: list[int]) -> tuple[list[int], bool]:
         """Best values found, and whether the search was completed."""
@@ -98,10 +98,10 @@ class BlockPaths:
 
     def _walk(self, entering: list[int], steps: int) -> tuple[list[int], int]:
         """Try all paths, depth first; also give the steps left, below 0 if there were too few."""
-        best = [NEVER] * len(self.nodes)
+        best = [NO_PATH] * len(self.nodes)
         visited = [False] * len(self.nodes)
         for start in sorted(range(len(self.nodes)), key=lambda v: -entering[v]):
-            if entering[start] == NEVER:
+            if entering[start] == NO_PATH:
                 break
             visited[start] = True
             trail = [(start, entering[start], iter(self._out[start]))]
@@ -124,7 +124,7 @@ class BlockPaths:
     def _subsets(self, entering: list[int]) -> list[int]:
         """Exact by subsets: the best value for each set of visited nodes and last node (Held and Karp)."""
         k = len(self.nodes)
-        table = np.full((k, 1 << k), NEVER, dtype=np.int64)
+        table = np.full((k, 1 << k), NO_PATH, dtype=np.int64)
         for v, value in enumerate(entering):
             table[v, 1 << v] = value
         sets = np.arange(1 << k)
@@ -138,9 +138,9 @@ class BlockPaths:
                     longer = free | (1 << v)
                     table[v, longer] = np.maximum(table[v, longer], table[u, free] + weight)
         for v in range(k):
-            table[v, 1 << v] = NEVER
+            table[v, 1 << v] = NO_PATH
         best = table.max(axis=1)
-        return [int(x) if x > NEVER // 2 else NEVER for x in best]
+        return [int(x) if x > NO_PATH // 2 else NO_PATH for x in best]
 
     def _bound(self, entering: list[int]) -> list[int]:
         """Upper bounds: a path enters every node but its first, and leaves every node but its last, once.
@@ -160,10 +160,10 @@ class BlockPaths:
         for kind in (0, 1):
             starts += sorted((v for v in range(size) if enters[v] == kind), key=lambda v: -entering[v])[:2]
         into, out = sum(enters), sum(leaves)
-        best = [NEVER] * size
+        best = [NO_PATH] * size
         for b in range(size):
             for a in starts:
-                if a != b and entering[a] != NEVER:
+                if a != b and entering[a] != NO_PATH:
                     most = self._period * min(into - enters[a], out - leaves[b])
                     best[b] = max(best[b], entering[a] + most)
         return best

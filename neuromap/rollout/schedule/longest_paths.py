@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
-from neuromap.rollout.schedule.block_paths import NEVER, BlockPaths, Bounds, SearchBudget
+from neuromap.rollout.schedule.block_paths import NO_PATH, BlockPaths, Bounds, SearchBudget
 
 __all__ = ["longest_paths"]
 
-_NONE: Bounds = (NEVER, NEVER)
+_NONE: Bounds = (NO_PATH, NO_PATH)
 
 
 def longest_paths(pattern: IndexedPattern, starts: Mapping[int, int], period: int) -> tuple[list[int], list[int]]:
@@ -48,7 +48,9 @@ def longest_paths(pattern: IndexedPattern, starts: Mapping[int, int], period: in
                     value = _larger(value, _plus(values[u], period * pattern.values[e]))
             values[v] = value
         if blocks:
-            _cross([BlockPaths(pattern, edges, period, budget) for edges in blocks], values)
+            paths = [BlockPaths(pattern, edges, period, budget) for edges in blocks]
+            for v, value in _values_at_ends(paths, values).items():
+                values[v] = value
     return [upper for upper, _ in values], [lower for _, lower in values]
 
 
@@ -57,11 +59,11 @@ def _larger(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _plus(a: Bounds, step: int) -> Bounds:
-    return (a[0] + step if a[0] != NEVER else NEVER, a[1] + step if a[1] != NEVER else NEVER)
+    return (a[0] + step if a[0] != NO_PATH else NO_PATH, a[1] + step if a[1] != NO_PATH else NO_PATH)
 
 
-def _cross(blocks: Sequence[BlockPaths], values: list[Bounds]) -> None:
-    """Replace the values at which paths enter a component by the greatest with which they end at its nodes.
+def _values_at_ends(blocks: Sequence[BlockPaths], values: Sequence[Bounds]) -> dict[int, Bounds]:
+    """From the values at which paths enter a component to the greatest with which they end at each of its nodes.
 
     The blocks are a tree: two of them share at most one node, and a path that has left a block never comes back. So
     the best path that ends at a node and whose last block is b starts at another node of b, with the best value that
@@ -72,8 +74,8 @@ def _cross(blocks: Sequence[BlockPaths], values: list[Bounds]) -> None:
     ----------
     blocks : sequence of BlockPaths
         All blocks of one component.
-    values : list of (int, int), one per node of the network
-        Replaced at the nodes of the blocks.
+    values : sequence of (int, int), one per node of the network
+        With which paths enter the component at the nodes of the blocks.
     """
     order, gate = _hang_up(blocks)
     below, sisters = _sweep_up(blocks, order, gate, values)
@@ -84,12 +86,12 @@ def _cross(blocks: Sequence[BlockPaths], values: list[Bounds]) -> None:
         entering = {v: below[v] for v in blocks[b].nodes}
         if b in gate:
             g = gate[b]
-            entering[g] = _larger(_larger(values[g], above[g]), sisters[b])
+            from_outside, from_above, from_sisters = values[g], above[g], sisters[b]
+            entering[g] = _larger(_larger(from_outside, from_above), from_sisters)
         for v, given in blocks[b].through(entering).items():
-            if v != gate.get(b):
+            if v != gate.get(b):  # so in one block only: every other that holds the node hangs at it
                 above[v] = given
-    for v, value in below.items():
-        values[v] = _larger(value, above[v])
+    return {v: _larger(value, above[v]) for v, value in below.items()}
 
 
 def _hang_up(blocks: Sequence[BlockPaths]) -> tuple[list[int], dict[int, int]]:

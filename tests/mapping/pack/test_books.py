@@ -10,10 +10,10 @@ from neuromap.mapping.pack.books import Books
 from neuromap.mapping.pack.loose_neurons import LooseNeurons
 
 
-def loose_neurons(rng: np.random.Generator, n: int, n_keys: int) -> LooseNeurons:
+def loose_neurons(rng: np.random.Generator, n: int, n_axons: int) -> LooseNeurons:
     """Neurons that need random axons, some of which others of them feed."""
-    needs = [np.flatnonzero(rng.random(n_keys) < 0.4) for _ in range(n)]
-    keys = np.concatenate(needs)
+    needs = [np.flatnonzero(rng.random(n_axons) < 0.4) for _ in range(n)]
+    axons = np.concatenate(needs)
     nothing = np.zeros(n, np.int64)
     return LooseNeurons(
         tile=nothing,
@@ -23,25 +23,25 @@ def loose_neurons(rng: np.random.Generator, n: int, n_keys: int) -> LooseNeurons
         own_copies=rng.integers(0, 2, n),
         weights=np.zeros((n, 1), np.int64),
         leak=nothing,
-        first_key=np.cumsum([0, *map(len, needs)]),
-        keys=keys,
-        columns=np.zeros(len(keys), np.int64),
-        key_type=np.zeros(n_keys, np.int64),
-        home=rng.integers(-1, n, n_keys),
+        first_needed=np.cumsum([0, *map(len, needs)]),
+        needed=axons,
+        columns=np.zeros(len(axons), np.int64),
+        axon_type=np.zeros(n_axons, np.int64),
+        home=rng.integers(-1, n, n_axons),
     )
 
 
 @settings(deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 8), n_keys=st.integers(1, 8), n_cores=st.integers(1, 4))
-def test_books_agree_with_a_count_from_scratch(seed, n, n_keys, n_cores):
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 8), n_axons=st.integers(1, 8), n_cores=st.integers(1, 4))
+def test_books_agree_with_a_count_from_scratch(seed, n, n_axons, n_cores):
     rng = np.random.default_rng(seed)
-    loose = loose_neurons(rng, n, n_keys)
+    loose = loose_neurons(rng, n, n_axons)
     books = Books(loose, rng.integers(0, n_cores, n), n_cores, axons=5, neurons=6)
-    for unit in rng.integers(0, n, 12).tolist():
+    for neuron in rng.integers(0, n, 12).tolist():
         was_legal = bool((books.load <= 6).all() and (books.axons <= 5).all())
-        books.take_out(unit)
-        found = books.find(unit, np.zeros(len(books.load), bool))
-        books.put_in(unit, books.open_core() if found is None else found)
+        books.take_out(neuron)
+        found = books.find(neuron, np.zeros(len(books.load), bool))
+        books.put_in(neuron, books.open_core() if found is None else found)
         assert (books.core_of >= 0).all()
         np.testing.assert_array_equal(books.copies, loose.copies(books.core_of))
         np.testing.assert_array_equal(books.axons, loose.axons(books.core_of, len(books.load)))

@@ -329,6 +329,7 @@ def test_the_hilbert_curve_visits_every_point_in_steps_of_one(order):
     [
         ({"placer": "magic"}, r"placer 'magic'.*row-major, hilbert"),
         ({"seed": -1}, r"seed: found -1"),
+        ({"seed": 2**63}, r"seed: found 9223372036854775808; allowed are integers from 0 to 9223372036854775807"),
         ({"seconds": -1.0}, r"seconds: found -1"),
         ({"boundary_cost": float("nan")}, r"boundary_cost: found nan"),
         ({"regions": [None]}, r"regions: found 1 for 3 cores"),

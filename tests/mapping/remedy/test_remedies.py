@@ -46,6 +46,15 @@ def dense(sizes: list[int], rng: np.random.Generator) -> nm.Network:
     return build_network(nodes, {(u, v): Dense(nodes[u][0], nodes[v][0], weights=w) for (u, v), w in edges.items()})
 
 
+def test_a_bound_is_said_only_where_the_schedule_is_known(chip):
+    """A rollout in ticks is scheduled anew, so its bound is known only once it is mapped."""
+    rollout, spec = streaming(dense([8, 24, 24], np.random.default_rng(0))), chip(cores=(1, 1), axons=64, neurons=16)
+    for asked, is_known in ((rollout, True), (rollout.with_latencies({}), False)):
+        found = dry_run(asked, spec, MappingOptions(placer="hilbert"), seconds=0.0)
+        assert not found.fits
+        assert (found.bound is not None) == is_known
+
+
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_what_was_tried_maps_at_the_cores_that_were_said(chip, data):

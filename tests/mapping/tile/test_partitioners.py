@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.mapping.asked.options import PARTITIONERS, Pins
+from neuromap.mapping.tile.cut.partitioners import CUTS
 from neuromap.network import Conv, build_network
 
 INSTALLED = [p for p in PARTITIONERS if p != "metis" or importlib.util.find_spec("pymetis")]
+
+
+def test_every_partitioner_has_its_cuts():
+    assert tuple(CUTS) == PARTITIONERS
 
 
 def network(seed: int, kind: str) -> nm.Network:

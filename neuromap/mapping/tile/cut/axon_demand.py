@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix
-from neuromap.mapping.tile.cut.cut_order import join_items
+from neuromap.mapping.tile.cut.cut_order import join_items, longest_run
 from neuromap.mapping.tile.cut.dense_rows import dense_rows
 
 __all__ = ["AxonDemand", "axon_demand"]
@@ -104,7 +104,7 @@ def axon_demand(
     if narrow and not one_value:
         n_values = len(values)
         items = columns * n_values + kind
-        axon_price = _whole(np.repeat(price, n_values) + _per_source(columns, items, n_values, n_sources) / core.axons)
+        axon_price = _whole(np.repeat(price, n_values) + _per_source(items, n_values, n_sources) / core.axons)
     else:
         items, axon_price = columns, _whole(price + DELIVERY / core.axons)
     demand = AxonDemand(indptr, items, axon_price, core.axons, exact=narrow)
@@ -142,7 +142,7 @@ def _one_value(columns: Ints, kind: NDArray[np.intp], n_sources: int) -> bool:
     return bool((value[columns] == kind).all())
 
 
-def _per_source(columns: Ints, items: Ints, n_values: int, n_sources: int) -> NDArray[np.float64]:
+def _per_source(items: Ints, n_values: int, n_sources: int) -> NDArray[np.float64]:
     """Share the price of a delivery among the weights that a source has."""
     seen = np.zeros(n_sources * n_values, bool)
     seen[items] = True
@@ -157,7 +157,7 @@ def _axons_per_item(matrix: Matrix, threshold: Ints, copies: Ints, demand: AxonD
     worst = 1.0
     for start in np.unique(np.linspace(0, max(0, len(alive) - 1), PROBES, dtype=int)):
         run = alive[start : start + core.neurons]
-        run = run[: max(1, int(np.searchsorted(np.cumsum(copies[run]), core.neurons, side="right")))]
+        run = run[: max(1, longest_run(copies[run], core.neurons))]
         while True:
             read = [demand.items[demand.indptr[n] : demand.indptr[n + 1]] for n in run.tolist()]
             n_items = len(np.unique(np.concatenate(read)))

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NEVER", "Cutter", "compiled_for", "join_items"]
+__all__ = ["NO_CUT", "Cutter", "compiled_for", "join_items", "longest_run"]
 
 Ints = NDArray[np.int64]
-NEVER = 2**62
-"""Cost of what cannot be."""
+NO_CUT = 2**62
+"""Cost where there is no cut."""
 INTERPRETED = 30_000
 """Items looked at up to which the plain loop is quicker than loading the compiler."""
 
@@ -52,7 +52,7 @@ class Cutter:
         self._cut = compiled_for(_cut, work)
 
     def cost(self, order: Ints, *, greedy: bool = False) -> int:
-        """Least cost of cutting an order, ``NEVER`` where a unit does not fit; ``greedy`` makes every tile longest."""
+        """Least cost of cutting an order, ``NO_CUT`` where a unit does not fit; ``greedy`` makes every tile longest."""
         self._clock = self._cut(order, *self._units, greedy, self._stamp, self._clock, self._cost, self._start)
         return int(self._cost[len(order)])
 
@@ -114,6 +114,11 @@ def _cut(
             cost[last] = best
             start[last] = i
     return clock
+
+
+def longest_run(load: Ints, neurons: int) -> int:
+    """How many of the first in an order a core of so many neurons holds, by the neurons that each takes."""
+    return int(np.searchsorted(np.cumsum(load), neurons, side="right"))
 
 
 def join_items(indptr: Ints, items: Ints, unit_of: Ints, n_units: int, n_items: int) -> tuple[Ints, Ints]:

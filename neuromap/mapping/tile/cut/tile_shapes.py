@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import CORE_PRICE, AxonDemand
-from neuromap.mapping.tile.cut.cut_order import NEVER, Cutter
+from neuromap.mapping.tile.cut.cut_order import NO_CUT, Cutter
 
 __all__ = ["CutOrder", "cheapest_blocks", "cut_single"]
 
@@ -82,7 +82,7 @@ def cut_single(order: Ints, demand: AxonDemand, copies: Ints, core: CoreModel) -
     work = items * (2 if greedy else min(longest, len(order)))
     cutter = _cutter(demand.indptr, demand, demand.items, copies, core, work)
     cost = cutter.cost(order, greedy=greedy)
-    return None if cost == NEVER else CutOrder(order, np.array(cutter.ends(order, greedy=greedy), np.int64), cost)
+    return None if cost == NO_CUT else CutOrder(order, np.array(cutter.ends(order, greedy=greedy), np.int64), cost)
 
 
 def _cutter(indptr: Ints, demand: AxonDemand, items: Ints, load: Ints, core: CoreModel, work: int) -> Cutter:
@@ -220,16 +220,16 @@ class _Chunked:
         per_tile = self._tile(cutter, chunk)
         heights = _heights(rows, math.sqrt(per_tile / self._parts))
         greedy = per_tile * len(heights) > PATIENCE
-        cost, back = [0] + [NEVER] * rows, [0] * (rows + 1)
+        cost, back = [0] + [NO_CUT] * rows, [0] * (rows + 1)
         for low in range(rows):
-            for height in heights if cost[low] < NEVER else ():
+            for height in heights if cost[low] < NO_CUT else ():
                 high = low + height
                 if high > rows:
                     break
                 more = cutter.cost(self._band(chunk, low, high, transposed=transposed), greedy=greedy)
-                if more < NEVER and cost[low] + more < cost[high]:
+                if more < NO_CUT and cost[low] + more < cost[high]:
                     cost[high], back[high] = cost[low] + more, low
-        if cost[rows] == NEVER:
+        if cost[rows] == NO_CUT:
             return None
         cuts = [rows]
         while cuts[-1] > 0:

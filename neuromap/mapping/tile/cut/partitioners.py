@@ -1,0 +1,130 @@
+"""The partitioners by name: each orders the neurons of a population, and cuts that order into tiles at least cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.mapping.asked.options import Partitioner
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.tile.cut.axon_demand import AxonDemand
+from neuromap.mapping.tile.cut.exchange_neurons import exchange_neurons
+from neuromap.mapping.tile.cut.metis_order import metis_order
+from neuromap.mapping.tile.cut.overlap_order import overlap_order
+from neuromap.mapping.tile.cut.tile_shapes import CutOrder, cheapest_blocks, cut_single
+
+__all__ = ["CUTS", "NeuronsToCut", "cuts_by"]
+
+Ints = NDArray[np.int64]
+FEW, MANY = 2**18, 2**25
+"""Items up to which neurons of a node with rows and columns, and of any other, are also ordered by overlap."""
+
+
+@dataclass(frozen=True, eq=False)
+class NeuronsToCut:
+    """The neurons that are to be cut into tiles.
+
+    Attributes
+    ----------
+    shape : (rows, columns, features) or None
+        Of their node; ``None`` for relays.
+    demand : AxonDemand
+        What they read.
+    copies : ndarray of int64, shape (n,)
+        Neurons of a core that each takes; those with 0 are left out.
+    core : CoreModel
+        Limits.
+    seed : int
+        Of METIS.
+    """
+
+    shape: tuple[int, int, int] | None
+    demand: AxonDemand
+    copies: Ints
+    core: CoreModel
+    seed: int
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def alive(self) -> Ints:
+        """Those that take any neurons of a core, as they are numbered."""
+        return np.flatnonzero(self.copies > 0)
+
+    @property
+    def is_image(self) -> bool:
+        """Whether their node has rows or columns."""
+        return self.shape is not None and self.shape[0] * self.shape[1] > 1
+
+    def cut(self, order: Ints) -> CutOrder | None:
+        """Cut an order of them; ``None`` where a neuron does not fit."""
+        return cut_single(order, self.demand, self.copies, self.core)
+
+
+Cuts = Callable[[NeuronsToCut], list[CutOrder | None]]
+"""From neurons to their orders, cut; ``None`` for one in which a neuron does not fit."""
+
+
+def cuts_by(partitioner: Partitioner, neurons: NeuronsToCut) -> list[CutOrder]:
+    """Cut the orders of a partitioner.
+
+    Parameters
+    ----------
+    partitioner : {"auto", "blocks", "overlap", "metis"}
+        Which orders are tried.
+    neurons : NeuronsToCut
+        What is cut.
+
+    Returns
+    -------
+    list of CutOrder
+        The cheapest first; there is one at least.
+
+    Raises
+    ------
+    NotSupportedError
+        If METIS is asked for and not installed.
+    """
+    found = CUTS[partitioner](neurons)
+    cuts = [exchange_neurons(cut, neurons.demand, neurons.copies, neurons.core) for cut in found if cut is not None]
+    if not cuts:  # the demand is a guess: only a plan can tell
+        alive = neurons.alive
+        cuts = [CutOrder(alive, np.arange(1, len(alive) + 1), 0)]
+    return sorted(cuts, key=lambda cut: cut.cost)
+
+
+def _blocks(neurons: NeuronsToCut) -> list[CutOrder | None]:
+    """Cut blocks of rows, columns and features; neurons of a node without rows and columns as they are numbered."""
+    if neurons.shape is not None and neurons.is_image:
+        return [cheapest_blocks(neurons.shape, neurons.demand, neurons.copies, neurons.core)]
+    return [neurons.cut(neurons.alive)]
+
+
+def _overlap(neurons: NeuronsToCut) -> list[CutOrder | None]:
+    """Cut an order in which those that read the same stand next to each other."""
+    return [neurons.cut(overlap_order(neurons.demand, neurons.copies, neurons.core))]
+
+
+def _metis(neurons: NeuronsToCut) -> list[CutOrder | None]:
+    """Cut the order of METIS, which is told how many tiles to expect: those of the neurons as they are numbered."""
+    as_numbered = neurons.cut(neurons.alive)
+    tiles = max(1, len(as_numbered.ends)) if as_numbered is not None else 1
+    return [neurons.cut(metis_order(neurons.demand, neurons.copies, tiles, neurons.seed))]
+
+
+def _auto(neurons: NeuronsToCut) -> list[CutOrder | None]:
+    """Cut blocks and, where that does not take too long, by overlap."""
+    few = len(neurons.demand.items) <= (FEW if neurons.is_image else MANY)
+    return [*_blocks(neurons), *(_overlap(neurons) if few else ())]
+
+
+CUTS: Mapping[Partitioner, Cuts] = MappingProxyType(
+    {"auto": _auto, "blocks": _blocks, "overlap": _overlap, "metis": _metis}
+)
+"""One for every name in :data:`neuromap.mapping.asked.options.PARTITIONERS`."""
