@@ -48,7 +48,7 @@ class Advice:
         row = self.row
         within = f" with {self.limits}" if self.limits else ""
         retraining = "needs retraining" if row.needs_retraining else "no retraining"
-        way = "" if row.candidate.splitters == "slack" else f", splitters {row.candidate.splitters}"
+        splitters = "" if row.candidate.splitters == "slack" else f", splitters {row.candidate.splitters}"
         figures = [f"{o.title} {figure_text(row, o)}" for o in OBJECTIVES if value_of(row, o).number is not None]
         if self.n_rivals:
             worth = f"{rows_text(self.n_rivals)} that might be better not mapped: give more time, or more rows to map"
@@ -56,7 +56,7 @@ class Advice:
             worth = "no row that was not mapped can be better"
         return [
             f"best {self.objective.title}{within}: {row.pattern}, {row.candidate.execution} on {row.candidate.chip}"
-            f"{way} ({retraining})",
+            f"{splitters} ({retraining})",
             f"  {', '.join(figures)}; {worth}",
             f"  {self.command}",
         ]

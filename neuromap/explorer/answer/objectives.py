@@ -17,7 +17,7 @@ class Objective(NamedTuple):
     Attributes
     ----------
     name : str
-        Attribute of :class:`ExploredRow`.
+        Attribute of :class:`neuromap.explorer.answer.rows.ExploredRow`.
     title : str
         What people read.
     unit : str

@@ -44,7 +44,7 @@ class LeastTimes:
 
 @dataclass(frozen=True, eq=False)
 class MappingChoice:
-    """One way to map all rows of a table.
+    """A chip, where splitters may stand, and ticks per step: with these all rows of a table are mapped.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class MappingChoice:
 
 
 def mapping_choices(space: PatternSpace, given: RolloutPattern, asked: Asked) -> list[MappingChoice]:
-    """Make the tables of rows, and every choice that maps them in a way of its own.
+    """Make the tables of rows, and every choice that makes programs of its own.
 
     Parameters
     ----------

@@ -201,8 +201,8 @@ def _tip(members: Sequence[_Numbered]) -> str:
     for n, row in members[:_MOST_NAMED]:
         head = f"#{n} " if n is not None else ""
         figures = ", ".join(f"{o.title} {figure_text(row, o)}" for o in OBJECTIVES)
-        way = f"{row.candidate.execution}, {row.candidate.chip}"
-        lines.append(f"{head}{shorten(row.pattern, 60)}, {way}: {figures}; front: {front_words(row)}; {row.status}")
+        run_as = f"{row.candidate.execution}, {row.candidate.chip}"
+        lines.append(f"{head}{shorten(row.pattern, 60)}, {run_as}: {figures}; front: {front_words(row)}; {row.status}")
     if len(members) > _MOST_NAMED:
         lines.append(f"and {len(members) - _MOST_NAMED} more")
     return "\n".join(lines)
