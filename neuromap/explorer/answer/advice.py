@@ -10,7 +10,7 @@ from neuromap.errors import DoesNotFitError, PatternError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits, bound_text
 from neuromap.explorer.answer.listing import rows_text, streaming_edges, streaming_text
-from neuromap.explorer.answer.objectives import BASE_UNITS, OBJECTIVES, Objective
+from neuromap.explorer.answer.objectives import OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.row_figures import row_order, value_of
 from neuromap.explorer.answer.rows import ExploredRow
@@ -70,7 +70,7 @@ def figure_text(row: ExploredRow, objective: Objective) -> str:
     sign = "" if is_exact else "≥ "
     if objective.name == "full_response_seconds" and not row.full_response_exact:
         sign = "≤ "
-    unit = BASE_UNITS[objective.name]
+    unit = objective.base_unit
     return f"{sign}{with_unit(number, unit if unit != 'cores' else '')}"
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from neuromap.explorer.answer.advice import figure_text
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import front_words
-from neuromap.explorer.answer.objectives import BASE_UNITS, CORES, OBJECTIVES, Objective
+from neuromap.explorer.answer.objectives import CORES, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import scale_for, with_unit
 from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import ExploredRow
@@ -45,7 +45,7 @@ class Panel:
 
     def __init__(self, objective: Objective, rows: Sequence[_Numbered], limits: Limits) -> None:
         self.objective, self.rows, self.limits = objective, rows, limits
-        unit = BASE_UNITS[objective.name]
+        unit = objective.base_unit
         values = [self._y_value(row) for _, row in rows]
         self.bound: float | None = getattr(limits, objective.name)
         self.scale, self.unit = scale_for(min(value for value in values if value > 0 or value == max(values)), unit)
@@ -93,7 +93,7 @@ class Panel:
             yield element("path", d=line, title=f"limit: {self.limits.cores} cores at most", class_="limit")
         if self.bound is not None and self.y.low <= self.bound / self.scale <= self.y.high:
             most = "at most" if self.objective.sign > 0 else "at least"
-            tip = f"limit: {self.objective.title} {most} {with_unit(self.bound, BASE_UNITS[self.objective.name])}"
+            tip = f"limit: {self.objective.title} {most} {with_unit(self.bound, self.objective.base_unit)}"
             line = f"M{number(_LEFT)} {number(self._up(self.bound))}H{number(WIDTH - _RIGHT)}"
             yield element("path", d=line, title=tip, class_="limit")
 
