@@ -154,7 +154,7 @@ class Panel:
             parts.append(element("path", d=f"M{number(x)} {number(y)}H{number(end)}", class_="reach"))
             tip = f"M{number(end - 5)} {number(y - 3)}L{number(end)} {number(y)}L{number(end - 5)} {number(y + 3)}"
             parts.append(element("path", d=tip, class_="reach"))
-            if self.objective.name == "energy_joules":  # a bound as well
+            if self.objective.bound is not None:  # somewhere above, too
                 end = max(y - (18 if self.small else 30), 4)
                 tip = f"M{number(x - 3)} {number(end + 5)}L{number(x)} {number(end)}L{number(x + 3)} {number(end + 5)}"
                 parts.append(element("path", d=f"M{number(x)} {number(y)}V{number(end)}{tip}", class_="reach"))
