@@ -19,7 +19,7 @@ from neuromap.cli.commands.chips import chips
 from neuromap.cli.commands.explore import EXAMPLES as EXPLORE_EXAMPLES
 from neuromap.cli.commands.explore import explore
 from neuromap.cli.commands.map import EXAMPLES as MAP_EXAMPLES
-from neuromap.cli.commands.map import map_network
+from neuromap.cli.commands.map import map_command
 from neuromap.cli.commands.report import EXAMPLES as REPORT_EXAMPLES
 from neuromap.cli.commands.report import report
 from neuromap.cli.commands.rollouts import EXAMPLES as ROLLOUTS_EXAMPLES
@@ -71,7 +71,7 @@ app = typer.Typer(
 )
 app.command("rollouts", short_help="Patterns of a network: counts, bounds, times.", epilog=ROLLOUTS_EXAMPLES)(rollouts)
 app.command("chips", short_help="Packaged chips, or one chip in full.", epilog=CHIPS_EXAMPLES)(chips)
-app.command("map", short_help="Put a rolled-out network onto a chip.", epilog=MAP_EXAMPLES)(map_network)
+app.command("map", short_help="Put a rolled-out network onto a chip.", epilog=MAP_EXAMPLES)(map_command)
 app.command("simulate", short_help="Run a program on input frames.", epilog=SIMULATE_EXAMPLES)(simulate)
 app.command("verify", short_help="Show that the chip computes the rollout.", epilog=VERIFY_EXAMPLES)(verify)
 app.command("report", short_help="Responses and costs per pattern.", epilog=REPORT_EXAMPLES)(report)

@@ -85,7 +85,8 @@ def explore(
         Rows that cannot be within the limits are not mapped. A callable is asked about one row for all with equal times
         and so may look at figures only.
     frames, n_frames, seed, density
-        Input frames for energy and verification, as in :func:`neuromap.report.latency.latency_report`.
+        Input frames for energy and verification, as in :func:`neuromap.report.latency.latency_report`. The seed also
+        draws the sample of patterns where there are too many to search all.
     seconds : float, optional
         No mapping begins later than that many seconds after the search began.
     most_mapped : int, optional

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from neuromap.mapping.map_rollout import MappedRollout
     from neuromap.mapping.remedy.apply_remedy import Request
 
-__all__ = ["EXAMPLES", "map_network"]
+__all__ = ["EXAMPLES", "map_command"]
 
 EXAMPLES = """\
 \b
@@ -46,7 +46,7 @@ TRYING = 10.0
 
 
 @with_option_blocks
-def map_network(
+def map_command(
     network: NetworkFile,
     pattern: PatternOption = "streaming",
     execution: ExecutionOption = "windowed",

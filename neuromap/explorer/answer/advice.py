@@ -10,7 +10,7 @@ from neuromap.errors import DoesNotFitError, PatternError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits, bound_text
 from neuromap.explorer.answer.listing import rows_text, streaming_edges, streaming_text
-from neuromap.explorer.answer.objectives import BASE_UNITS, OBJECTIVES, Objective
+from neuromap.explorer.answer.objectives import OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.row_figures import row_order, value_of
 from neuromap.explorer.answer.rows import ExploredRow
@@ -48,7 +48,7 @@ class Advice:
         row = self.row
         within = f" with {self.limits}" if self.limits else ""
         retraining = "needs retraining" if row.needs_retraining else "no retraining"
-        way = "" if row.candidate.splitters == "slack" else f", splitters {row.candidate.splitters}"
+        splitters = "" if row.candidate.splitters == "slack" else f", splitters {row.candidate.splitters}"
         figures = [f"{o.title} {figure_text(row, o)}" for o in OBJECTIVES if value_of(row, o).number is not None]
         if self.n_rivals:
             worth = f"{rows_text(self.n_rivals)} that might be better not mapped: give more time, or more rows to map"
@@ -56,7 +56,7 @@ class Advice:
             worth = "no row that was not mapped can be better"
         return [
             f"best {self.objective.title}{within}: {row.pattern}, {row.candidate.execution} on {row.candidate.chip}"
-            f"{way} ({retraining})",
+            f"{splitters} ({retraining})",
             f"  {', '.join(figures)}; {worth}",
             f"  {self.command}",
         ]
@@ -70,7 +70,7 @@ def figure_text(row: ExploredRow, objective: Objective) -> str:
     sign = "" if is_exact else "≥ "
     if objective.name == "full_response_seconds" and not row.full_response_exact:
         sign = "≤ "
-    unit = BASE_UNITS[objective.name]
+    unit = objective.base_unit
     return f"{sign}{with_unit(number, unit if unit != 'cores' else '')}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from neuromap.errors import InputError
-from neuromap.explorer.answer.objectives import BASE_UNITS, OBJECTIVES, Objective, objective_named
+from neuromap.explorer.answer.objectives import OBJECTIVES, Objective, objective_named
 from neuromap.explorer.answer.quantities import parse_quantity, scale_for
 from neuromap.explorer.answer.row_figures import best_row, value_of
 from neuromap.explorer.answer.rows import ExploredRow
@@ -236,7 +236,7 @@ def parse_bound(text: str, objective: Objective, name: str) -> float | int:
     InputError
         If it is no such number.
     """
-    unit = BASE_UNITS[objective.name]
+    unit = objective.base_unit
     if unit != "cores":
         return parse_quantity(text, unit, name)
     digits = re.sub(r"\s*cores?$", "", text.strip())
@@ -260,6 +260,6 @@ def bound_text(objective: Objective, bound: float) -> str:
     str
         Such as ``"full response <= 5 ms"``.
     """
-    unit = BASE_UNITS[objective.name]
+    unit = objective.base_unit
     scale, name = (1.0, "") if unit == "cores" else scale_for(bound, unit)
     return f"{objective.title} {'<=' if objective.sign > 0 else '>='} {bound / scale:.12g} {name}".rstrip()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from neuromap.errors import InputError
 
-__all__ = ["BASE_UNITS", "CORES", "ENERGY", "OBJECTIVES", "Objective", "objective_named"]
+__all__ = ["CORES", "ENERGY", "OBJECTIVES", "Objective", "objective_named"]
 
 
 class Objective(NamedTuple):
@@ -17,44 +15,40 @@ class Objective(NamedTuple):
     Attributes
     ----------
     name : str
-        Attribute of :class:`ExploredRow`.
+        Attribute of :class:`neuromap.explorer.answer.rows.ExploredRow`.
     title : str
         What people read.
     unit : str
         Unit of the value, with its time axis where it has one.
+    base_unit : str
+        Unit of the number alone.
     sign : int
         +1 where less is better, -1 where more is.
+    bound : str or None
+        Attribute of the row with the proven bound that stands for the figure until the row is mapped; ``None`` for
+        times, whose attribute holds their bound until then.
     """
 
     name: str
     title: str
     unit: str
+    base_unit: str
     sign: int
+    bound: str | None = None
 
 
 OBJECTIVES: tuple[Objective, ...] = (
-    Objective("first_response_seconds", "first response", "s from stimulus onset", 1),
-    Objective("full_response_seconds", "full response", "s from stimulus onset", 1),
-    Objective("worst_case_reaction_seconds", "worst-case reaction", "s from the event", 1),
-    Objective("sampling_frequency_hz", "sampling frequency", "input frames per second", -1),
-    Objective("cores", "cores", "cores", 1),
-    Objective("energy_joules", "energy", "J per frame", 1),
+    Objective("first_response_seconds", "first response", "s from stimulus onset", "s", 1),
+    Objective("full_response_seconds", "full response", "s from stimulus onset", "s", 1),
+    Objective("worst_case_reaction_seconds", "worst-case reaction", "s from the event", "s", 1),
+    Objective("sampling_frequency_hz", "sampling frequency", "input frames per second", "Hz", -1),
+    Objective("cores", "cores", "cores", "cores", 1, "core_bound"),
+    Objective("energy_joules", "energy", "J per frame", "J", 1, "energy_bound"),
 )
+"""Times first, in the order of :class:`neuromap.explorer.search.figures.Figures`."""
 
 CORES = next(objective for objective in OBJECTIVES if objective.name == "cores")
 ENERGY = next(objective for objective in OBJECTIVES if objective.name == "energy_joules")
-
-BASE_UNITS: Mapping[str, str] = MappingProxyType(
-    {
-        "first_response_seconds": "s",
-        "full_response_seconds": "s",
-        "worst_case_reaction_seconds": "s",
-        "sampling_frequency_hz": "Hz",
-        "cores": "cores",
-        "energy_joules": "J",
-    }
-)
-"""Objective -> the unit of its numbers."""
 
 
 def objective_named(text: str, option: str = "objective") -> Objective:

@@ -42,10 +42,9 @@ def value_of(row: ExploredRow, objective: Objective) -> Value:
     Value
         ``None`` is exact for a mapped row whose chip has no such figures.
     """
-    number: float | None = getattr(row, objective.name)
-    if row.status == "mapped" or objective.name not in ("cores", "energy_joules"):
-        return Value(number, not row.times_are_bounds)
-    return Value(row.core_bound if objective.name == "cores" else row.energy_bound, False)
+    if row.status == "mapped" or objective.bound is None:
+        return Value(getattr(row, objective.name), not row.times_are_bounds)
+    return Value(getattr(row, objective.bound), False)
 
 
 def row_order(row: ExploredRow, objective: Objective) -> tuple[float, ...]:
@@ -80,7 +79,7 @@ def best_row(rows: Sequence[ExploredRow], objective: Objective) -> ExploredRow |
         Rows; those that were not mapped, or whose chip does not compute what the rollout defines, are left out.
     objective : Objective
         What is best; among equals the other objectives decide, so the row is on the front of ``rows``; then patterns
-        with names and plain ways to map come first.
+        with names and plain mapping choices come first.
 
     Returns
     -------

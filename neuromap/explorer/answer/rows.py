@@ -12,7 +12,7 @@ RowStatus = Literal["mapped", "does not fit", "not mapped", "excluded"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """One rollout with one way to map it.
+    """One rollout with one mapping choice.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is asked to be searched: chips, executions and ways to map, checked."""
+"""What is asked to be searched: executions and mapping choices, checked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Asked:
     executions : tuple of str
         Executions.
     options : tuple of (str, int or None)
-        Where splitters may stand, and ticks of an update step.
+        Where splitters may stand, and ticks of an update step: with a chip, a mapping choice.
     within : {"all", "class"}
         Whether all patterns are searched, or those of the given one's behaviour class.
     """

@@ -44,7 +44,7 @@ class LeastTimes:
 
 @dataclass(frozen=True, eq=False)
 class MappingChoice:
-    """One way to map all rows of a table.
+    """A chip, where splitters may stand, and ticks per step: with these all rows of a table are mapped.
 
     Attributes
     ----------
@@ -91,17 +91,22 @@ class MappingChoice:
             and np.array_equal(self.step_ticks, other.step_ticks)
         )
 
-    def optimistic(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """First response, full response, worst-case reaction and frame period in ticks: what a row has at least.
+    def exact_times(self, rows: int | slice) -> tuple[Ints, Ints, Ints, Ints]:
+        """First response, full response, worst-case reaction and frame period of rows in ticks, by their schedules."""
+        table, step = self.table, self.step_ticks[rows]
+        first, full, period = table.first[rows] * step, table.full[rows] * step, table.period[rows] * step
+        return first, full, first + period - step, period
 
-        They are exact but where splitters may change the schedule. There, every delay is still at least as many ticks
-        as a step has where the user says how many, and one else; and a cycle ratio of more than P - 1 steps is one of
-        more than (P - 1) times as many ticks (docs/explorer.md).
+    def optimistic(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Give the same four times of all rows: what a row has at least.
+
+        They are those of its schedule but where splitters may change that. There, every delay is still at least as many
+        ticks as a step has where the user says how many, and one else; and a cycle ratio of more than P - 1 steps is
+        one of more than (P - 1) times as many ticks (docs/explorer.md).
         """
-        table, step = self.table, self.step_ticks
         if not self.may_change_schedule:
-            first, full, period = table.first * step, table.full * step, table.period * step
-            return first, full, first + period - step, period
+            return self.exact_times(slice(None))
+        table = self.table
         # the user's ticks per step are asked of every edge; without them a tick-level edge asks for one tick
         least = np.full(len(table), self.ticks_per_step or 1)
         chosen = np.array([chosen_period(execution) is not None for execution in table.executions])[table.execution]
@@ -112,7 +117,7 @@ class MappingChoice:
 
 
 def mapping_choices(space: PatternSpace, given: RolloutPattern, asked: Asked) -> list[MappingChoice]:
-    """Make the tables of rows, and every choice that maps them in a way of its own.
+    """Make the tables of rows, and every choice that makes programs of its own.
 
     Parameters
     ----------

@@ -24,6 +24,11 @@ Values = NDArray[np.uint8]
 Words = NDArray[np.uint64]
 Columns = dict[str, NDArray[Any]]
 
+_SEQUENTIAL_BITS = 16
+"""Bits that a number of sequential edges is kept in (uint16)."""
+_FIRST_MERGE = 1 << 20
+"""Rows from which equal ones are merged for the first time."""
+
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
@@ -187,7 +192,7 @@ class _Collected:
 
     parts: list[Columns]
     n_rows: int = 0
-    limit: int = 1 << 20
+    limit: int = _FIRST_MERGE
 
     def add(self, part: Columns) -> None:
         self.parts.append(part)
@@ -206,9 +211,12 @@ class _Collected:
 
 
 def _merged(rows: Columns) -> Columns:
-    """Keep one of equal rows: of the first execution, with most streaming edges; add up their patterns."""
+    """Keep one of equal rows: of the first execution, with most streaming edges; add up their patterns.
+
+    Takes the columns out of ``rows``, one by one so that nothing is there twice; it is of no use afterwards.
+    """
     keys = rows["keys"].astype(np.uint64, copy=False)
-    rank = (rows["execution"].astype(np.int32) << 16) + rows["sequential"].astype(np.int32)
+    rank = (rows["execution"].astype(np.int32) << _SEQUENTIAL_BITS) + rows["sequential"].astype(np.int32)
     chosen, group = first_of_equal(keys, rank)
     total = np.bincount(group, rows["n_patterns"].astype(np.float64), len(chosen)).astype(np.int32)
     del group

@@ -8,7 +8,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import Listing, constant_objectives, is_known, list_rows
-from neuromap.explorer.answer.objectives import BASE_UNITS, CORES, OBJECTIVES
+from neuromap.explorer.answer.objectives import CORES, OBJECTIVES
 from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.forms.front_legend import draw_legend
@@ -81,7 +81,7 @@ def constant_line(exploration: Exploration) -> str:
     same = [(o, value) for o, value in constant_objectives(rows).items() if o != CORES]
     if not same:
         return ""
-    words = [f"{o.title} is {with_unit(value, BASE_UNITS[o.name])}" for o, value in same]
+    words = [f"{o.title} is {with_unit(value, o.base_unit)}" for o, value in same]
     return f"The same in all rows: {', '.join(words)}."
 
 

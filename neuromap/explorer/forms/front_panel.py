@@ -8,7 +8,7 @@ from functools import cached_property
 from neuromap.explorer.answer.advice import figure_text
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import front_words
-from neuromap.explorer.answer.objectives import BASE_UNITS, CORES, OBJECTIVES, Objective
+from neuromap.explorer.answer.objectives import CORES, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import scale_for, with_unit
 from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import ExploredRow
@@ -45,7 +45,7 @@ class Panel:
 
     def __init__(self, objective: Objective, rows: Sequence[_Numbered], limits: Limits) -> None:
         self.objective, self.rows, self.limits = objective, rows, limits
-        unit = BASE_UNITS[objective.name]
+        unit = objective.base_unit
         values = [self._y_value(row) for _, row in rows]
         self.bound: float | None = getattr(limits, objective.name)
         self.scale, self.unit = scale_for(min(value for value in values if value > 0 or value == max(values)), unit)
@@ -93,7 +93,7 @@ class Panel:
             yield element("path", d=line, title=f"limit: {self.limits.cores} cores at most", class_="limit")
         if self.bound is not None and self.y.low <= self.bound / self.scale <= self.y.high:
             most = "at most" if self.objective.sign > 0 else "at least"
-            tip = f"limit: {self.objective.title} {most} {with_unit(self.bound, BASE_UNITS[self.objective.name])}"
+            tip = f"limit: {self.objective.title} {most} {with_unit(self.bound, self.objective.base_unit)}"
             line = f"M{number(_LEFT)} {number(self._up(self.bound))}H{number(WIDTH - _RIGHT)}"
             yield element("path", d=line, title=tip, class_="limit")
 
@@ -154,7 +154,7 @@ class Panel:
             parts.append(element("path", d=f"M{number(x)} {number(y)}H{number(end)}", class_="reach"))
             tip = f"M{number(end - 5)} {number(y - 3)}L{number(end)} {number(y)}L{number(end - 5)} {number(y + 3)}"
             parts.append(element("path", d=tip, class_="reach"))
-            if self.objective.name == "energy_joules":  # a bound as well
+            if self.objective.bound is not None:  # somewhere above, too
                 end = max(y - (18 if self.small else 30), 4)
                 tip = f"M{number(x - 3)} {number(end + 5)}L{number(x)} {number(end)}L{number(x + 3)} {number(end + 5)}"
                 parts.append(element("path", d=f"M{number(x)} {number(y)}V{number(end)}{tip}", class_="reach"))
@@ -201,8 +201,8 @@ def _tip(members: Sequence[_Numbered]) -> str:
     for n, row in members[:_MOST_NAMED]:
         head = f"#{n} " if n is not None else ""
         figures = ", ".join(f"{o.title} {figure_text(row, o)}" for o in OBJECTIVES)
-        way = f"{row.candidate.execution}, {row.candidate.chip}"
-        lines.append(f"{head}{shorten(row.pattern, 60)}, {way}: {figures}; front: {front_words(row)}; {row.status}")
+        run_as = f"{row.candidate.execution}, {row.candidate.chip}"
+        lines.append(f"{head}{shorten(row.pattern, 60)}, {run_as}: {figures}; front: {front_words(row)}; {row.status}")
     if len(members) > _MOST_NAMED:
         lines.append(f"and {len(members) - _MOST_NAMED} more")
     return "\n".join(lines)

@@ -90,6 +90,6 @@ def to_html(
         axes=time_axes(rows),
         has_energy=is_known(rows, ENERGY),
         several_chips=len(exploration.chips) > 1,
-        several_ways=len({(row.candidate.splitters, row.candidate.ticks_per_step) for row in rows}) > 1,
+        several_choices=len({(row.candidate.splitters, row.candidate.ticks_per_step) for row in rows}) > 1,
         bounds=any(not row.full_response_exact for row in rows),
     )

@@ -170,7 +170,7 @@ def count_line(exploration: Exploration) -> str:
     words = [
         "valid patterns not counted" if patterns is None else _counted(patterns, "valid pattern", "s"),
         "behaviour classes not counted" if classes is None else _counted(classes, "behaviour class", "es"),
-        f"{_counted(exploration.n_candidates, 'candidate', 's')} (pattern, execution, chip, way to map)",
+        f"{_counted(exploration.n_candidates, 'candidate', 's')} (pattern, execution, mapping choice)",
         _counted(exploration.n_rows, "distinct row", "s"),
         f"{exploration.n_mapped} mapped",
     ]

@@ -22,7 +22,7 @@ _LARGEST = 1 << 53
 """Larger whole numbers are not exact as floating-point numbers, and no figure of a chip."""
 _LONGEST_MESSAGE = 2000
 _WHOLE = ("frame_period_ticks", "first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks", "cores")
-_FIGURES = (*_WHOLE, "full_response_exact", "energy_joules", "verified")
+_FIGURES = tuple(field.name for field in fields(Measured) if field.default is None)
 
 
 def explorer_results(path: str | Path | None) -> ResultsFile[Measured]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from neuromap.errors import InputError
 from neuromap.explorer.measuring.measurements import Measurements
-from neuromap.explorer.search.groups import Place
+from neuromap.explorer.search.groups import RowPlace
 from neuromap.explorer.search.open_rows import OpenRows
 
 __all__ = ["Effort", "Progress", "map_best_first"]
@@ -50,12 +51,12 @@ class Effort:
         return self.seconds is not None and time.monotonic() - began >= self.seconds
 
 
-def map_best_first(rows: OpenRows, measurements: Measurements, effort: Effort, progress: Progress | None) -> bool:
+def map_best_first(still_open: OpenRows, measurements: Measurements, effort: Effort, progress: Progress | None) -> bool:
     """Map rows until none is open, or the effort is spent.
 
     Parameters
     ----------
-    rows : OpenRows
+    still_open : OpenRows
         Takes what is found.
     measurements : Measurements
         Maps and measures.
@@ -69,27 +70,27 @@ def map_best_first(rows: OpenRows, measurements: Measurements, effort: Effort, p
     bool
         Whether none is open.
     """
-    began = time.monotonic()
-    queue = rows.in_order()
-    ahead: list[Place] = []
-    while ahead := _next_places(rows, queue, ahead, measurements.at_once):
-        if effort.is_spent(began, len(rows.found)):
+    all_rows, began = still_open.all_rows, time.monotonic()
+    queue = still_open.in_order()
+    ahead: list[RowPlace] = []
+    while ahead := _next_places(still_open, queue, ahead, measurements.at_once):
+        if effort.is_spent(began, len(still_open.found)):
             return False
         place, *ahead = ahead
         if progress is not None:
-            row = rows.rows.describe(place)
-            progress(f"{row.pattern}, {row.candidate.execution}", len(rows.found), rows.n_open())
+            row = all_rows.describe(place)
+            progress(f"{row.pattern}, {row.candidate.execution}", len(still_open.found), still_open.n_open())
         for later in ahead:
-            measurements.prepare(rows.rows.fingerprint(later), rows.rows.candidate(later))
-        rows.take(place, measurements.get(rows.rows.fingerprint(place), rows.rows.candidate(place)))
+            measurements.prepare(all_rows.fingerprint(later), all_rows.candidate(later))
+        still_open.take(place, measurements.get(all_rows.fingerprint(place), all_rows.candidate(place)))
     return True
 
 
-def _next_places(rows: OpenRows, queue: Iterator[Place], ahead: Sequence[Place], n: int) -> list[Place]:
-    """Keep those of the rows ahead that are still needed, and take up more from the queue: n, if it has so many."""
-    found = [place for place in ahead if rows.is_needed(place)]
-    for place in queue:
-        if rows.is_needed(place):
+def _next_places(still_open: OpenRows, queue: Iterator[RowPlace], ahead: Sequence[RowPlace], n: int) -> list[RowPlace]:
+    """Keep those of the rows ahead that remain open, and take up more from the queue: n, if it has so many."""
+    found: list[RowPlace] = []
+    for place in chain(ahead, queue):
+        if still_open.is_open(place) and not still_open.exclude_alone(place):
             found.append(place)
             if len(found) >= n:
                 break

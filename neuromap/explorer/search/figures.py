@@ -1,17 +1,18 @@
-"""The six figures by which rows are compared, less is better in each."""
+"""The figures by which rows are compared, less is better in each."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
+from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.measuring.measured import Measured
 
-__all__ = ["N_FIGURES", "Figures", "figures_of", "nan_of"]
+__all__ = ["N_FIGURES", "N_TIMES", "Figures", "figures_of", "nan_of"]
 
 
 class Figures(NamedTuple):
-    """Figures of a row, or proven bounds on them.
+    """Figures of a row, or proven bounds on them: one per objective, in the order of ``OBJECTIVES``, times first.
 
     Attributes
     ----------
@@ -31,12 +32,13 @@ class Figures(NamedTuple):
     energy: float
 
     @property
-    def times(self) -> tuple[float, float, float, float]:
+    def times(self) -> tuple[float, ...]:
         """All but cores and energy."""
-        return self[:4]
+        return self[:N_TIMES]
 
 
 N_FIGURES = len(Figures._fields)
+N_TIMES = sum(objective.bound is None for objective in OBJECTIVES)
 
 
 def figures_of(measured: Measured, tick_seconds: float) -> Figures:

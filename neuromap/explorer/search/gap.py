@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.explorer.answer.exploration import Gap
 from neuromap.explorer.candidates.pattern_space import PatternSpace
+from neuromap.explorer.search.figures import N_TIMES, Figures
 from neuromap.explorer.search.open_rows import OpenRows
 
 __all__ = ["gap_of"]
+
+Floats = NDArray[np.float64]
 
 
 def gap_of(ended: OpenRows, space: PatternSpace, complete: bool, limited: bool) -> Gap:
@@ -34,13 +38,13 @@ def gap_of(ended: OpenRows, space: PatternSpace, complete: bool, limited: bool) 
     Gap
     """
     is_exact = complete and ended.n_open() == 0 and space.is_complete
-    cores = [found.measured.cores for found in ended.found if found.measured.cores is not None]
+    cores = [found.measured.cores for found in ended.found.values() if found.measured.cores is not None]
     gap = Gap(
         is_exact=is_exact,
         open_rows=ended.n_open(),
         cores_factor=_cores_factor(ended),
         least_cores=min(cores, default=None),
-        core_bound=min((group.choice.core_bound for group in ended.rows.groups), default=0),
+        core_bound=min((group.choice.core_bound for group in ended.all_rows.groups), default=0),
         statement="",
     )
     where = " within the limits" if limited else ""
@@ -51,20 +55,20 @@ def gap_of(ended: OpenRows, space: PatternSpace, complete: bool, limited: bool) 
 
 def _cores_factor(ended: OpenRows) -> float:
     """Find the factor of cores within which every open row is matched in all times by a mapped one."""
-    mapped = [found for found in ended.found if found.measured.status == "mapped"]
-    groups = ended.rows.groups
-    times = np.array([found.figures.times for found in mapped], np.float64).reshape(-1, 4)
-    cores = np.array([found.figures.cores for found in mapped], np.float64)
-    given = np.array([groups[found.place[0]].is_given_class for found in mapped], np.bool_)
+    tables = {given: _times_and_cores(ended.rivals(given)) for given in (False, True)}
     factor = 1.0
     for number, _ in ended.open_groups():
-        group = groups[number]
+        group = ended.all_rows.groups[number]
+        times, cores = tables[group.is_given_class]
         # ticks of different chips are no binary fractions: equal times may differ in their last bits
-        as_good = (times <= np.array(group.bounds.times) * (1 + 1e-12)).all(axis=1) & (
-            given | (not group.is_given_class)
-        )
+        as_good = (times <= np.array(group.bounds.times) * (1 + 1e-12)).all(axis=1)
         factor = max(factor, float(cores[as_good].min(initial=math.inf)) / max(1.0, group.bounds.cores))
     return factor
+
+
+def _times_and_cores(rows: Sequence[Figures]) -> tuple[Floats, Floats]:
+    times = np.array([figures.times for figures in rows], np.float64).reshape(-1, N_TIMES)
+    return times, np.array([figures.cores for figures in rows], np.float64)
 
 
 def _shortcomings(gap: Gap, ended: OpenRows, space: PatternSpace, where: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,24 @@ from neuromap.explorer.candidates.mapping_choices import MappingChoice
 from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.explorer.search.figures import Figures, nan_of
 
-__all__ = ["Group", "Place", "groups_of"]
+__all__ = ["Group", "RowPlace", "groups_of"]
 
 Ints = NDArray[np.int64]
 
-Place = tuple[int, int]
-"""Where a row is: the number of its group, and its position in the table of the group's mapping choice."""
+
+class RowPlace(NamedTuple):
+    """Where a row is.
+
+    Attributes
+    ----------
+    group : int
+        Number of its group.
+    row : int
+        Its position in the table of the group's mapping choice.
+    """
+
+    group: int
+    row: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +79,8 @@ def groups_of(choice: MappingChoice) -> list[Group]:
     starts = np.flatnonzero(run_heads(ranked))
     groups = []
     for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
-        first, full, reaction, period = (int(ticks) * chip.tick_seconds for ticks in ranked[start, 1:])
+        times = (int(ticks) * chip.tick_seconds for ticks in ranked[start, 1:])
         energy = energy_bound(chip, int(ranked[start, -1]), choice.core_bound)
-        bounds = Figures(first, full, reaction, period, float(choice.core_bound), nan_of(energy))
+        bounds = Figures._make((*times, float(choice.core_bound), nan_of(energy)))
         groups.append(Group(choice, order[start:stop], bool(ranked[start, 0]), bounds))
     return groups

@@ -37,18 +37,19 @@ def listed_rows(ended: OpenRows) -> tuple[ExploredRow, ...]:
 def _found_rows(ended: OpenRows) -> list[ExploredRow]:
     """Describe the rows that were mapped or refused, with their places on the fronts."""
     rows = [
-        replace(ended.rows.describe(found.place, found.measured), core_bound=ended.bound_of(found.place))
-        for found in ended.found
+        replace(ended.all_rows.describe(place, found.measured), core_bound=ended.bound_of(place))
+        for place, found in ended.found.items()
     ]
     mapped = [k for k, row in enumerate(rows) if row.status == "mapped"]
-    figures = np.array([ended.found[k].figures for k in mapped], np.float64).reshape(-1, N_FIGURES)
+    of_mapped = [found.figures for found in ended.found.values() if found.measured.status == "mapped"]
+    figures = np.array(of_mapped, np.float64).reshape(-1, N_FIGURES)
     classes = np.array([rows[k].behaviour_class for k in mapped], np.int64)
     of_all = front_of(figures)
     of_class = np.zeros(len(mapped), np.bool_)
     for number in np.unique(classes):
         of_class[classes == number] = front_of(figures[classes == number])
-    for place, k in enumerate(mapped):
-        rows[k] = replace(rows[k], on_front=bool(of_all[place]), on_class_front=bool(of_class[place]))
+    for k, on_front, on_class_front in zip(mapped, of_all.tolist(), of_class.tolist(), strict=True):
+        rows[k] = replace(rows[k], on_front=on_front, on_class_front=on_class_front)
     return rows
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.search.figures import N_FIGURES, Figures, figures_of, nan_of
 from neuromap.explorer.search.front import dominated_by
-from neuromap.explorer.search.groups import Group, Place
+from neuromap.explorer.search.groups import Group, RowPlace
 from neuromap.explorer.search.search_rows import SearchRows
 
 __all__ = ["Found", "OpenRows", "open_rows"]
@@ -24,9 +25,8 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Found:
-    """A row that was mapped or refused."""
+    """What came of a row that was mapped or refused."""
 
-    place: Place
     measured: Measured
     figures: Figures
 
@@ -34,77 +34,94 @@ class Found:
 class OpenRows:
     """State of a search: what was found, and which rows are excluded by it. Made by :func:`open_rows`.
 
+    Every row is in one of four states. All rows of a group that is beyond the limits are *beyond* them, from the
+    beginning on. Any other row begins *open*, and leaves that state once, for good: it is *found*, or *excluded*, with
+    its whole group by the figures of a mapped row or alone by a bound of its own. No row is both found and excluded
+    alone; a row that is found remains so when its group is excluded afterwards.
+
     Parameters
     ----------
-    rows : SearchRows
+    all_rows : SearchRows
         All rows.
     beyond : ndarray of bool, shape (groups,)
         Groups that are beyond the limits.
 
     Attributes
     ----------
-    rows, beyond
+    all_rows, beyond
         As given.
-    found : list of Found
+    found : dict of RowPlace to Found
         Rows that were mapped or refused, in their order.
     """
 
-    def __init__(self, rows: SearchRows, beyond: Bools) -> None:
-        self.rows, self.beyond = rows, beyond
-        self.found: list[Found] = []
-        self._settled: set[Place] = set()  # found, or excluded by a bound of their own
-        self._excluded_rows: set[Place] = set()
-        self._excluded = np.zeros(len(rows.groups), np.bool_)  # whole groups
-        self._core_bounds: dict[Place, int] = {}
-        self._bounds = np.array([group.bounds for group in rows.groups], np.float64).reshape(-1, N_FIGURES)
-        self._given = np.array([group.is_given_class for group in rows.groups], np.bool_)
-        within = np.flatnonzero(~beyond).tolist()
+    def __init__(self, all_rows: SearchRows, beyond: Bools) -> None:
+        self.all_rows, self.beyond = all_rows, beyond
+        self.found: dict[RowPlace, Found] = {}
+        self._excluded_groups = np.zeros(len(all_rows.groups), np.bool_)
+        self._excluded_alone: set[RowPlace] = set()
+        self._core_bounds: dict[RowPlace, int] = {}
+        self._rivals: dict[bool, list[Figures]] = {True: [], False: []}
+        self._bounds = np.array([group.bounds for group in all_rows.groups], np.float64).reshape(-1, N_FIGURES)
+        self._given = np.array([group.is_given_class for group in all_rows.groups], np.bool_)
+        groups, within = all_rows.groups, np.flatnonzero(~beyond).tolist()
         self._ranked = sorted(
-            within, key=lambda g: (not self._given[g], rows.groups[g].cheapest_estimate, rows.groups[g].bounds.times, g)
+            within, key=lambda g: (not self._given[g], groups[g].cheapest_estimate, groups[g].bounds.times, g)
         )
 
-    def in_order(self) -> Iterator[Place]:
+    def in_order(self) -> Iterator[RowPlace]:
         """Seeds, then the cheapest row of every group by estimate, then the next of every group, and so on."""
-        yield from self.rows.seeds
-        for place in self._in_turn(self._ranked):
-            if not self._excluded[place[0]]:
-                yield place
+        yield from self.all_rows.seeds
+        for group, row in self._in_turn(self._ranked):
+            if not self._excluded_groups[group]:
+                yield RowPlace(group, row)
 
-    def is_needed(self, place: Place) -> bool:
-        """Whether a row is open, once its own bound on cores was looked at where this may exclude it."""
-        if self._excluded[place[0]] or self.beyond[place[0]] or place in self._settled:
+    def is_open(self, place: RowPlace) -> bool:
+        """Whether a row is open, by what is known so far."""
+        group_is_open = not (self._excluded_groups[place.group] or self.beyond[place.group])
+        return group_is_open and place not in self.found and place not in self._excluded_alone
+
+    def exclude_alone(self, place: RowPlace) -> bool:
+        """Exclude an open row if its own bound on cores does, computed where it may, and say whether it did."""
+        group = self.all_rows.groups[place.group]
+        rivals = self.rivals(group.is_given_class)
+        if not _some_bound_excludes(group, rivals):
             return False
-        if self._is_beaten(place):
-            self._excluded_rows.add(place)
-            self._settled.add(place)
+        self._compute_bound(place)
+        cores = self.bound_of(place)
+        energy = energy_bound(group.choice.chip, group.period_ticks, cores)
+        if not _is_dominated(group.bounds._replace(cores=float(cores), energy=nan_of(energy)), rivals):
             return False
+        self._excluded_alone.add(place)
         return True
 
-    def take(self, place: Place, measured: Measured) -> None:
+    def take(self, place: RowPlace, measured: Measured) -> None:
         """Keep what came of a row, and exclude all groups that cannot be better."""
         self._compute_bound(place)
-        self._settled.add(place)
-        group = self.rows.groups[place[0]]
+        group = self.all_rows.groups[place.group]
         figures = figures_of(measured, group.choice.chip.tick_seconds)
-        self.found.append(Found(place, measured, figures))
+        self.found[place] = Found(measured, figures)
         if measured.status == "mapped":
-            beaten = dominated_by(self._bounds, [figures])
-            # a row of another class may be the better one, but it is no help to whoever cannot retrain
-            self._excluded |= beaten if group.is_given_class else beaten & ~self._given
+            dominated = dominated_by(self._bounds, [figures])
+            self._excluded_groups |= dominated & _may_exclude(group.is_given_class, self._given)
+            for is_given_class, rivals in self._rivals.items():
+                if _may_exclude(group.is_given_class, is_given_class):
+                    rivals.append(figures)
 
-    def bound_of(self, place: Place) -> int:
+    def rivals(self, is_given_class: bool) -> Sequence[Figures]:
+        """Give the figures of the mapped rows that may exclude a row of the given class, or one of another."""
+        return self._rivals[is_given_class]
+
+    def bound_of(self, place: RowPlace) -> int:
         """Cores that no mapping of a row can do without: its own bound where it was computed."""
-        return self._core_bounds.get(place, self.rows.groups[place[0]].choice.core_bound)
+        return self._core_bounds.get(place, self.all_rows.groups[place.group].choice.core_bound)
 
     def open_groups(self) -> list[tuple[int, int]]:
         """List the groups with rows that might still be on a front, and how many."""
-        settled: dict[int, int] = {}
-        for number, _ in self._settled:
-            settled[number] = settled.get(number, 0) + 1
+        left = Counter(place.group for places in (self.found, self._excluded_alone) for place in places)
         counts = [
-            (number, len(group.rows) - settled.get(number, 0))
-            for number, group in enumerate(self.rows.groups)
-            if not self._excluded[number] and not self.beyond[number]
+            (number, len(group.rows) - left[number])
+            for number, group in enumerate(self.all_rows.groups)
+            if not self._excluded_groups[number] and not self.beyond[number]
         ]
         return [(number, count) for number, count in counts if count > 0]
 
@@ -114,9 +131,8 @@ class OpenRows:
 
     def only_cores_open(self, number: int) -> bool:
         """Whether a mapped row is better than any row of a group could be, cores aside."""
-        group = self.rows.groups[number]
-        against = self._against(group)
-        return _could_beat(group, against) if against else False
+        group = self.all_rows.groups[number]
+        return _some_bound_excludes(group, self.rivals(group.is_given_class))
 
     def others(self, most: int) -> list[ExploredRow]:
         """Describe rows that were not mapped: open ones first, then those that a bound excludes, cheapest first.
@@ -131,57 +147,41 @@ class OpenRows:
         list of ExploredRow
         """
         described: list[ExploredRow] = []
-        mapped = {found.place for found in self.found}
-        for place in self._in_turn(sorted(self._ranked, key=lambda g: bool(self._excluded[g]))):
-            if place in mapped:
+        for group, row in self._in_turn(sorted(self._ranked, key=lambda g: bool(self._excluded_groups[g]))):
+            place = RowPlace(group, row)
+            if place in self.found:
                 continue
             if len(described) >= most:
                 break
-            excluded = self._excluded[place[0]] or place in self._excluded_rows
-            status: RowStatus = "excluded" if excluded else "not mapped"
-            described.append(replace(self.rows.describe(place), status=status, core_bound=self.bound_of(place)))
+            status: RowStatus = "not mapped" if self.is_open(place) else "excluded"
+            described.append(replace(self.all_rows.describe(place), status=status, core_bound=self.bound_of(place)))
         return described
 
-    def _in_turn(self, numbers: Sequence[int]) -> Iterator[Place]:
-        """Go through groups row by row: the cheapest row of every group, then the next of every group, and so on."""
+    def _in_turn(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Go through groups row by row: the cheapest row of every group, then the next of every group, and so on.
+
+        As plain pairs of group and row: there may be millions, most of them passed over.
+        """
+        groups = self.all_rows.groups
         left, turn = list(numbers), 0
         while left:
-            left = [g for g in left if turn < len(self.rows.groups[g].rows)]
+            left = [g for g in left if turn < len(groups[g].rows)]
             for g in left:
-                yield g, int(self.rows.groups[g].rows[turn])
+                yield g, int(groups[g].rows[turn])
             turn += 1
 
-    def _is_beaten(self, place: Place) -> bool:
-        """Whether the row's own bound excludes it, where that of its group does not."""
-        group = self.rows.groups[place[0]]
-        against = self._against(group)
-        if not against or not _could_beat(group, against):
-            return False
-        self._compute_bound(place)
-        cores = self.bound_of(place)
-        energy = energy_bound(group.choice.chip, group.period_ticks, cores)
-        return _beats(against, Figures(*group.bounds.times, float(cores), nan_of(energy)))
-
-    def _against(self, group: Group) -> list[Figures]:
-        """Figures of the mapped rows that may exclude a row of the group."""
-        return [
-            found.figures
-            for found in self.found
-            if found.measured.status == "mapped" and (self._given[found.place[0]] or not group.is_given_class)
-        ]
-
-    def _compute_bound(self, place: Place) -> None:
+    def _compute_bound(self, place: RowPlace) -> None:
         """Compute the row's own bound on cores, once."""
         if place not in self._core_bounds:
-            self._core_bounds[place] = self.rows.core_bound(place)
+            self._core_bounds[place] = self.all_rows.core_bound(place)
 
 
-def open_rows(rows: SearchRows, allows: Callable[[ExploredRow], bool]) -> OpenRows:
+def open_rows(all_rows: SearchRows, allows: Callable[[ExploredRow], bool]) -> OpenRows:
     """Begin a search: all rows are open but those beyond the limits.
 
     Parameters
     ----------
-    rows : SearchRows
+    all_rows : SearchRows
         All rows.
     allows : callable
         Whether a row, not mapped, may be within the limits. They are bounds on figures that all rows of a group share
@@ -191,17 +191,29 @@ def open_rows(rows: SearchRows, allows: Callable[[ExploredRow], bool]) -> OpenRo
     -------
     OpenRows
     """
-    beyond = [not allows(rows.describe((number, int(group.rows[0])))) for number, group in enumerate(rows.groups)]
-    return OpenRows(rows, np.array(beyond, np.bool_))
+    beyond = [
+        not allows(all_rows.describe(RowPlace(number, int(group.rows[0]))))
+        for number, group in enumerate(all_rows.groups)
+    ]
+    return OpenRows(all_rows, np.array(beyond, np.bool_))
 
 
-def _could_beat(group: Group, against: Sequence[Figures]) -> bool:
-    """Whether any bound on cores could exclude a row of the group: a quick look before one is computed."""
+def _some_bound_excludes(group: Group, rivals: Sequence[Figures]) -> bool:
+    """Whether a row of the group would be excluded by some bound on its cores: a quick look before one is computed."""
     by_cores = "neuron_update_joules" in group.choice.chip.energy  # then more cores mean more energy too
     known = group.bounds.energy
     energy = math.inf if by_cores and not math.isnan(known) else known
-    return _beats(against, Figures(*group.bounds.times, math.inf, energy))
+    return _is_dominated(group.bounds._replace(cores=math.inf, energy=energy), rivals)
 
 
-def _beats(against: Sequence[Figures], bounds: Figures) -> bool:
-    return bool(dominated_by([bounds], against)[0])
+def _is_dominated(bounds: Figures, rivals: Sequence[Figures]) -> bool:
+    return bool(dominated_by([bounds], rivals)[0])
+
+
+def _may_exclude(is_given_class: bool, others: Bools | bool) -> Bools:
+    """Whether a mapped row may exclude others, by whether it and they are of the given class.
+
+    A row of another class may be the better one, but it is no help to whoever cannot retrain.
+    """
+    allowed: Bools = np.logical_or(is_given_class, np.logical_not(others))
+    return allowed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from types import MappingProxyType
 
@@ -15,19 +15,10 @@ from neuromap.explorer.candidates.mapping_choices import MappingChoice
 from neuromap.explorer.candidates.named_patterns import NamedPatterns
 from neuromap.explorer.candidates.row_bounds import core_bound_of_row, energy_bound
 from neuromap.explorer.measuring.measured import Measured
-from neuromap.explorer.search.groups import Group, Place, groups_of
+from neuromap.explorer.search.groups import Group, RowPlace, groups_of
 from neuromap.jobs.fingerprint import fingerprint_of_chip
 
 __all__ = ["SearchRows", "search_rows"]
-
-_MEASURED = ("status", "message", "schedule", "cores", "energy_joules", "verified")
-"""What only mapping tells."""
-
-_TIMES = (
-    "frame_period_ticks", "first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks",
-    "full_response_exact",
-)  # fmt: skip
-"""What is predicted or bounded before a row is mapped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,63 +29,61 @@ class SearchRows:
     ----------
     groups : tuple of Group
         All rows.
-    seeds : tuple of Place
+    seeds : tuple of RowPlace
         The rows of the patterns with names, in their order.
     names : NamedPatterns
         Patterns with names: those stand for their rows, the given one before all others.
-    named : mapping of Place to (tuple of int, str)
+    named : mapping of RowPlace to (tuple of int, str)
         Pattern and execution that stand for a row of ``seeds``.
     fingerprints : mapping of MappingChoice to str
         Of network, frames and noise seed, and of the choice's chip.
     """
 
     groups: tuple[Group, ...]
-    seeds: tuple[Place, ...]
+    seeds: tuple[RowPlace, ...]
     names: NamedPatterns
-    named: Mapping[Place, tuple[tuple[int, ...], str]]
+    named: Mapping[RowPlace, tuple[tuple[int, ...], str]]
     fingerprints: Mapping[MappingChoice, str]
 
-    def candidate(self, place: Place) -> Candidate:
+    def candidate(self, place: RowPlace) -> Candidate:
         """Candidate that stands for a row."""
-        choice, row = self.groups[place[0]].choice, place[1]
+        choice, row = self.groups[place.group].choice, place.row
         table = choice.table
         values, execution = self.named.get(place) or (table.pattern(row), table.executions[table.execution[row]])
         return Candidate(values, execution, choice.chip.name, choice.splitters, choice.ticks_per_step)
 
-    def fingerprint(self, place: Place) -> str:
+    def fingerprint(self, place: RowPlace) -> str:
         """Digest of all that the result of a row depends on."""
-        choice, row = self.groups[place[0]].choice, place[1]
+        choice, row = self.groups[place.group].choice, place.row
         text = (
             f"{self.fingerprints[choice]} {choice.splitters} {choice.step_ticks[row]} "
             f"{choice.ticks_per_step if choice.may_change_schedule else ''} {choice.table.key_text(row)}"
         )
         return sha256(text.encode()).hexdigest()
 
-    def core_bound(self, place: Place) -> int:
+    def core_bound(self, place: RowPlace) -> int:
         """Compute the cores that no mapping of a row can do without."""
-        choice = self.groups[place[0]].choice
+        choice = self.groups[place.group].choice
         return core_bound_of_row(choice.table.graph.network, choice.chip, self.candidate(place), choice.core_bound)
 
-    def describe(self, place: Place, measured: Measured | None = None) -> ExploredRow:
+    def describe(self, place: RowPlace, measured: Measured | None = None) -> ExploredRow:
         """Say what is known of a row, with what came of mapping it or ``None``."""
         known = self._before_mapping(place, bounded=measured is None)
         if measured is None:
             return known
-        times = {name: getattr(measured, name) for name in _TIMES if getattr(measured, name) is not None}
-        return replace(known, **{name: getattr(measured, name) for name in _MEASURED}, **times)
+        found = {field.name: getattr(measured, field.name) for field in fields(Measured)}
+        # what mapping does not tell, as the row does not fit or was not verified, stays as it was
+        return replace(known, **{name: value for name, value in found.items() if value is not None})
 
-    def _before_mapping(self, place: Place, *, bounded: bool) -> ExploredRow:
+    def _before_mapping(self, place: RowPlace, *, bounded: bool) -> ExploredRow:
         """Describe a row by its schedule, or by bounds where it may be changed by splitters."""
-        group, row = self.groups[place[0]], place[1]
+        group, row = self.groups[place.group], place.row
         choice, candidate = group.choice, self.candidate(place)
         table, tick = choice.table, choice.chip.tick_seconds
         bounded = bounded and choice.may_change_schedule
-        if bounded:  # a schedule in ticks may be shorter than the one in steps
-            first, full, reaction, period = (round(t / tick) for t in group.bounds.times)
-        else:
-            step = int(choice.step_ticks[row])
-            first, full, period = (int(column[row]) * step for column in (table.first, table.full, table.period))
-            reaction = first + period - step
+        # a schedule in ticks may be shorter than the one in steps
+        times = [round(t / tick) for t in group.bounds.times] if bounded else map(int, choice.exact_times(row))
+        first, full, reaction, period = times
         return ExploredRow(
             candidate=candidate,
             pattern=self.names.name_of(candidate.values),
@@ -137,16 +126,16 @@ def search_rows(choices: Sequence[MappingChoice], names: NamedPatterns, setting:
 
 def _named_rows(
     choices: Sequence[MappingChoice], groups: Sequence[Group], names: NamedPatterns
-) -> dict[Place, tuple[tuple[int, ...], str]]:
+) -> dict[RowPlace, tuple[tuple[int, ...], str]]:
     """Find the rows of the patterns with names; of several in one row the first stands for it."""
     group_of_row = _group_of_every_row(choices, groups)
-    found: dict[Place, tuple[tuple[int, ...], str]] = {}
+    found: dict[RowPlace, tuple[tuple[int, ...], str]] = {}
     for pattern in names.patterns:
         for choice in choices:
             for execution in choice.table.executions:
                 row = choice.table.row_of(pattern.values, execution)
                 if row >= 0:
-                    found.setdefault((int(group_of_row[choice][row]), row), (pattern.values, execution))
+                    found.setdefault(RowPlace(int(group_of_row[choice][row]), row), (pattern.values, execution))
     return found
 
 

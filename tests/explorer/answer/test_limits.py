@@ -15,7 +15,7 @@ from neuromap.errors import DoesNotFitError, InputError
 from neuromap.explorer.answer.advice import advise, map_command, pattern_argument
 from neuromap.explorer.answer.exploration import Exploration, Gap
 from neuromap.explorer.answer.limits import ClosestRow, Limits, parse_bound
-from neuromap.explorer.answer.objectives import BASE_UNITS, OBJECTIVES, objective_named
+from neuromap.explorer.answer.objectives import OBJECTIVES, objective_named
 from neuromap.explorer.answer.quantities import UNITS, parse_quantity, with_unit
 from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
@@ -170,7 +170,7 @@ def test_every_objective_has_a_name_a_unit_and_a_limit():
     for objective in OBJECTIVES:
         for text in (objective.title, objective.title.replace(" ", "-"), objective.title.upper()):
             assert objective_named(text) == objective
-        assert BASE_UNITS[objective.name]
+        assert objective.base_unit
         assert Limits(**{objective.name: parse_bound("3", objective, "--x")})
     with pytest.raises(InputError, match="sampling-frequency"):
         objective_named("speed")

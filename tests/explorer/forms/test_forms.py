@@ -226,10 +226,10 @@ def test_no_retraining_comes_first_and_says_so(some):
 def test_one_of_anything_is_no_plural(some):
     numbers = ("n_valid_patterns", "n_classes", "n_candidates", "n_rows")
     one = count_line(replace(some, **dict.fromkeys(numbers, 1)))
-    assert one.startswith("1 valid pattern, 1 behaviour class, 1 candidate (pattern, execution, chip, way to map), ")
+    assert one.startswith("1 valid pattern, 1 behaviour class, 1 candidate (pattern, execution, mapping choice), ")
     assert "1 distinct row," in one
     two = count_line(replace(some, **dict.fromkeys(numbers, 2)))
-    assert two.startswith("2 valid patterns, 2 behaviour classes, 2 candidates (pattern, execution, chip, way to map)")
+    assert two.startswith("2 valid patterns, 2 behaviour classes, 2 candidates (pattern, execution, mapping choice)")
     assert "2 distinct rows," in two
 
 

@@ -218,11 +218,11 @@ def test_processes_find_the_same(chip):
     same_rows(explore(net, chip(), processes=2, **QUICK), alone)
 
 
-def test_ways_to_map_are_rows_of_their_own(sr):
+def test_mapping_choices_are_rows_of_their_own(sr):
     found = explore(sr, splitters=("slack", "never"), ticks_per_step=(None, 1, 2), executions="windowed", **QUICK)
     assert found.gap.is_exact
     one = explore(sr, executions="windowed", **QUICK)
-    # one tick per step is what the delays need anyway; two make four ways with the splitters
+    # one tick per step is what the delays need anyway; two make four choices with the splitters
     assert found.n_rows == 4 * one.n_rows
     assert found.n_candidates == 6 * one.n_candidates
     assert {(r.candidate.splitters, r.candidate.ticks_per_step) for r in found.rows} == {

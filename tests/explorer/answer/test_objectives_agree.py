@@ -1,0 +1,99 @@
+"""An objective has places in many rooms: one that was forgotten, or comes in another order, is red here."""
+
+import inspect
+import re
+from dataclasses import asdict, fields
+from itertools import product
+
+import pytest
+
+import neuromap as nm
+from neuromap.cli.arguments.limit_options import LimitOptions
+from neuromap.cli.commands.explore import explore as explore_command
+from neuromap.explorer.answer.exploration import Exploration, Gap
+from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.listing import list_rows
+from neuromap.explorer.answer.objectives import OBJECTIVES
+from neuromap.explorer.answer.quantities import UNITS
+from neuromap.explorer.answer.row_figures import value_of
+from neuromap.explorer.answer.rows import Candidate, ExploredRow
+from neuromap.explorer.forms.json_form import exploration_schema
+from neuromap.explorer.forms.text import exploration_cells
+from neuromap.explorer.measuring.measured import Measured
+from neuromap.explorer.search.figures import N_FIGURES, N_TIMES, figures_of
+from neuromap.network.network import Network
+
+NAMES = [objective.name for objective in OBJECTIVES]
+MEASURED = Measured(
+    "mapped",
+    frame_period_ticks=2,
+    first_response_ticks=3,
+    full_response_ticks=5,
+    worst_case_reaction_ticks=7,
+    full_response_exact=True,
+    cores=11,
+    energy_joules=13.0,
+    verified=True,
+)
+TICK = 0.5
+ROW = ExploredRow(
+    candidate=Candidate((1,), "windowed", "c"),
+    pattern="streaming",
+    n_patterns=1,
+    behaviour_class=0,
+    tick_seconds=TICK,
+    core_bound=10,
+    energy_bound=12.0,
+    **asdict(MEASURED),  # every figure that is measured is one of the row, under the same name
+)
+
+
+def test_figures_are_those_of_the_objectives_in_their_order():
+    assert len(OBJECTIVES) == N_FIGURES
+    assert [objective.bound is None for objective in OBJECTIVES] == [k < N_TIMES for k in range(N_FIGURES)]
+    for number, objective in zip(figures_of(MEASURED, TICK), OBJECTIVES, strict=True):
+        value = value_of(ROW, objective)
+        assert value.is_exact
+        assert number == pytest.approx(value.number if objective.sign > 0 else 1 / value.number)
+
+
+def test_every_objective_has_a_bound_a_unit_and_a_limit():
+    assert [field.name for field in fields(Limits)] == NAMES
+    for objective in OBJECTIVES:
+        assert objective.base_unit in (*UNITS, "cores")
+        assert objective.bound is None or getattr(ROW, objective.bound) < getattr(ROW, objective.name)
+
+
+def test_the_schema_has_every_objective():
+    schema = exploration_schema()
+    parts, row = schema["properties"], schema["$defs"]["row"]
+    assert parts["objectives"]["items"]["properties"]["name"]["enum"] == NAMES
+    best = next(form for form in parts["best"]["anyOf"] if form["type"] == "object")
+    assert best["properties"]["objective"]["enum"] == NAMES
+    assert list(parts["limits"]["properties"]) == parts["limits"]["required"] == NAMES
+    assert set(NAMES) <= set(row["properties"])
+    assert set(NAMES) <= set(row["required"])
+
+
+def test_the_tables_have_a_column_for_every_objective():
+    network = Network.from_edges([("I", "O")], name="one edge")
+    streaming, chip = nm.RolloutPattern.streaming(network), nm.load_chip("truenorth")
+    found = Exploration(network, streaming, (chip,), (ROW,), None, None, 1, 1, 1, Gap(True, 0, 1.0, 11, 10, ""))
+    columns, _ = exploration_cells(found, list_rows(found))
+    in_text = [" ".join(column.header.split()) for column in columns]
+    on_page = [header.lower() for header in re.findall(r"<th>(.*?)</th>", found.to_html())]
+    for headers, objective in product((in_text, on_page), OBJECTIVES):
+        assert any(header.startswith(objective.title) for header in headers)
+
+
+def test_the_command_has_an_option_for_every_objective():
+    limited = []
+    for option in fields(LimitOptions):
+        ((objective, bound),) = LimitOptions(**{option.name: "3"}).limits()
+        assert bound == 3
+        assert option.name.startswith("max_" if objective.sign > 0 else "min_")
+        limited.append(objective)
+    assert sorted(limited) == sorted(OBJECTIVES)
+    best = inspect.signature(explore_command).parameters["best"].annotation
+    for objective in OBJECTIVES:
+        assert objective.title.replace(" ", "-") in best.__metadata__[0].help
