@@ -18,6 +18,7 @@ from neuromap.bench.session import Session, open_session, require_equal_totals
 from neuromap.errors import InputError
 from neuromap.hardware.program.program import Program
 from neuromap.hardware.program.structure import program_tensors
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.threads import thread_count
 from neuromap.version import __version__
 
@@ -134,8 +135,8 @@ def _checked(
         thread_count(count)
     if len(set(threads)) < len(threads):
         raise InputError(f"threads {', '.join(map(str, threads))}: a number is named twice; name each once")
-    if engine == "numpy" and tuple(threads) != (1,):
-        raise InputError(f"threads {', '.join(map(str, threads))}: the engine numpy has 1; ask for 1")
+    if not EngineChoice(engine).kind.has_threads and tuple(threads) != (1,):
+        raise InputError(f"threads {', '.join(map(str, threads))}: the engine {engine} has 1; ask for 1")
     if ticks is not None and not 1 <= ticks <= _MOST_TICKS:
         raise InputError(f"ticks {ticks}: must be 1 to {_MOST_TICKS}")
     if not 0 < seconds <= 3600:

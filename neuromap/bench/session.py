@@ -194,10 +194,11 @@ def open_session(program: Program, engine: str, threads: int) -> Session:
     InputError
         If there is no such engine, or the number of threads is out of range.
     """
-    compiler = _compiler(engine)
+    choice = EngineChoice(engine, threads)
+    compiler = _compiler() if choice.kind.is_compiled else None
     start = time.perf_counter()
     with compiler.install_recorder("numba:compile") if compiler else nullcontext() as recorder:
-        loaded = make_engine(program, EngineChoice(engine, threads))
+        loaded = make_engine(program, choice)
         load_seconds = time.perf_counter() - start
         compiled_loading = _outermost(recorder.buffer) if recorder else 0.0
         loaded.run(HostEvents.none(1), _nobody(program))
@@ -231,10 +232,8 @@ def _nobody(program: Program) -> NDArray[np.bool_]:
     return np.zeros(program.target_core.shape, np.bool_)
 
 
-def _compiler(engine: str) -> Any:
-    """Numba's events, imported before any clock starts; ``None`` where nothing is compiled."""
-    if engine == "numpy":
-        return None
+def _compiler() -> Any:
+    """Numba's events, imported before any clock starts; ``None`` where they are not to be had."""
     try:
         return importlib.import_module("numba.core.event")
     except ImportError:

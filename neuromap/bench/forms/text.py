@@ -20,14 +20,14 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NOT_KNOWN = "n/a"
 
 
-def with_prefix(value: float | None, digits: int = 3) -> str:
-    """Write a figure with a decimal prefix: 2.68 M; ``n/a`` for ``None``."""
+def with_prefix(value: float | None) -> str:
+    """Write a figure in three digits with a decimal prefix: 2.68 M; ``n/a`` for ``None``."""
     if value is None:
         return _NOT_KNOWN
     for scale, prefix in _PREFIXES:
-        if abs(value) >= scale * (1 - 0.5 * 10**-digits):
-            return f"{value / scale:.{digits}g} {prefix}"
-    return f"{value:.{digits}g} "
+        if abs(value) >= scale * (1 - 0.5e-3):
+            return f"{value / scale:.3g} {prefix}"
+    return f"{value:.3g} "
 
 
 def _count(value: float) -> str:

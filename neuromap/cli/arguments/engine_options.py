@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from neuromap.cli.arguments.options import EngineOption, NoiseSeedOption, ThreadsOption
@@ -27,14 +27,11 @@ class EngineOptions:
         InputError
             If there is no such engine, or a number is out of range.
         """
-        from neuromap.simulation.engine.engine_choice import ENGINES
-        from neuromap.simulation.engine.noise import check_seed
-        from neuromap.simulation.engine.threads import thread_count
+        from neuromap.simulation.engine.engine_choice import EngineChoice
 
-        if self.engine not in ENGINES:
-            raise InputError(f"--engine {self.engine}: is not known; engines are {', '.join(ENGINES)}")
-        return {
-            "engine": self.engine,
-            "threads": thread_count(self.threads),
-            "noise_seed": check_seed(self.noise_seed),
-        }
+        try:
+            named = EngineChoice(self.engine)
+        except InputError as error:
+            raise InputError(f"--{error}") from None  # the name of the option
+        choice = replace(named, threads=self.threads, noise_seed=self.noise_seed)
+        return {"engine": choice.engine, "threads": choice.n_threads, "noise_seed": choice.noise_seed}

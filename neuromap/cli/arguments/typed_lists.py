@@ -11,8 +11,8 @@ from neuromap.errors import InputError
 __all__ = ["above_zero", "split_executions", "split_names", "split_ticks"]
 
 
-def split_executions(values: Sequence[str], option: str = "--executions") -> list[str]:
-    """Take the executions of a repeatable option apart at commas and check them.
+def split_executions(values: Sequence[str]) -> list[str]:
+    """Take the values of ``--executions`` apart at commas and check them.
 
     Raises
     ------
@@ -26,9 +26,9 @@ def split_executions(values: Sequence[str], option: str = "--executions") -> lis
         try:
             chosen_period(name)
         except InputError as error:
-            raise InputError(f"{option}: {error}") from None
+            raise InputError(f"--executions: {error}") from None
     if not names:
-        raise InputError(f"{option}: is empty; choose windowed, pipelined or pipelined:PERIOD")
+        raise InputError("--executions: is empty; choose windowed, pipelined or pipelined:PERIOD")
     return names
 
 

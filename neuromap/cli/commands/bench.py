@@ -186,6 +186,7 @@ def _delay_range(text: str) -> tuple[int, int]:
 
 
 def _thread_counts(text: str | None, engine: str, scaling: str | None) -> list[int]:
+    from neuromap.simulation.engine.engine_choice import EngineChoice
     from neuromap.simulation.engine.threads import thread_count
 
     if text is not None:
@@ -193,7 +194,7 @@ def _thread_counts(text: str | None, engine: str, scaling: str | None) -> list[i
         if not all(map(_is_number, words)):
             raise InputError(f"--threads {one_line(text)}: must be numbers with commas between: 1,2")
         return [thread_count(int(word)) for word in words]
-    most = 1 if engine == "numpy" else thread_count()
+    most = thread_count() if EngineChoice(engine).kind.has_threads else 1
     if scaling == "threads":
         powers = (2**k for k in range(11))
         return [*(n for n in powers if n < most), most]

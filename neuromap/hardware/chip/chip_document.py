@@ -62,7 +62,7 @@ _INT32 = 2**31 - 1
 _LEAST_RATE = 1e-30
 """Least figure per second: it is divided by. A rate of 0 would say that nothing ever passes; absent is not zero."""
 
-# key: (least, greatest); the bounds keep every value inside the dtypes of hardware/program.py
+# key: (least, greatest); the bounds keep every value inside the dtypes of hardware/program/program.py
 _CORE_BOUNDS = {
     "axons": (1, 65536),
     "neurons": (1, 65536),

@@ -33,7 +33,8 @@ def load_defects(path: str | Path) -> Defects:
     Returns
     -------
     Defects
-        Join them with a chip by :meth:`ChipSpec.with_defects`, which asks whether they lie on its board.
+        Join them with a chip by :meth:`neuromap.hardware.chip.chip_spec.ChipSpec.with_defects`, which asks whether
+        they lie on its board.
 
     Raises
     ------

@@ -1,7 +1,8 @@
 """What fits one core: the seam behind which a second kind of core can stand.
 
-The stages from tiling to packing ask a core through this interface alone. :class:`CrossbarCore` is the one
-implementation; :func:`neuromap.mapping.core.core_of.core_of` makes it from a chip.
+The stages from tiling to packing ask a core through this interface alone.
+:class:`neuromap.mapping.core.crossbar_core.CrossbarCore` is the one implementation;
+:func:`neuromap.mapping.core.core_of.core_of` makes it from a chip.
 """
 
 from __future__ import annotations

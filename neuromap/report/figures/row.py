@@ -22,10 +22,10 @@ from neuromap.simulation.activity.activity import Activity
 from neuromap.simulation.activity.energy import Energy
 from neuromap.verification.verdict import Verification
 
-__all__ = ["ReportRow", "Schedule", "Status"]
+__all__ = ["ReportRow", "ScheduleUnit", "Status"]
 
 Status = Literal["mapped", "invalid", "does not fit"]
-Schedule = Literal["steps", "ticks"]
+ScheduleUnit = Literal["steps", "ticks"]
 _EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {"mapped": 0, "invalid": PatternError.exit_code, "does not fit": DoesNotFitError.exit_code}
 )
@@ -107,7 +107,7 @@ class ReportRow(Card):
     cycle: tuple[str, ...] = ()
     infeasibility: Any = None
     inference_factor: int | None = None
-    schedule: Schedule = "steps"
+    schedule: ScheduleUnit = "steps"
     frame_period_steps: int | None = None
     frame_period_ticks: int | None = None
     ticks_per_step: int | None = None

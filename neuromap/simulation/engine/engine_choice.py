@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
 
 from neuromap.errors import InputError
 from neuromap.simulation.engine.noise import check_seed
 from neuromap.simulation.engine.threads import thread_count
 
-__all__ = ["DEFAULT_ENGINE", "ENGINES", "EngineChoice"]
+__all__ = ["DEFAULT_ENGINE", "ENGINES", "EngineChoice", "EngineKind"]
 
-ENGINES = ("fast", "numpy")
-"""Names of the engines, the default first."""
+
+class EngineKind(NamedTuple):
+    """What can be said of an engine before it is loaded.
+
+    Attributes
+    ----------
+    has_threads : bool
+        Whether it runs on as many threads as it is given; else on one.
+    is_compiled : bool
+        Whether Numba compiles it.
+    """
+
+    has_threads: bool
+    is_compiled: bool
+
+
+ENGINES: Mapping[str, EngineKind] = MappingProxyType(
+    {
+        "fast": EngineKind(has_threads=True, is_compiled=True),
+        "numpy": EngineKind(has_threads=False, is_compiled=False),
+    }
+)
+"""Names and kinds of the engines, the default first; ``engines.py`` makes them."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +66,11 @@ class EngineChoice:
         check_seed(self.noise_seed)
         if self.engine not in ENGINES:
             raise InputError(f"engine {self.engine}: is not known; engines are {', '.join(ENGINES)}")
+
+    @property
+    def kind(self) -> EngineKind:
+        """Threads and compiling."""
+        return ENGINES[self.engine]
 
     @property
     def n_threads(self) -> int:

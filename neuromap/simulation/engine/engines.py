@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import Engine
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
-__all__ = ["make_engine"]
+__all__ = ["MAKERS", "make_engine"]
 
 
 def make_engine(program: Program, choice: EngineChoice = DEFAULT_ENGINE) -> Engine:
@@ -25,8 +28,20 @@ def make_engine(program: Program, choice: EngineChoice = DEFAULT_ENGINE) -> Engi
     ProgramError
         If the program is not well formed, or its tables point outside it.
     """
-    if choice.engine == "numpy":
-        return NumpyEngine(program, noise_seed=choice.noise_seed)
+    return MAKERS[choice.engine](program, choice)
+
+
+def _make_fast(program: Program, choice: EngineChoice) -> Engine:
     from neuromap.simulation.engine.fast_engine import FastEngine  # Numba takes a while to import
 
     return FastEngine(program, threads=choice.n_threads, noise_seed=choice.noise_seed)
+
+
+def _make_numpy(program: Program, choice: EngineChoice) -> Engine:
+    return NumpyEngine(program, noise_seed=choice.noise_seed)
+
+
+MAKERS: Mapping[str, Callable[[Program, EngineChoice], Engine]] = MappingProxyType(
+    {"fast": _make_fast, "numpy": _make_numpy}
+)
+"""What loads a program into each of ``ENGINES``."""

@@ -64,11 +64,6 @@ class MeshEvents:
         self._state = np.zeros((0, 8), np.int32)  # as the kernel wants it; 32 bytes, so that a row is in one cache line
 
     @property
-    def under_way(self) -> int:
-        """Spikes that have not arrived."""
-        return len(self._number)
-
-    @property
     def oldest(self) -> int:
         """Number of the first spike that has not arrived, or of the next to be sent."""
         return int(self._number[0]) if len(self._number) else self._sent

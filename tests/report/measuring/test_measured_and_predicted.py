@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.errors import StimulusError
+from neuromap.errors import InputError, StimulusError
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.report.measuring.report_row import report_row
@@ -117,6 +117,21 @@ def test_an_onset_that_is_no_frame_is_refused():
     for onset in (0, 5):
         with pytest.raises(StimulusError, match=f"onset frame {onset}"):
             first_difference(program, frames, onset)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [({"engine": "slow"}, "engine slow"), ({"threads": 0}, "threads 0"), ({"noise_seed": -1}, "noise seed -1")],
+)
+def test_engine_threads_and_noise_seed_are_handed_on(how, words):
+    network = chain()
+    rollout = Rollout(network, "streaming")
+    program = map_rollout(rollout, "truenorth")
+    frames = random_frames(network, 5)
+    with pytest.raises(InputError, match=words):
+        report_row(rollout, program, frames, **how)
+    with pytest.raises(InputError, match=words):
+        first_difference(program, frames, 2, **how)
 
 
 def test_silent_stimulus_shows_no_difference():

@@ -108,6 +108,8 @@ def test_late_spikes_bear_the_names_of_their_neurons(make_chip, make_program):
         "tick 0: spike of neuron 2 of core 0 (H[1]) arrives 5 router cycles after the start of the tick, "
         "in time for its due tick",
     ]
+    slower = find_late_spikes(program, run_ticks(program, n_ticks=1), 3, RouterClock(hop_cycles=2))
+    assert [spike.arrival_cycles for spike in slower.named()] == [4, 5, 6]  # the hop takes a cycle more
     found = find_late_spikes(program, run_ticks(program, n_ticks=2), 2)
     assert [spike.arrival_cycles for spike in found.named()] == [3, 4, 5, 4, 5, 6]
     assert found.is_overdue.tolist() == [True, False, False, True, True, False]

@@ -58,7 +58,7 @@ def test_avx2_uses_its_vectors_and_gives_the_same_results(tmp_path, three_ticks)
     assert count(r"\bvpaddw\s.*%ymm", assembly) >= 6
 
     chosen = [
-        "test_fast_engine.py::test_every_program_runs_as_on_numpy[one group of lanes]",
+        "../test_engines.py::test_every_program_runs_as_on_numpy[one group of lanes-fast]",
         "vectors/test_lanes.py::test_operations[1-int16]",
         "vectors/test_lanes.py::test_operations[8-int16]",
         "vectors/test_lanes.py::test_listing_the_set_bits",
