@@ -16,11 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.bench.drive import Drive, drive_for
 from neuromap.bench.random_bits import RandomBits, set_bits
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
@@ -28,34 +29,16 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import HostTable, NeuronTable, NodePort, OutputTable, Program
 from neuromap.hardware.program.structure import MAX_NODE_SIZE
 
-__all__ = ["Drive", "board_of", "characterisation_program", "drive_for"]
+__all__ = ["board_of", "characterisation_program"]
 
 _T = TypeVar("_T", bound=np.generic)
 
-_THRESHOLD = 50
-"""Least threshold: far above what the noise adds in one tick, so that the leak sets the rate."""
 _ROWS = 1 << 14
 """Crossbar rows that are drawn at once; bounds the memory beside the program itself."""
 _LINE = 64
 """Bytes of a cache line; a crossbar that starts on one is read in whole lines."""
 _CROSSBAR, _PERMUTATION, _DELAYS, _POTENTIALS, _SIGNS, _SCALES, _OFFSETS = range(7)
 """Streams of random bits: what one of them draws does not depend on how much the others take."""
-
-
-class Drive(NamedTuple):
-    """What makes a neuron fire.
-
-    Attributes
-    ----------
-    leak, threshold : int
-        lambda and alpha.
-    rate_hz : float
-        Leak / threshold in spikes per second: the exact rate without the excess at the threshold.
-    """
-
-    leak: int
-    threshold: int
-    rate_hz: float
 
 
 @dataclass(frozen=True)
@@ -74,45 +57,6 @@ class _Request:
     @property
     def shape(self) -> tuple[int, int]:
         return self.n_cores, self.chip.neurons
-
-
-def drive_for(rate_hz: float, chip: ChipSpec) -> Drive:
-    """Choose leak and threshold for a rate.
-
-    Parameters
-    ----------
-    rate_hz : float
-        Spikes per second and neuron, above 0, at most one per tick.
-    chip : ChipSpec
-        Its tick length and the widths of leak, threshold and potential count.
-
-    Returns
-    -------
-    Drive
-        The least leak that meets the rate within a thousandth with a threshold of 50 or more, else the nearest:
-        leak 1, threshold 50 for 20 Hz at ticks of 1 ms; 1, 500 for 2 Hz; 5, 50 for 100 Hz.
-
-    Raises
-    ------
-    InputError
-        If the rate is out of reach.
-    """
-    tick = chip.tick_seconds
-    greatest = min(chip.threshold_range[1], chip.potential_range[1])
-    slowest, fastest = 1 / (greatest * tick), min(1.0, chip.leak_range[1] / min(_THRESHOLD, greatest)) / tick
-    if not slowest <= rate_hz <= fastest * (1 + 1e-12):  # NaN is refused too
-        raise InputError(f"rate {rate_hz:g} Hz: chip {chip.name} allows {slowest:.3g} to {fastest:.6g} Hz here")
-    per_tick = rate_hz * tick
-    first = max(1, math.ceil(per_tick * min(_THRESHOLD, greatest) - 1e-9))
-    best, least_error = Drive(0, 1, 0.0), math.inf
-    for leak in range(first, min(4 * first, chip.leak_range[1]) + 1):
-        threshold = min(max(leak, round(leak / per_tick)), greatest)
-        error = abs(leak / threshold / per_tick - 1)
-        if error < least_error - 1e-12:
-            best, least_error = Drive(leak, threshold, leak / threshold / tick), error
-        if least_error <= 1e-3:
-            break
-    return best
 
 
 def board_of(chip: ChipSpec, n_cores: int) -> ChipSpec:
@@ -171,7 +115,8 @@ def characterisation_program(
     n_cores : int
         Cores. Where the chip has fewer, a board of such chips is taken.
     rate_hz : float
-        Spikes per second and neuron of the active cores; see :func:`drive_for` for what is met exactly.
+        Spikes per second and neuron of the active cores; see :func:`neuromap.bench.drive.drive_for` for what is met
+        exactly.
     synapses : int
         Synapses of every axon, 0 to all neurons of a core.
     delay : int or tuple of int

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.bench.characterisation import board_of, characterisation_program, drive_for
+from neuromap.bench.characterisation import board_of, characterisation_program
+from neuromap.bench.drive import drive_for
 from neuromap.bench.random_bits import RandomBits, set_bits
 from neuromap.errors import ChipError, InputError
 from neuromap.hardware.check.check_program import check_program

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import pkgutil
+from functools import cache
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -41,7 +42,7 @@ MAKERS = (
     "neuromap.verification.law",
     "neuromap.verification.wave",
 )
-"""Modules and folders of functions that build values."""
+"""Rooms in which values are measured and searched for; functions that give a value with forms are found beside."""
 
 HOSTILE = '<script>alert("x")</script>&amp;'
 
@@ -61,6 +62,23 @@ def declared():
         for cls, forms in importlib.import_module(folder).FORMS.items()
         for name, place in forms.items()
     ]
+
+
+@cache
+def makers():
+    """Public functions outside of forms whose annotation says that they give a value with forms, and their modules."""
+    formed = {cls for _, cls, _, _ in declared()}
+    found = set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        for node in ast.parse(path.read_text(encoding="utf-8")).body if "forms" not in place else ():
+            if isinstance(node, ast.FunctionDef) and node.returns is not None and not node.name.startswith("_"):
+                parts = list(ast.walk(node.returns))
+                words = {part.id for part in parts if isinstance(part, ast.Name)}
+                words |= {part.value for part in parts if isinstance(part, ast.Constant)}
+                if words & formed:
+                    found |= {".".join(place), ".".join((*place, node.name))}
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -119,16 +137,18 @@ def test_every_class_with_forms_finds_them():
 
 
 def test_forms_make_no_values():
-    wrong = []
+    wrong, functions = [], makers()
     for path in sorted(PACKAGE.rglob("forms/*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
-                names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+                imported = {f"{node.module}.{alias.name}" for alias in node.names}
+                names = {node.module, *imported}
             elif isinstance(node, ast.Import):
-                names = {alias.name for alias in node.names}
+                names = imported = {alias.name for alias in node.names}
             else:
                 continue
             made = [m for name in names for m in MAKERS if name == m or name.startswith(f"{m}.")]
+            made += sorted(imported & functions)
             wrong += [f"{path.relative_to(PACKAGE)} imports {m}" for m in made]
     assert not wrong
 
@@ -136,6 +156,10 @@ def test_forms_make_no_values():
 def test_the_makers_are_there():
     for name in MAKERS:
         assert importlib.util.find_spec(name) is not None, name
+    assert makers() >= {
+        "neuromap.bench.bench.bench", "neuromap.explorer.explore", "neuromap.hardware.load.load_program.load_program",
+        "neuromap.mapping.map_rollout.map_rollout", "neuromap.simulation.run.simulate_batch.simulate_batch",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["report", "exploration", "bench"])
