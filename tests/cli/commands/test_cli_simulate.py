@@ -111,7 +111,9 @@ def test_an_interrupt_leaves_no_half_hdf5_file(folder, program, ending, ended):
     time.sleep(0.5)
     process.send_signal(ending)
     stdout, stderr = ended(process)
-    assert (process.returncode, stdout, stderr) == (130, "", "neuromap: interrupted\n")
+    assert (stdout, stderr) == ("", "neuromap: interrupted\n")
+    # Python ends by the signal itself if that came within code that exec runs; a shell sees 130 either way
+    assert process.returncode in (130, -signal.SIGINT)
     assert not out.exists()
     assert not list(folder.glob(".neuromap-*"))
 
