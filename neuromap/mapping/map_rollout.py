@@ -21,6 +21,7 @@ from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.place.place import place
 from neuromap.mapping.route.route import route
 from neuromap.mapping.route.routes import Routes
+from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.network import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -73,6 +74,7 @@ def map_with_stages(
     chip: str | Path | ChipSpec = "truenorth",
     options: MappingOptions | None = None,
     progress: Progress | None = None,
+    tilings: Tilings | None = None,
 ) -> MappedRollout:
     """Map a rolled-out network onto a chip and keep what every stage made.
 
@@ -86,6 +88,9 @@ def map_with_stages(
         Strategies, limits and pins.
     progress : callable, optional
         Called with parts done, parts in all, and the name of the last.
+    tilings : Tilings, optional
+        For who maps several rollouts of one network onto one chip with the same options: tilings that were found
+        before, to which new ones are added.
 
     Returns
     -------
@@ -99,7 +104,7 @@ def map_with_stages(
     """
     spec, options = load_chip(chip), options or MappingOptions()
     check_pins(options.pins, rollout.network, spec)
-    found = partition_rollout(rollout, spec, options, progress)
+    found = partition_rollout(rollout, spec, options, progress, tilings)
     parts = found.partition
     routes = route(parts)
     where = place(

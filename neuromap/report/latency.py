@@ -14,6 +14,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import Program
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
 from neuromap.report.figures.latency_report import LatencyReport
@@ -105,6 +106,7 @@ def latency_report(
     choice = EngineChoice(engine, threads, noise_seed)
 
     rows: list[ReportRow] = []
+    tilings = Tilings(options or MappingOptions())  # rollouts of one network are often tiled alike
     total = len(chosen) * len(wanted)
     for pattern in chosen:
         for execution in wanted:
@@ -112,7 +114,7 @@ def latency_report(
                 progress(f"{pattern.name}, {execution}", len(rows), total)
             try:
                 rollout = _rollout(network, pattern, execution)
-                mapped = map_with_stages(rollout, spec, options)
+                mapped = map_with_stages(rollout, spec, options, tilings=tilings)
             except (PatternError, DoesNotFitError) as error:
                 rows.append(refused_row(pattern, execution, error))
                 continue

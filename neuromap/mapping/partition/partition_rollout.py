@@ -24,6 +24,7 @@ from neuromap.mapping.partition.partition import Partition, with_shared_cores
 from neuromap.mapping.partition.split_trials import PartitionedRollout, Trials
 from neuromap.mapping.partition.splitter_proposals import propose_splits
 from neuromap.mapping.tile.refuse_tiling import refuse_cores
+from neuromap.mapping.tile.tilings import Tilings
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["partition_rollout"]
@@ -33,7 +34,11 @@ MAY_STAND_ANYWHERE: dict[Splitters, tuple[bool, ...]] = {"never": (), "slack": (
 
 
 def partition_rollout(
-    rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None = None
+    rollout: Rollout,
+    chip: ChipSpec,
+    options: MappingOptions,
+    progress: Progress | None = None,
+    tilings: Tilings | None = None,
 ) -> PartitionedRollout:
     """Partition a rollout, with splitters where they save cores.
 
@@ -47,6 +52,8 @@ def partition_rollout(
         ``splitters`` says where splitters may stand. Pins have been held against network and chip.
     progress : callable, optional
         Called with parts tiled, parts in all, and the name of the last.
+    tilings : Tilings, optional
+        Found before, with these options and for this chip.
 
     Returns
     -------
@@ -58,7 +65,7 @@ def partition_rollout(
     DoesNotFitError
         If no choice fits; the refusal is that of copies alone.
     """
-    trials = Trials(rollout, chip, options, progress)
+    trials = Trials(rollout, chip, options, progress, tilings)
     refusal: DoesNotFitError | None = None
     best: PartitionedRollout | None = None
     try:

@@ -53,6 +53,8 @@ class Trials:
         Strategies, limits and pins.
     progress : callable or None
         Called with parts tiled, parts in all, and the name of the last.
+    tilings : Tilings, optional
+        Found before, with these options and for this chip.
 
     Attributes
     ----------
@@ -63,11 +65,16 @@ class Trials:
     """
 
     def __init__(
-        self, rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None = None
+        self,
+        rollout: Rollout,
+        chip: ChipSpec,
+        options: MappingOptions,
+        progress: Progress | None = None,
+        tilings: Tilings | None = None,
     ) -> None:
         self.rollout, self.chip, self.options = rollout, chip, options
         self.cores: Cores = cores_of(chip)
-        self.tilings = Tilings(options)
+        self.tilings = Tilings(options) if tilings is None else tilings
         self._progress = progress
 
     def partition(self, split: Split) -> PartitionedRollout:

@@ -92,7 +92,7 @@ class Tilings:
 
 
 def _digest(population: Population, sources: Sources, copies: Ints, core: CoreModel) -> bytes:
-    """Name what a tiling depends on, as far as it differs between trials of splitters."""
+    """Name what a tiling depends on, as far as it differs between rollouts of one network on one chip."""
     matrix = sources.matrix
     digest = hashlib.blake2b(
         repr((population.name, population.shape, matrix.shape, core.neurons)).encode(), digest_size=16
