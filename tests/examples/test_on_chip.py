@@ -93,20 +93,24 @@ def test_recipes_write_the_files_that_are_here(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["sr", "dsr0"])
-def test_four_rows_on_one_chip(name):
-    # Every other way to map saves cores and takes longer; the smaller network is mapped as users map it.
-    quickest = MappingOptions(partitioner="blocks", packing=False, placer="hilbert")
-    report = nm.latency_report(network(name), options=None if name == "sr" else quickest, n_frames=8)
+def test_four_rows_on_one_chip(name, request):
+    # The smaller network is mapped as users map it; every other way to map than these saves cores and takes longer.
+    options = None if name == "sr" else MappingOptions(partitioner="blocks", packing=False, placer="hilbert")
+    every = name == "sr" or request.config.getoption("--examples") == "thorough"
+    executions = ("windowed", "pipelined") if every else ("windowed",)
+    report = nm.latency_report(network(name), executions=executions, options=options, n_frames=8)
     assert [(row.pattern, row.execution) for row in report.rows] == [
-        (pattern, execution) for pattern in ("streaming", "sequential") for execution in ("windowed", "pipelined")
+        (pattern, execution) for pattern in ("streaming", "sequential") for execution in executions
     ]
     for row in report.rows:
         assert row.verified, row.message
         assert row.core_bound.total <= row.usage.cores <= report.chip.n_cores
         assert row.measured.first_response_ticks == row.predicted.first_response_ticks
         assert row.measured.full_response_ticks == row.predicted.full_response_ticks
-    streaming, _, sequential, pipelined = report.rows
-    assert streaming.frame_period_ticks == pipelined.frame_period_ticks == 1
+    rows = {(row.pattern, row.execution): row for row in report.rows}
+    streaming, sequential = rows["streaming", "windowed"], rows["sequential", "windowed"]
+    assert streaming.frame_period_ticks == 1
+    assert not every or rows["sequential", "pipelined"].frame_period_ticks == 1
     assert sequential.frame_period_ticks == sequential.inference_factor > 1
 
 

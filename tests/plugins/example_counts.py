@@ -7,7 +7,7 @@ times as many in the thorough profile.
 
 import hypothesis
 
-FEWEST = 5
+FEWEST = 3
 """A property with fewer examples than that is none; one that writes fewer draws what it writes."""
 
 

@@ -23,7 +23,7 @@ __all__ = ["EXAMPLES", "bench"]
 EXAMPLES = """\
 \b
 Examples:
-  neuromap bench --cores 64 --seconds 0.2
+  neuromap bench --cores 64 --threads 1 --seconds 0.2
   neuromap bench --cores 256 --at-rest 0.99 --delays 1-15 --threads 1 --ticks 200
   neuromap bench --cores 64 --scaling rate --threads 1 --ticks 50 --json
   neuromap bench --program sr.nmp --ticks 100 --json-file bench.json
