@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 
 __all__ = ["main"]
 
+_INTERRUPTED = 130
 _ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Ctrl-C, a system that stops its processes, a terminal that is closed: all end the program in the same way."""
 
@@ -17,7 +19,16 @@ def _leave(*_: object) -> None:
     if sys.stderr is not None:
         sys.stderr.write("neuromap: interrupted\n")
         sys.stderr.flush()
-    os._exit(130)
+    os._exit(_INTERRUPTED)
+
+
+def _end_with_that_code() -> None:
+    """End without Python's last steps: it would end by the signal itself if that came within code that exec runs."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            if stream is not None:
+                stream.flush()
+    os._exit(_INTERRUPTED)
 
 
 def main() -> int:
@@ -42,6 +53,8 @@ def main() -> int:
         code = run()
         for ending in mine:  # all is done and said: what comes while Python clears up changes nothing
             signal.signal(ending, signal.SIG_IGN)
+        if code == _INTERRUPTED:
+            _end_with_that_code()
         return code
     except KeyboardInterrupt:  # before or after the run, which takes its own
         _leave()
