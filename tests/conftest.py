@@ -3,4 +3,4 @@
 ``environment`` comes first: it settles how many cores this process has before anything imports NumPy.
 """
 
-pytest_plugins = ["environment", "workers", "example_counts", "warm_compile", "small_networks"]
+pytest_plugins = ["environment", "workers", "example_counts", "warm_compile", "small_networks", "short_streams"]

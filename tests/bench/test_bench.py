@@ -13,11 +13,13 @@ from neuromap.bench.bench_report import Activity, BenchReport, BenchRun, Spread,
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.bench.forms.json_form import bench_schema, bench_to_dict, bench_to_json
 from neuromap.bench.forms.text import print_bench, scaling_columns, scaling_rows, with_prefix
-from neuromap.bench.machine import Bandwidth, Machine, Stream, this_machine
+from neuromap.bench.machine import Bandwidth, Machine
 from neuromap.bench.session import open_session, require_equal_totals
 from neuromap.errors import InputError, VerificationError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.program.program import BIAS, HostTable, NodePort
+
+pytestmark = pytest.mark.usefixtures("short_streams")
 
 SMALL = replace(load_chip("truenorth"), name="small", axons=64, neurons=64)
 MACHINE = Machine("a CPU", 2, 2**34, 2**25, 0.0, "Linux", "3.11", "2.3", "0.68")
@@ -312,21 +314,3 @@ def test_scaling_tables_keep_every_figure_in_any_width(width):
 )
 def test_prefixes(value, text):
     assert with_prefix(value) == text
-
-
-def test_this_machine_is_described():
-    machine = this_machine()
-    assert machine.cpu
-    assert machine.cpus >= 1
-    assert machine.python.startswith("3.")
-    assert machine.numpy == np.__version__
-
-
-def test_streams_are_larger_than_the_cache_but_leave_memory():
-    assert Stream(replace(MACHINE, cache_bytes=2**27)).n_bytes == 2**29
-    assert Stream(replace(MACHINE, cache_bytes=None)).n_bytes == 2**28
-    small = Stream(replace(MACHINE, memory_bytes=2**26))
-    assert small.n_bytes == 2**23
-    for threads in (1, 3):
-        found = small.measure(threads)
-        assert found.best == max(found.read, found.update) > 0

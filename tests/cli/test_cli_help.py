@@ -41,6 +41,7 @@ def test_help_of_a_command_has_examples_and_json(command, neuromap):
 
 
 @pytest.mark.smoke
+@pytest.mark.usefixtures("short_streams")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_examples_of_the_help_run(command, neuromap, root_of_examples, monkeypatch, folder, tiny_text, sr):
     """The files that examples read and write lie in a folder of their own."""

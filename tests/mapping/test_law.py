@@ -20,6 +20,9 @@ pytestmark = pytest.mark.law
 
 THETAS = st.one_of(st.integers(-3, 6), st.sampled_from([0, 1, 255, 256, 257, 700, -5, -300]))
 SIZES = st.tuples(st.integers(1, 2), st.integers(1, 2), st.integers(1, 3))
+# Axons and neurons, short of the one, of the other, or of both; few shapes of kernels (tests/plugins/compile_all.py).
+CORES = [(48, 24), (64, 10), (48, 64), (20, 40), (128, 100), (70, 128), (256, 256), (200, 250)]
+SMALL_CORES = [(64, 4), (64, 10), (64, 24), (60, 60), (256, 256)]
 
 
 def weights(kind: str, shape: tuple[int, int], seed: int) -> np.ndarray:
@@ -67,6 +70,7 @@ def valid_pattern(draw: st.DrawFn, net: nm.Network) -> nm.RolloutPattern:
 def chips(draw: st.DrawFn, make: Callable[..., nm.ChipSpec]) -> nm.ChipSpec:
     """Small chips with every width and every reading of the neuron drawn."""
     least = draw(st.integers(1, 3))
+    axons, neurons = draw(st.sampled_from(CORES))
     rules = NeuronRules(
         number_format=draw(st.sampled_from(["sign_magnitude", "twos_complement"])),
         overflow=draw(st.sampled_from(["saturate", "wrap"])),
@@ -76,8 +80,8 @@ def chips(draw: st.DrawFn, make: Callable[..., nm.ChipSpec]) -> nm.ChipSpec:
     return make(
         cores=draw(st.sampled_from([(16, 16), (3, 40), (8, 8)])),
         chips=draw(st.sampled_from([(1, 1), (2, 1)])),
-        axons=draw(st.sampled_from([48, 96, 256])),
-        neurons=draw(st.sampled_from([24, 64, 256])),
+        axons=axons,
+        neurons=neurons,
         axon_types=draw(st.integers(1, 5)),
         weight_bits=draw(st.integers(2, 9)),
         leak_bits=draw(st.integers(2, 9)),
@@ -156,11 +160,8 @@ def test_the_law_does_not_depend_on_the_placer(chip, data, net):
 def test_the_law_holds_for_every_strategy(computes, chip, data, net, execution):
     """Cores are small, so that packing, replicas and splitters are busy; edges without slack are timed in ticks."""
     least = data.draw(st.integers(1, 3))
-    spec = chip(
-        axons=data.draw(st.sampled_from([64, 256])),
-        neurons=data.draw(st.sampled_from([4, 10, 24, 256])),
-        delay=(least, data.draw(st.integers(max(2, least), 15))),
-    )
+    axons, neurons = data.draw(st.sampled_from(SMALL_CORES))
+    spec = chip(axons=axons, neurons=neurons, delay=(least, data.draw(st.integers(max(2, least), 15))))
     rollout = nm.Rollout(net, valid_pattern(data.draw, net), execution)
     options = data.draw(choices(net))
     try:
@@ -188,7 +189,7 @@ def test_populations_over_several_cores(agrees, chip, kind, execution):
     net = build_network(
         nodes, {e: weights(kind, sparse[e].shape, k) * sparse[e] for k, e in enumerate(edges)}, outputs=["C", "B"]
     )
-    spec = chip(axons=96, neurons=64, delay=(1, 2))
+    spec = chip(axons=64, neurons=64, delay=(1, 2))
     for values in ([1, 1, 1, 1, 1], [0, 0, 0, 0, 1], [1, 0, 1, 0, 1], [0, 0, 0, 1, 1]):
         program = agrees(net, nm.RolloutPattern.from_values(net, values), execution, spec)
         assert program.n_cores >= 4

@@ -22,11 +22,17 @@ def _rollouts(draw, max_nodes=6, max_extra=8):
         edges[u, draw(st.integers(n_inputs, n - 1))] = None
     pairs = st.tuples(st.integers(0, n - 1), st.integers(n_inputs, n - 1))
     edges.update(dict.fromkeys(draw(st.lists(pairs, max_size=max_extra))))
-    order = draw(st.permutations(range(n)))
-    bits = draw(st.lists(st.booleans(), min_size=len(edges), max_size=len(edges)))
-    values = [int(bit or order[u] >= order[v]) for (u, v), bit in zip(edges, bits, strict=True)]
     net = Network.from_edges((f"n{u}", f"n{v}") for u, v in edges)
-    return net, RolloutPattern(net, tuple(values))
+    return net, draw(_valid_patterns(net))
+
+
+@st.composite
+def _valid_patterns(draw, net):
+    """Any valid pattern of a network: its edges against a random order of the nodes are streaming, others as drawn."""
+    rank = {v: k for k, v in enumerate(draw(st.permutations(list(net.nodes))))}
+    bits = draw(st.lists(st.booleans(), min_size=len(net.edges), max_size=len(net.edges)))
+    values = [int(bit or rank[u] >= rank[v]) for (u, v), bit in zip(net.edges, bits, strict=True)]
+    return RolloutPattern(net, tuple(values))
 
 
 @st.composite
@@ -51,6 +57,12 @@ def _cyclic_networks(draw):
 def rollouts() -> Callable[..., st.SearchStrategy[tuple[Network, RolloutPattern]]]:
     """The strategy of networks with a valid pattern each: ``data.draw(rollouts(max_nodes=7))``."""
     return _rollouts
+
+
+@pytest.fixture(scope="session")
+def valid_patterns() -> Callable[[Network], st.SearchStrategy[RolloutPattern]]:
+    """The strategy of the valid patterns of a network: ``data.draw(valid_patterns(net))``."""
+    return _valid_patterns
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import NetworkError, PatternError, StimulusError
@@ -77,13 +77,16 @@ def by_definition(network, pattern, frames):
 def test_reference_follows_the_definition(seed, n_nodes, n_frames, execution):
     rng = np.random.default_rng(seed)
     names = [f"N{k}" for k in range(n_nodes)]
-    pairs = [pair for pair in itertools.product(names, names[1:]) if rng.random() < 0.5]
-    try:
-        network = make_network(pairs, {name: int(rng.integers(1, 5)) for name in names}, rng=rng)
-    except NetworkError:
-        assume(False)
-    pattern = RolloutPattern.from_values(network, rng.integers(0, 2, len(pairs)).tolist())
-    assume(pattern.is_valid)
+    n_inputs = int(rng.integers(1, n_nodes))
+    reached = {(names[int(rng.integers(v))], names[v]) for v in range(n_inputs, n_nodes)}
+    used = {(name, names[int(rng.integers(n_inputs, n_nodes))]) for name in names[:n_inputs]}
+    drawn = {pair for pair in itertools.product(names, names[n_inputs:]) if rng.random() < 0.5}
+    pairs = sorted(reached | used | drawn)
+    network = make_network(pairs, {name: int(rng.integers(1, 5)) for name in names}, rng=rng)
+    rank = dict(zip(names, rng.permutation(n_nodes).tolist(), strict=True))
+    bits = rng.random(len(pairs)) < 0.5
+    values = [int(bit or rank[u] >= rank[v]) for (u, v), bit in zip(network.edges, bits, strict=True)]
+    pattern = RolloutPattern.from_values(network, values)
     frames = random_frames(network, n_frames, seed=seed)
     result = reference(Rollout(network, pattern, execution=execution), frames)
     assert list(result) == list(network.nodes)

@@ -68,7 +68,7 @@ class Books:
         """Take a neuron out of its core."""
         core = int(self.core_of[neuron])
         needed = self._needed_by(neuron)
-        own = self._lacking(needed, core, self._held(needed, but=neuron))
+        own = self._lacking(needed, core, self._others(needed, neuron))
         self.axons[core] -= len(own)
         self._feed(own, -1)
         self.load[core] -= self.copies[neuron]
@@ -77,7 +77,7 @@ class Books:
     def put_in(self, neuron: int, core: int) -> None:
         """Put a neuron that sits nowhere into a core, whether it fits or not."""
         needed = self._needed_by(neuron)
-        new = self._lacking(needed, core, self._held(needed, but=neuron))
+        new = self._lacking(needed, core, self._others(needed, neuron))
         self.axons[core] += len(new)
         self.core_of[neuron] = core
         self.load[core] += self.copies[neuron]
@@ -89,14 +89,14 @@ class Books:
         If ``strict``, no core may hold too many copies for it; else only the one that is found is looked at.
         """
         needed = self._needed_by(neuron)
-        held = self._held(needed, but=neuron)
-        lacking = len(needed) - np.bincount(held[1], minlength=len(self.load))
+        others = self._others(needed, neuron)
+        lacking = len(needed) - self._count_held(others)
         room = self.room_axons - self.axons
         able = (lacking <= room) & (self.load + self.copies[neuron] <= self.room_copies) & ~closed
         candidates = np.flatnonzero(able)
         order = np.lexsort((candidates, room[candidates] - lacking[candidates], lacking[candidates]))
         for core in candidates[order[:TRIED]].tolist():
-            if not strict or self._all_have_room(neuron, core, self._lacking(needed, core, held)):
+            if not strict or self._all_have_room(neuron, core, self._lacking(needed, core, others)):
                 return int(core)
         return None
 
@@ -112,21 +112,24 @@ class Books:
         """Axons that a neuron needs."""
         return self.loose.needed[self.loose.first_needed[neuron] : self.loose.first_needed[neuron + 1]]
 
-    def _held(self, needed: Ints, *, but: int) -> tuple[Ints, Ints]:
-        """Pairs (position in ``needed``, core), each once, of cores that have the axon for a neuron but ``but``."""
+    def _others(self, needed: Ints, neuron: int) -> tuple[Ints, Ints]:
+        """Pairs (position in ``needed``, core) for every other neuron that sits in a core and needs the axon there."""
         start = self._first_reader[needed]
         lengths = self._first_reader[needed + 1] - start
-        neuron = self._reader[ragged_ranges(start, lengths)]
-        place = np.repeat(np.arange(len(needed)), lengths)
-        core = self.core_of[neuron]
-        other = (neuron != but) & (core != NOWHERE)
-        n = len(self.load)
-        pairs = np.unique(place[other] * n + core[other])
-        return pairs // n, pairs % n
+        other = self._reader[ragged_ranges(start, lengths)]
+        core = self.core_of[other]
+        seated = (other != neuron) & (core != NOWHERE)
+        return np.repeat(np.arange(len(needed)), lengths)[seated], core[seated]
 
-    def _lacking(self, needed: Ints, core: int, held: tuple[Ints, Ints]) -> Ints:
-        """Those of ``needed`` that a core has no axon for, but perhaps for the neuron that :meth:`_held` left out."""
-        place, where = held
+    def _count_held(self, others: tuple[Ints, Ints]) -> Ints:
+        """Count, for every core, the axons that it has for :meth:`_others`."""
+        place, core = others
+        n = len(self.load)
+        return np.bincount(np.unique(place * n + core) % n, minlength=n)
+
+    def _lacking(self, needed: Ints, core: int, others: tuple[Ints, Ints]) -> Ints:
+        """Those of ``needed`` that a core has no axon for, but perhaps for the neuron that :meth:`_others` left out."""
+        place, where = others
         lacks = np.ones(len(needed), bool)
         lacks[place[where == core]] = False
         lacking: Ints = needed[lacks]

@@ -13,6 +13,8 @@ import pytest
 from neuromap.bench.forms.json_form import bench_schema
 from neuromap.simulation.engine.threads import thread_count
 
+pytestmark = pytest.mark.usefixtures("short_streams")
+
 QUICK = ("--engine", "numpy", "--ticks", 2, "--rounds", 1)
 
 

@@ -13,7 +13,7 @@ from neuromap.simulation.engine.numpy_engine import NumpyEngine
 CORES = {
     "TrueNorth's": {"axons": 256, "neurons": 256, "axon_types": 4},
     "one group of lanes": {"axons": 64, "neurons": 32, "axon_types": 2},
-    "padded": {"axons": 100, "neurons": 40, "axon_types": 5},
+    "padded": {"axons": 100, "neurons": 100, "axon_types": 5},
     "two blocks, few axons": {"axons": 16, "neurons": 300, "axon_types": 4},
 }
 NARROW, WIDE = (9, 16, 17, 20, 30), (32, 40)

@@ -1,0 +1,12 @@
+"""Short streams through memory, for tests that ask for a bench but not for the speed of this machine."""
+
+import pytest
+
+from neuromap.bench import machine
+
+
+@pytest.fixture
+def short_streams(monkeypatch):
+    """The memory bandwidth that a bench measures is that of a megabyte: it stays in a cache, and takes no second."""
+    monkeypatch.setattr(machine, "_LEAST_BUFFER", 2**20)
+    monkeypatch.setattr(machine, "_CACHES", 0)
