@@ -107,6 +107,6 @@ def rank_in_run(*columns: NDArray[Any]) -> Ints:
     >>> rank_in_run(np.array([4, 4, 4, 7]), np.array([1, 1, 2, 2])).tolist()
     [0, 1, 0, 0]
     """
-    n = len(columns[0])
-    head = np.flatnonzero(run_heads(*columns))
-    return np.arange(n) - np.repeat(head, np.diff(head, append=n))
+    position = np.arange(len(columns[0]))
+    rank: Ints = position - np.maximum.accumulate(np.where(run_heads(*columns), position, 0))
+    return rank
