@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.whole_file import write_whole
 from neuromap.forms.card import Card
 
 __all__ = ["Formed", "form", "forms_of"]
 
-_OF_SUFFIX = MappingProxyType({".json": "json", ".csv": "csv", ".html": "html", ".svg": "svg", ".txt": "text"})
-_NONE: Mapping[str, str] = MappingProxyType({})
+_OF_SUFFIX = ReadOnlyMapping({".json": "json", ".csv": "csv", ".html": "html", ".svg": "svg", ".txt": "text"})
+_NONE: Mapping[str, str] = ReadOnlyMapping({})
 
 
 class Formed(Card):
@@ -75,7 +75,7 @@ def _declared(module: str, name: str) -> Mapping[str, str]:
     while room.startswith("neuromap."):  # the forms on the ground floor are of no value
         if find_spec(f"{room}.forms") is not None:
             declared = importlib.import_module(f"{room}.forms").FORMS.get(name, _NONE)
-            return MappingProxyType({form: f"{room}.forms.{place}" for form, place in declared.items()})
+            return ReadOnlyMapping({form: f"{room}.forms.{place}" for form, place in declared.items()})
         room = room.rpartition(".")[0]
     return _NONE
 

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import networkx as nx
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
 
@@ -173,9 +173,9 @@ class Network(Card):
     patterns: Mapping[str, tuple[EdgeKey, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", MappingProxyType(dict(self.nodes)))
-        object.__setattr__(self, "edges", MappingProxyType(dict(self.edges)))
-        object.__setattr__(self, "patterns", MappingProxyType({k: tuple(v) for k, v in self.patterns.items()}))
+        object.__setattr__(self, "nodes", ReadOnlyMapping(self.nodes))
+        object.__setattr__(self, "edges", ReadOnlyMapping(self.edges))
+        object.__setattr__(self, "patterns", ReadOnlyMapping({k: tuple(v) for k, v in self.patterns.items()}))
         self._check_graph()
         object.__setattr__(self, "outputs", tuple(self.outputs) or self._default_outputs())
         self._check_names()

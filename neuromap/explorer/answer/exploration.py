@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.formed import Formed, form
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -93,7 +93,7 @@ class Exploration(Formed):
     stimulus: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "stimulus", MappingProxyType(dict(self.stimulus)))
+        object.__setattr__(self, "stimulus", ReadOnlyMapping(self.stimulus))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; see :func:`neuromap.explorer.forms.json_form.to_dict`."""

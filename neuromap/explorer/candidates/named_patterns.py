@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import PatternError
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
@@ -32,7 +32,7 @@ class NamedPatterns:
     names: Mapping[tuple[int, ...], str]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
+        object.__setattr__(self, "names", ReadOnlyMapping(self.names))
 
     def name_of(self, values: tuple[int, ...]) -> str:
         """Name of a pattern, or its streaming edges."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -49,7 +49,7 @@ class Setting:
 
 def _fields(value: Any) -> dict[str, Any]:
     found = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-    return {name: dict(part) if isinstance(part, MappingProxyType) else part for name, part in found.items()}
+    return {name: dict(part) if isinstance(part, ReadOnlyMapping) else part for name, part in found.items()}
 
 
 def _put_together(

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import freeze_arrays, frozen
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import ProgramError, StimulusError
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -56,7 +56,7 @@ class RancCores:
     def __post_init__(self) -> None:
         freeze_arrays(self)
         object.__setattr__(
-            self, "parameters", MappingProxyType({name: frozen(array) for name, array in self.parameters.items()})
+            self, "parameters", ReadOnlyMapping({name: frozen(array) for name, array in self.parameters.items()})
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal, get_args
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 
 __all__ = [
@@ -57,7 +57,7 @@ class Pins:
 
     def __post_init__(self) -> None:
         for name in ("tiles", "cores", "regions"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+            object.__setattr__(self, name, ReadOnlyMapping(getattr(self, name)))
         object.__setattr__(self, "splitters", frozenset(self.splitters))
 
     def __bool__(self) -> bool:

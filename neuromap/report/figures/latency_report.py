@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.forms.formed import Formed, form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
@@ -50,7 +50,7 @@ class LatencyReport(Formed):
     version: str = __version__
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "stimulus", MappingProxyType(dict(self.stimulus)))
+        object.__setattr__(self, "stimulus", ReadOnlyMapping(self.stimulus))
 
     @property
     def verified(self) -> bool:

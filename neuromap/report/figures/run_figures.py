@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.report.figures.mesh_figures import MeshFigures
 from neuromap.simulation.activity.node_work import NodeTime
 
@@ -91,7 +91,7 @@ class EnergyFigures:
     average_joules_per_synaptic_event: float | None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "terms", MappingProxyType(dict(self.terms)))
+        object.__setattr__(self, "terms", ReadOnlyMapping(self.terms))
 
     @property
     def active_joules_per_frame(self) -> float | None:
@@ -131,7 +131,7 @@ class NodeTimeFigures:
     frame_seconds: float | None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", MappingProxyType(dict(self.nodes)))
+        object.__setattr__(self, "nodes", ReadOnlyMapping(self.nodes))
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import PatternError
 from neuromap.forms.card import Card
 from neuromap.network.network import RESERVED_PATTERNS, EdgeKey, Network
@@ -300,7 +300,7 @@ class RolloutPattern(Card):
         """
         inputs = set(self.network.inputs)
         first = tableau_frames(self.network.nodes, self.node_order, self.items(), 1)[1]
-        return MappingProxyType({n: t for n, t in first.items() if n not in inputs})
+        return ReadOnlyMapping({n: t for n, t in first.items() if n not in inputs})
 
     @property
     def inference_factor(self) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 __all__ = ["NodeShares", "Work"]
 
@@ -89,4 +89,4 @@ class Work:
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
-        object.__setattr__(self, "node_peak", MappingProxyType(dict(self.node_peak)))
+        object.__setattr__(self, "node_peak", ReadOnlyMapping(self.node_peak))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import NamedTuple
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.simulation.engine.noise import check_seed
 from neuromap.simulation.engine.threads import thread_count
@@ -29,7 +29,7 @@ class EngineKind(NamedTuple):
     is_compiled: bool
 
 
-ENGINES: Mapping[str, EngineKind] = MappingProxyType(
+ENGINES: Mapping[str, EngineKind] = ReadOnlyMapping(
     {
         "fast": EngineKind(has_threads=True, is_compiled=True),
         "numpy": EngineKind(has_threads=False, is_compiled=False),
