@@ -46,7 +46,7 @@ class MatrixSource(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class Node(Card):
     """A layer of neurons.
 
     Attributes
@@ -81,7 +81,7 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False)
-class Edge:
+class Edge(Card):
     """A transformation from one node to another (or the same).
 
     Attributes

@@ -26,6 +26,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from neuromap.arrays.ragged import run_heads
+from neuromap.forms.card import Card
 from neuromap.hardware.program.program import Program
 
 __all__ = ["MeasuredResponse", "measure"]
@@ -40,7 +41,7 @@ Ticks: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class MeasuredResponse:
+class MeasuredResponse(Card):
     """Responses of one output, measured on the program.
 
     Attributes

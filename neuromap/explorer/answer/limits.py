@@ -12,6 +12,7 @@ from neuromap.explorer.answer.objectives import OBJECTIVES, Objective, objective
 from neuromap.explorer.answer.quantities import parse_quantity, scale_for
 from neuromap.explorer.answer.row_figures import best_row, value_of
 from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.forms.card import Card
 
 __all__ = ["ClosestRow", "Limits", "bound_text", "parse_bound"]
 
@@ -22,7 +23,7 @@ _ENOUGH = re.compile(r"\s*([A-Za-z][A-Za-z -]*?)\s*(<=|>=|≤|≥)\s*(.+?)\s*")
 
 
 @dataclass(frozen=True)
-class Limits:
+class Limits(Card):
     """Bounds that a row must keep; ``None`` where there is none.
 
     Attributes

@@ -1,4 +1,4 @@
-"""Forms of an exploration: text, JSON, CSV, HTML, picture."""
+"""Forms of an exploration: text, JSON, CSV, pandas, HTML, picture."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
             "json": "json_form.to_json",
             "notebook": "notebook.to_notebook",
             "svg": "draw_front.standalone_svg",
+            "pandas": "csv_form.to_pandas",
             "text": "text.render_text",
         }
     }

@@ -11,6 +11,7 @@ from neuromap.errors import InputError
 from neuromap.explorer.measuring.measurements import Measurements
 from neuromap.explorer.search.groups import RowPlace
 from neuromap.explorer.search.open_rows import OpenRows
+from neuromap.forms.card import Card
 
 __all__ = ["Effort", "Progress", "map_best_first"]
 
@@ -19,7 +20,7 @@ Progress = Callable[[str, int, int], object]
 
 
 @dataclass(frozen=True)
-class Effort:
+class Effort(Card):
     """How long a search may go on.
 
     Attributes

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import ProgramError, StimulusError
+from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import HostTable, NeuronTable, NodePort, OutputTable, Program
@@ -26,7 +27,7 @@ _Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class RancCores:
+class RancCores(Card):
     """Cores as RANC describes them; C cores, N neurons, A axons, G weights.
 
     Attributes
@@ -61,7 +62,7 @@ class RancCores:
 
 
 @dataclass(frozen=True, eq=False)
-class RancCase:
+class RancCase(Card):
     """A program, the events of its input and, where the files hold them, the outputs that RANC computed.
 
     Attributes

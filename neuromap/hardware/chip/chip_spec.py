@@ -20,7 +20,7 @@ __all__ = ["ChipSpec", "NeuronRules"]
 
 
 @dataclass(frozen=True)
-class NeuronRules:
+class NeuronRules(Card):
     """How the chip's neuron reads its own equations, where sources disagree (Cassidy et al. 2013).
 
     Attributes

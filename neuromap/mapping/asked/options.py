@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
+from neuromap.forms.card import Card
 
 __all__ = [
     "PARTITIONERS",
@@ -35,7 +36,7 @@ PARTITIONERS: tuple[Partitioner, ...] = get_args(Partitioner)
 
 
 @dataclass(frozen=True)
-class Pins:
+class Pins(Card):
     """What a user fixes about nodes; the mapper decides the rest.
 
     Attributes
@@ -65,7 +66,7 @@ class Pins:
 
 
 @dataclass(frozen=True)
-class MappingOptions:
+class MappingOptions(Card):
     """How a rollout is mapped.
 
     Attributes

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
+from neuromap.forms.card import Card
 from neuromap.network.transforms.limits import MAX_ENTRIES, as_shape, show_count, show_shape
 from neuromap.network.transforms.matrices import from_entries
 from neuromap.network.transforms.weights import WeightSource, as_weight_source
@@ -30,7 +31,7 @@ _CHUNK = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class _Shaped:
+class _Shaped(Card):
     """Shapes of the two nodes; shared by all kinds."""
 
     kind: ClassVar[str]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.forms.card import Card
 from neuromap.report.figures.mesh_figures import MeshFigures
 from neuromap.simulation.activity.node_work import NodeTime
 
@@ -24,7 +25,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class WorkFigures:
+class WorkFigures(Card):
     """What the cores do.
 
     Attributes
@@ -68,7 +69,7 @@ class EnergyTermFigures:
 
 
 @dataclass(frozen=True)
-class EnergyFigures:
+class EnergyFigures(Card):
     """Energy and power of the whole board, idle chips included; docs/energy.md has the formulas.
 
     Attributes
@@ -135,7 +136,7 @@ class NodeTimeFigures:
 
 
 @dataclass(frozen=True)
-class RunFigures:
+class RunFigures(Card):
     """All figures of a run.
 
     Attributes

@@ -1,4 +1,4 @@
-"""Forms of the latency report: text, JSON, CSV, HTML, pictures."""
+"""Forms of the latency report: text, JSON, CSV, pandas, HTML, pictures."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
             "json": "json_report.to_json",
             "notebook": "notebook.to_notebook",
             "pictures": "pictures.save_pictures",
+            "pandas": "csv_report.to_pandas",
             "text": "text.render_text",
         }
     }

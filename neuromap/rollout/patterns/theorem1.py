@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from neuromap.forms.card import Card
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.patterns.window import RolloutWindow
 
@@ -17,7 +18,7 @@ __all__ = ["Theorem1", "check_theorem1", "least_tableau"]
 
 
 @dataclass(frozen=True)
-class Theorem1:
+class Theorem1(Card):
     """The four statements about one pattern.
 
     Attributes

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import networkx as nx
 
+from neuromap.forms.card import Card
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.patterns.tableau import check_window
 
@@ -22,7 +23,7 @@ State: TypeAlias = frozenset[WindowNode]
 
 
 @dataclass(frozen=True)
-class RolloutWindow:
+class RolloutWindow(Card):
     """The rollout window R_W of a pattern.
 
     Nodes are pairs (i, v) of a frame i = 0..W and a node v; ((i, u), (j, v)) is an edge iff (u, v) is an edge of

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.forms.card import Card
 
 __all__ = ["NodeShares", "Work"]
 
 
 @dataclass(frozen=True, eq=False)
-class NodeShares:
+class NodeShares(Card):
     """Which neurons of a core belong together: those of one node, relays apart (S shares).
 
     A core that holds neurons of several nodes has several shares; neurons without a label make one too.
@@ -48,7 +49,7 @@ class NodeShares:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class Work(Card):
     """What the cores of a program did in a run of ticks; C cores.
 
     Attributes

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
+from neuromap.forms.card import Card
 from neuromap.simulation.engine.noise import check_seed
 from neuromap.simulation.engine.threads import thread_count
 
@@ -39,7 +40,7 @@ ENGINES: Mapping[str, EngineKind] = ReadOnlyMapping(
 
 
 @dataclass(frozen=True)
-class EngineChoice:
+class EngineChoice(Card):
     """What runs the ticks; every choice of engine and threads gives the same result, bit by bit.
 
     Attributes

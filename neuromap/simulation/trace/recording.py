@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
+from neuromap.forms.card import Card
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.trace.readout import Readout
 
@@ -19,7 +20,7 @@ _HINT = "give outputs, all, node:NAME, core:NUMBER or core:FIRST-LAST"
 
 
 @dataclass(frozen=True)
-class Recording:
+class Recording(Card):
     """What to keep of a run.
 
     Neurons are chosen by words:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.value import Value
 from neuromap.mapping.asked.options import Partitioner
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import AxonDemand
@@ -26,7 +27,7 @@ FEW, MANY = 2**18, 2**25
 
 
 @dataclass(frozen=True, eq=False)
-class NeuronsToCut:
+class NeuronsToCut(Value):
     """The neurons that are to be cut into tiles.
 
     Attributes
