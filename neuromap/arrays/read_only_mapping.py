@@ -1,8 +1,9 @@
-"""A dictionary that nobody changes, as frozen values carry it; it is pickled and copied like any other value."""
+"""A mapping that nobody changes, as frozen values carry it; it is pickled and copied like any other value."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, TypeVar
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from typing import Any, TypeVar
 
 __all__ = ["ReadOnlyMapping"]
 
@@ -10,26 +11,50 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-class ReadOnlyMapping(dict[_K, _V]):
-    """A dictionary that refuses to be changed.
+class ReadOnlyMapping(Mapping[_K, _V]):
+    """A mapping that cannot be changed.
 
     It holds its own entries: what becomes of the dictionary that it was made from does not matter. It is shown like a
-    dictionary and equal to one of the same entries; ``types.MappingProxyType`` would do all that too, but can be
-    neither pickled nor copied, so values that hold one could not go to other processes.
+    dictionary and equal to one of the same entries. ``types.MappingProxyType`` is all that too, but can be neither
+    pickled nor copied, so values that hold one could not go to other processes.
 
-    Raises
-    ------
-    TypeError
-        On every attempt to change it.
+    Parameters
+    ----------
+    entries : mapping
+        What it holds, in this order.
     """
 
-    __slots__ = ()
+    __slots__ = ("_entries",)
 
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("this mapping is read-only; dict(mapping) gives a copy that can be changed")
+    def __init__(self, entries: Mapping[_K, _V]) -> None:
+        self._entries: dict[_K, _V] = dict(entries)
 
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+    def __getitem__(self, key: _K) -> _V:
+        return self._entries[key]
+
+    def __iter__(self) -> Iterator[_K]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
+
+    def keys(self) -> KeysView[_K]:
+        """Keys in their order; a view of the dictionary within, as quick as its own."""
+        return self._entries.keys()
+
+    def values(self) -> ValuesView[_V]:
+        """Values in the order of their keys."""
+        return self._entries.values()
+
+    def items(self) -> ItemsView[_K, _V]:
+        """Pairs of key and value."""
+        return self._entries.items()
+
+    def __repr__(self) -> str:
+        return repr(self._entries)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (dict(self),)
+        return type(self), (self._entries,)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from neuromap.errors import NetworkError
+from neuromap.files.given import mapping_given
 from neuromap.network.complete import check_pooling
 from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node, check_ends
 from neuromap.network.thresholds import spread_threshold
@@ -60,6 +61,8 @@ def build_network(
     >>> net.edges["I", "O"].matrix().toarray()
     array([[1, 1]])
     """
+    mapping_given("network: nodes", nodes, "{'I': (shape, None), 'O': (shape, threshold)}", NetworkError)
+    mapping_given("network: edges", edges, "{('I', 'O'): matrix or transform}", NetworkError)
     check_ends(edges, nodes)
     targets = {v for _, v in edges}
     made = {n: _node(n, spec, has_incoming=n in targets) for n, spec in nodes.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -19,6 +19,7 @@ import networkx as nx
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
+from neuromap.files.given import mapping_given
 from neuromap.forms.card import Card
 
 if TYPE_CHECKING:
@@ -133,6 +134,12 @@ class Edge(Card):
         return self._matrix
 
 
+def _pair(edge: object) -> EdgeKey:
+    if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) != 2:
+        raise NetworkError(f"edge {edge!r:.60}: is no pair (source, target)")
+    return str(edge[0]), str(edge[1])
+
+
 def check_ends(edges: Iterable[EdgeKey], nodes: Collection[str]) -> None:
     """Refuse edges from or to nodes that do not exist.
 
@@ -173,6 +180,8 @@ class Network(Card):
     patterns: Mapping[str, tuple[EdgeKey, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        mapping_given("network: nodes", self.nodes, "{'I': Node('I', (1, 1, 4))}", NetworkError)
+        mapping_given("network: edges", self.edges, "{('I', 'O'): Edge('I', 'O')}", NetworkError)
         object.__setattr__(self, "nodes", ReadOnlyMapping(self.nodes))
         object.__setattr__(self, "edges", ReadOnlyMapping(self.edges))
         object.__setattr__(self, "patterns", ReadOnlyMapping({k: tuple(v) for k, v in self.patterns.items()}))
@@ -208,7 +217,9 @@ class Network(Card):
         NetworkError
             On parallel edges, no edge at all, or a node that no input node reaches.
         """
-        keys = [(str(u), str(v)) for u, v in edges]
+        if not isinstance(edges, Iterable):
+            raise NetworkError(f"network {name}: edges: found {edges!r:.60}; give pairs (source, target)")
+        keys = [_pair(edge) for edge in edges]
         twice = [k for k, n in Counter(keys).items() if n > 1]
         if twice:
             u, v = twice[0]

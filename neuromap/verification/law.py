@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuromap.errors import ProgramError, VerificationError
+from neuromap.files.given import needs
 from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.program import Program
 from neuromap.rollout.schedule.rollout import Rollout
@@ -107,6 +108,8 @@ def verify(
     InputError
         If there is no such engine, or a number is out of range.
     """
+    needs("verify", rollout, Rollout)
+    needs("verify", program, Program)
     random = RandomFrames(n_frames, seed, density)
     return hold_against_reference(rollout, program, frames, random, EngineChoice(engine, threads, noise_seed))
 

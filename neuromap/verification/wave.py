@@ -26,6 +26,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from neuromap.arrays.ragged import run_heads
+from neuromap.files.given import needs
 from neuromap.forms.card import Card
 from neuromap.hardware.program.program import Program
 
@@ -125,7 +126,13 @@ def measure(program: Program) -> dict[str, MeasuredResponse]:
     -------
     dict of str to MeasuredResponse
         By output node, in ticks.
+
+    Raises
+    ------
+    InputError
+        If it is no program.
     """
+    needs("measure", program, Program)
     wiring = _Wiring.of(program)
     outputs = [k for k, port in enumerate(program.nodes) if port.kind == "output"]
     inputs = [k for k, port in enumerate(program.nodes) if port.kind == "input"]

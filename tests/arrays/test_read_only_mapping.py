@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -22,23 +21,11 @@ def test_it_is_equal_to_a_dictionary_and_shown_and_copied_like_one(entries: dict
         assert (type(twin), twin) == (ReadOnlyMapping, entries)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda m: m.__setitem__("a", 2),
-        lambda m: m.__delitem__("a"),
-        lambda m: m.__ior__({"a": 2}),
-        lambda m: m.update(a=2),
-        lambda m: m.setdefault("b", 2),
-        lambda m: m.pop("a"),
-        lambda m: m.popitem(),
-        lambda m: m.clear(),
-    ],
-)
-def test_nothing_changes_it(change: Callable[[ReadOnlyMapping[str, int]], object]) -> None:
-    given_entries = {"a": 1}
-    mapping = ReadOnlyMapping(given_entries)
-    given_entries["a"] = 3
-    with pytest.raises(TypeError, match="read-only"):
-        change(mapping)
+def test_nothing_changes_it() -> None:
+    entries = {"a": 1}
+    mapping = ReadOnlyMapping(entries)
+    entries["a"] = 3
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        mapping["a"] = 2  # type: ignore[index]
+    assert not {"clear", "pop", "popitem", "setdefault", "update", "__ior__", "__delitem__"} & set(dir(mapping))
     assert mapping == {"a": 1}

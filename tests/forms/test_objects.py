@@ -7,6 +7,7 @@ import importlib.util
 import io
 import pickle
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -32,7 +33,7 @@ def parts(value):
     yield value
     if dataclasses.is_dataclass(value):
         inner = [getattr(value, field.name) for field in dataclasses.fields(value)]
-    elif isinstance(value, dict):
+    elif isinstance(value, Mapping):
         inner = list(value.values())
     else:
         inner = value if isinstance(value, list | tuple | frozenset) else []
@@ -76,7 +77,7 @@ def same(one, other):
         return one.dtype == other.dtype and one.flags.writeable >= other.flags.writeable and np.array_equal(one, other)
     if dataclasses.is_dataclass(one):
         return all(same(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one))
-    if isinstance(one, dict):
+    if isinstance(one, Mapping):
         return list(one) == list(other) and all(map(same, one.values(), other.values()))
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(same, one, other))

@@ -104,8 +104,6 @@ def test_only_our_errors_are_raised_on_purpose(modules):
             raised = raised.func if isinstance(raised, ast.Call) else raised
             if isinstance(raised, ast.Name):
                 name = raised.id
-                if name == "TypeError" and path.name == "read_only_mapping.py":
-                    continue  # Python's own read-only mapping raises it
                 if name[0].isupper() and name.endswith("Error") and name not in allowed | {"ValueError"}:
                     wrong.append(f"neuromap/{path}:{node.lineno} {name}")
     assert not wrong

@@ -12,6 +12,7 @@ from neuromap.explorer.answer.objectives import OBJECTIVES, Objective, objective
 from neuromap.explorer.answer.quantities import parse_quantity, scale_for
 from neuromap.explorer.answer.row_figures import best_row, value_of
 from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.files.given import real_number
 from neuromap.forms.card import Card
 
 __all__ = ["ClosestRow", "Limits", "bound_text", "parse_bound"]
@@ -60,6 +61,7 @@ class Limits(Card):
 
     def __post_init__(self) -> None:
         for objective, bound in self:
+            real_number(f"limit on {objective.title}", bound)
             if not 0 < bound < math.inf:
                 raise InputError(f"limit on {objective.title} = {bound}: must be above 0, and finite")
         if self.cores is not None and self.cores != int(self.cores):

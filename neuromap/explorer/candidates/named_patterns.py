@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import PatternError
+from neuromap.files.given import needs
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
@@ -63,6 +64,7 @@ def named_patterns(network: Network, given: RolloutPattern | str) -> NamedPatter
         If the given pattern is unknown, invalid, or one of another network.
     """
     pattern = RolloutPattern.named(network, given) if isinstance(given, str) else given
+    needs("explore: given", pattern, RolloutPattern, PatternError)
     if tuple(pattern.network.edges) != tuple(network.edges):
         raise PatternError(
             f"pattern {pattern.name or '(unnamed)'}: belongs to network {pattern.network.name}, whose edges are not "

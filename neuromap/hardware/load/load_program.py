@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
+from neuromap.files.given import path_given
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import read_bytes
 from neuromap.hardware.check.check_program import require_legal
@@ -50,6 +51,7 @@ def load_program(path: str | Path, *, check: bool = True) -> Program:
         If the file cannot be read, is no regular file or no program file, is truncated or damaged, or breaks a
         rule.
     """
+    path = path_given("load_program", path, ProgramError)
     origin = show_name(str(path))
     try:
         data = read_bytes(Path(path), "program file", MAX_FILE_BYTES, ProgramError)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
+from neuromap.files.given import path_given
 from neuromap.files.messages import did_you_mean
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
@@ -57,7 +58,7 @@ def load_network(path: str | Path) -> Network:
     NetworkError
         In one line: file, key path, what was found, what is allowed.
     """
-    path = Path(path)
+    path = path_given("load_network", path, NetworkError)
     try:
         return _read(read_toml(path, "network file", MAX_FILE_BYTES, NetworkError), path)
     except NetworkError as error:

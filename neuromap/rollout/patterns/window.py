@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import networkx as nx
 
+from neuromap.files.given import needs
 from neuromap.forms.card import Card
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.patterns.tableau import check_window
@@ -47,6 +48,7 @@ class RolloutWindow(Card):
     size: int
 
     def __post_init__(self) -> None:
+        needs("RolloutWindow", self.pattern, RolloutPattern)
         check_window(self.size)
 
     @cached_property

@@ -22,6 +22,8 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from neuromap.errors import StimulusError
+from neuromap.files.given import path_given, real_number, whole_number
+from neuromap.files.messages import show
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
@@ -46,11 +48,18 @@ def input_sizes(source: Program | Network | Mapping[str, int]) -> dict[str, int]
     -------
     dict of str to int
         In the order of the source.
+
+    Raises
+    ------
+    StimulusError
+        If the source is something else.
     """
     if isinstance(source, Program):
         return {port.name: port.size for port in source.nodes if port.kind == "input"}
     if isinstance(source, Network):
         return {name: source.nodes[name].size for name in source.inputs}
+    if not isinstance(source, Mapping):
+        raise StimulusError(f"frames: made for {show(source)}; give a Program, a Network or a mapping of sizes")
     return dict(source)
 
 
@@ -157,6 +166,10 @@ def random_frames(
         If a parameter is out of range, or more than 2**31 values are asked for.
     """
     sizes = input_sizes(source)
+    whole_number("frames: n_frames", n_frames, StimulusError)
+    whole_number("frames: seed", seed, StimulusError)
+    if density is not None:
+        real_number("frames: density", density, StimulusError)
     if n_frames < 2:
         raise StimulusError(f"frames: {n_frames} frames asked for; at least 2 are needed (frame 0 and frame 1)")
     if density is not None and not 0 <= density <= 1:
@@ -227,7 +240,7 @@ def load_frames(
     StimulusError
         If the file cannot be read, is no such file, or (with ``source``) its frames do not fit.
     """
-    path = Path(path)
+    path = path_given("load_frames", path, StimulusError)
     read = _read_npz if path.suffix == ".npz" else _read_safetensors
     try:
         status = path.stat()
