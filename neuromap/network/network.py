@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import networkx as nx
@@ -21,6 +22,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.files.given import mapping_given
 from neuromap.forms.card import Card
+from neuromap.forms.formed import form
 
 if TYPE_CHECKING:
     import numpy as np
@@ -231,6 +233,24 @@ class Network(Card):
             edges={k: Edge(*k) for k in keys},
             outputs=tuple(outputs),
         )
+
+    def save(self, path: str | Path) -> None:
+        """Write the network file, and the weights beside it, whole or not at all, for :func:`neuromap.load_network`.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.toml``. Weights and thresholds that are no single numbers and not seeded go into the file of the
+            same name that ends in ``.safetensors``; explicit matrices are written as dense weights.
+
+        Raises
+        ------
+        NetworkError
+            If a name is none for a file, or some weights or thresholds are missing where others are stored.
+        InputError
+            If a file cannot be written.
+        """
+        form(self, "file", path)
 
     @cached_property
     def graph(self) -> nx.DiGraph[str]:

@@ -61,7 +61,7 @@ def latency_report(
         ``"streaming"``, ``"sequential"``, names from the network's file, or patterns.
     executions : sequence of {"windowed", "pipelined", "pipelined:P"}
         In the order of the rows; with a number P a frame every P update steps.
-    frames : mapping of str to array_like of shape (n_frames, size), or path, optional
+    frames : mapping of str to array_like of shape (n_frames, size) or that of the nodes, or path, optional
         Input frames to verify with, row 0 is frame 0, or a file of them; random ones by default.
     n_frames, seed, density : int, int, float or None
         Number, seed and density of the random frames; without one every frame draws its own.

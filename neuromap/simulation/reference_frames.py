@@ -34,7 +34,7 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
     ----------
     rollout : Rollout
         The network, with weights and thresholds, and a valid pattern R.
-    frames : mapping of str to array_like, shape (n_frames, size)
+    frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
         Frames of the input nodes, Boolean or 0 and 1; row 0 is frame 0.
 
     Returns

@@ -86,7 +86,7 @@ def verify(
         What should be computed.
     program : Program
         What is loaded onto the simulated chip.
-    frames : mapping of str to array_like of shape (n_frames, size), or path, optional
+    frames : mapping of str to array_like of shape (n_frames, size) or that of the nodes, or path, optional
         Input frames, row 0 is frame 0, or a file of them; random ones by default.
     n_frames, seed, density : int, int, float or None
         Number, seed and density of the random frames; without one every frame draws its own.

@@ -16,8 +16,9 @@ from neuromap.files.messages import did_you_mean
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
 from neuromap.network.complete import check_pooling
-from neuromap.network.file.edge_table import check_name, parse_edge, read_transform
+from neuromap.network.file.edge_table import parse_edge, read_transform
 from neuromap.network.file.weights_file import read_tensors
+from neuromap.network.names import check_name
 from neuromap.network.network import RESERVED_PATTERNS, Edge, EdgeKey, Network, Node
 from neuromap.network.thresholds import spread_threshold, threshold_shapes
 from neuromap.network.transforms.kinds import Conv, Dense

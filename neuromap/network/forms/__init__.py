@@ -1,4 +1,4 @@
-"""Forms of a network: its head in the JSON of what is about it."""
+"""Forms of a network: its file, and its head in the JSON of what is about it."""
 
 from __future__ import annotations
 
@@ -8,4 +8,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 __all__ = ["FORMS"]
 
-FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping({"Network": {"head": "network_head.network_head"}})
+FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
+    {"Network": {"file": "network_file.save_network", "head": "network_head.network_head"}}
+)

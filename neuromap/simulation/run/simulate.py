@@ -36,7 +36,7 @@ def simulate(
     ----------
     program : Program
         Mapped, or written by hand.
-    frames : mapping of str to array_like, shape (n_frames, size)
+    frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
         Input frames for every input node, Boolean or 0 and 1; row 0 is frame 0.
     engine : {"fast", "numpy"}
         What runs the ticks; the result is the same.
