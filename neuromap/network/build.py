@@ -11,6 +11,7 @@ from neuromap.network.complete import check_pooling
 from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node, check_ends
 from neuromap.network.thresholds import spread_threshold
 from neuromap.network.transforms.kinds import Transform
+from neuromap.network.transforms.layouts import layout_hint
 from neuromap.network.transforms.limits import as_integers, as_shape, show_shape
 from neuromap.network.transforms.matrices import MatrixTransform
 
@@ -113,9 +114,10 @@ def _transform(weights: Any, source: Node, target: Node) -> MatrixSource:
                 )
         return weights
     transform = weights if isinstance(weights, MatrixTransform) else MatrixTransform(weights)
-    if transform.weights.shape != (target.size, source.size):
+    found, wanted = transform.weights.shape, (target.size, source.size)
+    if found != wanted:
         raise NetworkError(
-            f"weights: found shape {show_shape(transform.weights.shape)}; allowed is (n_target, n_source) = "
-            f"{show_shape((target.size, source.size))}"
+            f"weights: found shape {show_shape(found)}; allowed is (n_target, n_source) = {show_shape(wanted)}"
+            + layout_hint(found, wanted)
         )
     return transform
