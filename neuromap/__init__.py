@@ -11,11 +11,18 @@ from neuromap.version import __version__ as __version__
 
 _HOMES = {
     "ChipSpec": "hardware.chip.chip_spec",
+    "Conv": "network.transforms.kinds",
+    "Dense": "network.transforms.kinds",
+    "Identity": "network.transforms.kinds",
+    "MappingOptions": "mapping.asked.options",
     "Network": "network.network",
+    "Pool": "network.transforms.kinds",
     "Program": "hardware.program.program",
     "Recording": "simulation.trace.recording",
     "Rollout": "rollout.schedule.rollout",
     "RolloutPattern": "rollout.patterns.pattern",
+    "SeededWeights": "network.transforms.weights",
+    "build_network": "network.build",
     "check_program": "hardware.check.check_program",
     "explore": "explorer.explore",
     "latency_report": "report.latency",
@@ -26,6 +33,7 @@ _HOMES = {
     "load_trace": "simulation.trace.reading.load_trace",
     "map_rollout": "mapping.map_rollout",
     "measure_activity": "simulation.activity.measure_activity",
+    "random_frames": "simulation.stimulus.stimulus",
     "reference": "simulation.reference_frames",
     "simulate": "simulation.run.simulate",
     "simulate_batch": "simulation.run.simulate_batch",
@@ -66,9 +74,16 @@ if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_spec import ChipSpec as ChipSpec
     from neuromap.hardware.load.load_program import load_program as load_program
     from neuromap.hardware.program.program import Program as Program
+    from neuromap.mapping.asked.options import MappingOptions as MappingOptions
     from neuromap.mapping.map_rollout import map_rollout as map_rollout
+    from neuromap.network.build import build_network as build_network
     from neuromap.network.file.network_file import load_network as load_network
     from neuromap.network.network import Network as Network
+    from neuromap.network.transforms.kinds import Conv as Conv
+    from neuromap.network.transforms.kinds import Dense as Dense
+    from neuromap.network.transforms.kinds import Identity as Identity
+    from neuromap.network.transforms.kinds import Pool as Pool
+    from neuromap.network.transforms.weights import SeededWeights as SeededWeights
     from neuromap.report.latency import latency_report as latency_report
     from neuromap.rollout.patterns.pattern import RolloutPattern as RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout as Rollout
@@ -77,6 +92,7 @@ if TYPE_CHECKING:
     from neuromap.simulation.run.simulate import simulate as simulate
     from neuromap.simulation.run.simulate import simulate_to_file as simulate_to_file
     from neuromap.simulation.run.simulate_batch import simulate_batch as simulate_batch
+    from neuromap.simulation.stimulus.stimulus import random_frames as random_frames
     from neuromap.simulation.trace.reading.load_trace import load_trace as load_trace
     from neuromap.simulation.trace.recording import Recording as Recording
     from neuromap.verification.law import verify as verify

@@ -104,3 +104,7 @@ class VerificationError(NeuromapError):
     """The simulated chip and the reference differ."""
 
     exit_code: ClassVar[int] = 5
+
+
+def __dir__() -> list[str]:
+    return __all__

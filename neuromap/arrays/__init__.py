@@ -1,1 +1,1 @@
-"""Arrays as values carry them: locked, and cut into ragged ranges."""
+"""Arrays and mappings as values carry them: locked; arrays cut into ragged ranges."""

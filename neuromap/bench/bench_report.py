@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuromap.bench.machine import Bandwidth, Machine
+from neuromap.forms.card import Card
 from neuromap.forms.formed import Formed, form
 
 __all__ = ["TIME_AXIS", "Activity", "BenchReport", "BenchRun", "Spread", "Timing"]
@@ -82,7 +83,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class BenchRun:
+class BenchRun(Card):
     """One program on all numbers of threads.
 
     Attributes
@@ -184,6 +185,14 @@ class BenchReport(Formed):
     rounds: int
     scaling: str | None
     runs: tuple[BenchRun, ...]
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "engine": self.engine,
+            "programs": ", ".join(run.name for run in self.runs) or "none",
+            "rounds": self.rounds,
+            "date": self.date,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; see :func:`neuromap.bench.forms.json_form.bench_to_dict`."""

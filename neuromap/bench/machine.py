@@ -14,6 +14,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.forms.card import Card
+
 __all__ = ["Bandwidth", "Machine", "Stream", "this_machine"]
 
 _LEAST_BUFFER = 2**28
@@ -24,7 +26,7 @@ _CPU_FILE = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True)
-class Machine:
+class Machine(Card):
     """What figures were taken on.
 
     Attributes

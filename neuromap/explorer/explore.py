@@ -8,7 +8,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Exploration
+from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.candidates.asked import asked_for
 from neuromap.explorer.candidates.graph import graph_of
@@ -23,6 +25,7 @@ from neuromap.explorer.search.gap import gap_of
 from neuromap.explorer.search.listed_rows import listed_rows
 from neuromap.explorer.search.open_rows import open_rows
 from neuromap.explorer.search.search_rows import search_rows
+from neuromap.files.given import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.workers import check_processes
 from neuromap.network.complete import require_weights
@@ -38,9 +41,10 @@ __all__ = ["explore"]
 
 def explore(
     network: Network,
-    chips: Sequence[str | Path | ChipSpec] | str | Path | ChipSpec = ("truenorth",),
+    chips: Sequence[str | Path | ChipSpec] | str | Path | ChipSpec | None = None,
     given: RolloutPattern | str = "streaming",
     *,
+    chip: Sequence[str | Path | ChipSpec] | str | Path | ChipSpec | None = None,
     executions: Sequence[str] = EXECUTIONS,
     splitters: Sequence[str] = ("slack",),
     ticks_per_step: Sequence[int | None] = (None,),
@@ -70,9 +74,11 @@ def explore(
     network : Network
         With shapes and weights.
     chips : chip or sequence of chips
-        Names of packaged chips, chip files, or chips.
+        Names of packaged chips, chip files, or chips; by default ``truenorth``.
     given : RolloutPattern or str
         The pattern that the weights are for; its behaviour class needs no retraining.
+    chip : chip or sequence of chips
+        The same as ``chips``, as other functions spell it; one of the two is given.
     executions : sequence of {"windowed", "pipelined", "pipelined:P"}
         Executions to search; P up to 1000. Patterns whose cycles do not allow P have no row of that execution.
     splitters : sequence of {"slack", "anywhere", "never"}
@@ -130,8 +136,11 @@ def explore(
     >>> found.gap.is_exact, [row.pattern for row in found.front]
     (True, ['streaming'])
     """
+    needs("explore", network, Network)
     require_weights(network)
-    asked = asked_for(chips, executions, splitters, ticks_per_step, within)
+    if limits is not None and not callable(limits):
+        needs("explore: limits", limits, Limits)
+    asked = asked_for(_one_of(chips, chip), executions, splitters, ticks_per_step, within)
     effort = Effort(seconds, most_mapped)
     check_processes(processes)
     names = named_patterns(network, given)
@@ -166,6 +175,13 @@ def explore(
         gap=gap_of(still_open, space, complete, limits is not None),
         stimulus=stimulus,
     )
+
+
+def _one_of(chips: Any, chip: Any) -> Any:
+    if chips is not None and chip is not None:
+        raise InputError("explore: both chips and chip are given; they are the same, give one of them")
+    found = chips if chip is None else chip
+    return "truenorth" if found is None else found
 
 
 def _allowed_by(limits: Any) -> Callable[[ExploredRow], bool]:

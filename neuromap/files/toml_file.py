@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neuromap.errors import InputError
+from neuromap.files.foreign import refuse_foreign
 from neuromap.files.regular_file import read_bytes
 
 __all__ = ["parse_toml", "read_toml"]
@@ -37,6 +38,7 @@ def read_toml(path: Path, kind: str, largest: int, error: type[InputError]) -> d
     InputError
         If it is missing, no regular file, too large, not UTF-8, or not TOML (then with the line).
     """
+    refuse_foreign(path, f"{kind} (TOML)", error)
     return parse_toml(read_bytes(path, f"{kind} (TOML)", largest, error), error)
 
 

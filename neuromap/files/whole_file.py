@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from neuromap.errors import InputError
+from neuromap.files.given import path_given
 
 __all__ = ["check_target", "write_all", "write_whole"]
 
@@ -76,6 +77,8 @@ def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:
     InputError
         If one of them cannot be written; see :func:`check_target`.
     """
+    for path, _ in files:
+        path_given("save", path)
     targets = [check_target(path) for path, _ in files]
     made: list[tuple[Path, Path]] = []
     where: str | Path = ""

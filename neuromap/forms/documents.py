@@ -1,4 +1,4 @@
-"""JSON and CSV as text, and the published schemas of JSON documents."""
+"""JSON and CSV as text, the same lines as a table of pandas, and the published schemas of JSON documents."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["csv_text", "json_text", "load_schema"]
+from neuromap.errors import NotSupportedError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["csv_text", "data_frame", "json_text", "load_schema"]
 
 
 def json_text(document: Mapping[str, Any]) -> str:
@@ -42,7 +47,7 @@ def csv_text(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) ->
     Parameters
     ----------
     lines : sequence of mapping
-        Column and cell; columns that a line lacks are empty in it.
+        Column and cell; columns that a line lacks are empty in it, and so is ``None``.
     columns : sequence of str
         Those that come first, also where there is no line; the others follow as they come up.
 
@@ -51,9 +56,44 @@ def csv_text(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) ->
     str
         Header and lines.
     """
-    names = list(dict.fromkeys([*columns, *(column for line in lines for column in line)]))
+    names = _names(lines, columns)
     stream = io.StringIO()
     writer = csv.DictWriter(stream, names, restval="", lineterminator="\r\n")
     writer.writeheader()
-    writer.writerows(lines)
+    writer.writerows({name: _cell(value) for name, value in line.items()} for line in lines)
     return stream.getvalue()
+
+
+def data_frame(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> DataFrame:
+    """Make a table of pandas, of the same lines and columns as :func:`csv_text` writes.
+
+    Parameters
+    ----------
+    lines, columns
+        As there.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Integers stay integers and booleans booleans where some are not defined: these are ``pandas.NA``.
+
+    Raises
+    ------
+    NotSupportedError
+        If pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise NotSupportedError(
+            "to_pandas: needs pandas, which is not installed; pip install 'neuromap[pandas]', or take to_csv()"
+        ) from None
+    return pandas.DataFrame(lines, columns=_names(lines, columns)).convert_dtypes()
+
+
+def _names(lines: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*columns, *(column for line in lines for column in line)]))
+
+
+def _cell(value: Any) -> Any:
+    return ("true" if value else "false") if isinstance(value, bool) else value

@@ -7,21 +7,24 @@ is called and where the function is that makes it. The folder is the nearest abo
 from __future__ import annotations
 
 import importlib
+import shutil
 from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.whole_file import write_whole
 from neuromap.forms.card import Card
 
 __all__ = ["Formed", "form", "forms_of"]
 
-_OF_SUFFIX = MappingProxyType({".json": "json", ".csv": "csv", ".html": "html", ".svg": "svg", ".txt": "text"})
-_NONE: Mapping[str, str] = MappingProxyType({})
+_OF_SUFFIX = ReadOnlyMapping({".json": "json", ".csv": "csv", ".html": "html", ".svg": "svg", ".txt": "text"})
+_NONE: Mapping[str, str] = ReadOnlyMapping({})
+_WITHOUT_TERMINAL = 100
+_LEAST_WIDTH = 40
 
 
 class Formed(Card):
@@ -46,6 +49,12 @@ class Formed(Card):
                 f"{path}: suffix {suffix!r} is no form of {self._called}; choose one of {', '.join(forms)}"
             )
         write_whole(path, form(self, forms[suffix]))
+
+    def __str__(self) -> str:
+        if "text" not in forms_of(type(self)):
+            return repr(self)
+        columns = shutil.get_terminal_size(fallback=(_WITHOUT_TERMINAL, 0)).columns
+        return str(form(self, "text", max(columns, _LEAST_WIDTH))).rstrip("\n")
 
     def _repr_html_(self) -> str:
         return str(form(self, "notebook")) if "notebook" in forms_of(type(self)) else super()._repr_html_()
@@ -75,7 +84,7 @@ def _declared(module: str, name: str) -> Mapping[str, str]:
     while room.startswith("neuromap."):  # the forms on the ground floor are of no value
         if find_spec(f"{room}.forms") is not None:
             declared = importlib.import_module(f"{room}.forms").FORMS.get(name, _NONE)
-            return MappingProxyType({form: f"{room}.forms.{place}" for form, place in declared.items()})
+            return ReadOnlyMapping({form: f"{room}.forms.{place}" for form, place in declared.items()})
         room = room.rpartition(".")[0]
     return _NONE
 

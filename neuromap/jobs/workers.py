@@ -10,6 +10,7 @@ from multiprocessing.process import BaseProcess
 from typing import Generic, TypeVar
 
 from neuromap.errors import InputError, NeuromapError
+from neuromap.files.given import whole_number
 
 __all__ = ["Workers", "check_processes"]
 
@@ -99,6 +100,7 @@ def check_processes(processes: int) -> None:
     InputError
         If it is below 1, or beyond what any machine can use.
     """
+    whole_number("processes", processes)
     if not 1 <= processes <= _MOST_PROCESSES:
         raise InputError(f"processes = {processes}: must be 1 to {_MOST_PROCESSES}")
 

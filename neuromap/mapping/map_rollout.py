@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from neuromap.errors import InputError
+from neuromap.files.given import needs
+from neuromap.files.messages import did_you_mean
 from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_file import load_chip
@@ -99,10 +103,13 @@ def map_with_stages(
 
     Raises
     ------
-    NetworkError, ChipError, DoesNotFitError
+    NetworkError, ChipError, InputError, DoesNotFitError
         As :func:`map_rollout`.
     """
-    spec, options = load_chip(chip), options or MappingOptions()
+    needs("map_rollout", rollout, Rollout)
+    options = MappingOptions() if options is None else options
+    needs("map_rollout: options", options, MappingOptions)
+    spec = load_chip(chip)
     check_pins(options.pins, rollout.network, spec)
     found = partition_rollout(rollout, spec, options, progress, tilings)
     parts = found.partition
@@ -174,4 +181,15 @@ def map_rollout(
     >>> program.period
     1
     """
-    return map_with_stages(rollout, chip, replace(options or MappingOptions(), **choices), progress).program
+    options = MappingOptions() if options is None else options
+    needs("map_rollout: options", options, MappingOptions)
+    _check_choices(choices)
+    return map_with_stages(rollout, chip, replace(options, **choices), progress).program
+
+
+def _check_choices(choices: Mapping[str, Any]) -> None:
+    known = [field.name for field in fields(MappingOptions)]
+    for name in choices:
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise InputError(f"map_rollout: option {name} is not known; options are {', '.join(known)}{near}")

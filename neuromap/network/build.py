@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from neuromap.errors import NetworkError
+from neuromap.files.given import mapping_given
 from neuromap.network.complete import check_pooling
 from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node, check_ends
 from neuromap.network.thresholds import spread_threshold
 from neuromap.network.transforms.kinds import Transform
+from neuromap.network.transforms.layouts import layout_hint
 from neuromap.network.transforms.limits import as_integers, as_shape, show_shape
 from neuromap.network.transforms.matrices import MatrixTransform
 
@@ -60,6 +62,8 @@ def build_network(
     >>> net.edges["I", "O"].matrix().toarray()
     array([[1, 1]])
     """
+    mapping_given("network: nodes", nodes, "{'I': (shape, None), 'O': (shape, threshold)}", NetworkError)
+    mapping_given("network: edges", edges, "{('I', 'O'): matrix or transform}", NetworkError)
     check_ends(edges, nodes)
     targets = {v for _, v in edges}
     made = {n: _node(n, spec, has_incoming=n in targets) for n, spec in nodes.items()}
@@ -110,9 +114,10 @@ def _transform(weights: Any, source: Node, target: Node) -> MatrixSource:
                 )
         return weights
     transform = weights if isinstance(weights, MatrixTransform) else MatrixTransform(weights)
-    if transform.weights.shape != (target.size, source.size):
+    found, wanted = transform.weights.shape, (target.size, source.size)
+    if found != wanted:
         raise NetworkError(
-            f"weights: found shape {show_shape(transform.weights.shape)}; allowed is (n_target, n_source) = "
-            f"{show_shape((target.size, source.size))}"
+            f"weights: found shape {show_shape(found)}; allowed is (n_target, n_source) = {show_shape(wanted)}"
+            + layout_hint(found, wanted)
         )
     return transform

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from neuromap.errors import NetworkError
+from neuromap.files.given import needs
 from neuromap.network.network import Edge, Network, Node
 from neuromap.network.transforms.kinds import Conv, Dense, Pool
 
@@ -18,10 +19,13 @@ def require_weights(network: Network) -> None:
 
     Raises
     ------
+    InputError
+        If it is no network.
     NetworkError
         Naming the first node without a shape or a threshold, or the first edge without a transform or
         weights.
     """
+    needs("require_weights", network, Network)
     for node in network.nodes.values():
         if node.shape is None:
             raise NetworkError(

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import networkx as nx
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
+from neuromap.files.given import mapping_given
 from neuromap.forms.card import Card
+from neuromap.forms.formed import form
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +49,7 @@ class MatrixSource(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class Node(Card):
     """A layer of neurons.
 
     Attributes
@@ -81,7 +84,7 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False)
-class Edge:
+class Edge(Card):
     """A transformation from one node to another (or the same).
 
     Attributes
@@ -133,6 +136,12 @@ class Edge:
         return self._matrix
 
 
+def _pair(edge: object) -> EdgeKey:
+    if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) != 2:
+        raise NetworkError(f"edge {edge!r:.60}: is no pair (source, target)")
+    return str(edge[0]), str(edge[1])
+
+
 def check_ends(edges: Iterable[EdgeKey], nodes: Collection[str]) -> None:
     """Refuse edges from or to nodes that do not exist.
 
@@ -173,9 +182,11 @@ class Network(Card):
     patterns: Mapping[str, tuple[EdgeKey, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", MappingProxyType(dict(self.nodes)))
-        object.__setattr__(self, "edges", MappingProxyType(dict(self.edges)))
-        object.__setattr__(self, "patterns", MappingProxyType({k: tuple(v) for k, v in self.patterns.items()}))
+        mapping_given("network: nodes", self.nodes, "{'I': Node('I', (1, 1, 4))}", NetworkError)
+        mapping_given("network: edges", self.edges, "{('I', 'O'): Edge('I', 'O')}", NetworkError)
+        object.__setattr__(self, "nodes", ReadOnlyMapping(self.nodes))
+        object.__setattr__(self, "edges", ReadOnlyMapping(self.edges))
+        object.__setattr__(self, "patterns", ReadOnlyMapping({k: tuple(v) for k, v in self.patterns.items()}))
         self._check_graph()
         object.__setattr__(self, "outputs", tuple(self.outputs) or self._default_outputs())
         self._check_names()
@@ -208,7 +219,9 @@ class Network(Card):
         NetworkError
             On parallel edges, no edge at all, or a node that no input node reaches.
         """
-        keys = [(str(u), str(v)) for u, v in edges]
+        if not isinstance(edges, Iterable):
+            raise NetworkError(f"network {name}: edges: found {edges!r:.60}; give pairs (source, target)")
+        keys = [_pair(edge) for edge in edges]
         twice = [k for k, n in Counter(keys).items() if n > 1]
         if twice:
             u, v = twice[0]
@@ -220,6 +233,24 @@ class Network(Card):
             edges={k: Edge(*k) for k in keys},
             outputs=tuple(outputs),
         )
+
+    def save(self, path: str | Path) -> None:
+        """Write the network file, and the weights beside it, whole or not at all, for :func:`neuromap.load_network`.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.toml``. Weights and thresholds that are no single numbers and not seeded go into the file of the
+            same name that ends in ``.safetensors``; explicit matrices are written as dense weights.
+
+        Raises
+        ------
+        NetworkError
+            If a name is none for a file, or some weights or thresholds are missing where others are stored.
+        InputError
+            If a file cannot be written.
+        """
+        form(self, "file", path)
 
     @cached_property
     def graph(self) -> nx.DiGraph[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from neuromap.errors import DoesNotFitError, InputError, PatternError
+from neuromap.files.given import needs
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import Program
@@ -60,7 +61,7 @@ def latency_report(
         ``"streaming"``, ``"sequential"``, names from the network's file, or patterns.
     executions : sequence of {"windowed", "pipelined", "pipelined:P"}
         In the order of the rows; with a number P a frame every P update steps.
-    frames : mapping of str to array_like of shape (n_frames, size), or path, optional
+    frames : mapping of str to array_like of shape (n_frames, size) or that of the nodes, or path, optional
         Input frames to verify with, row 0 is frame 0, or a file of them; random ones by default.
     n_frames, seed, density : int, int, float or None
         Number, seed and density of the random frames; without one every frame draws its own.
@@ -98,6 +99,8 @@ def latency_report(
     >>> report.rows[0].measured.first_response_ticks
     2
     """
+    needs("latency_report", network, Network)
+    needs("latency_report: options", MappingOptions() if options is None else options, MappingOptions)
     require_weights(network)
     spec = load_chip(chip)
     chosen, summary = _patterns(network, patterns)
@@ -162,6 +165,8 @@ def report_on_program(
     StimulusError
         If the frames do not fit the input nodes.
     """
+    needs("report_on_program", rollout, Rollout)
+    needs("report_on_program", program, Program)
     network = rollout.network
     checked, stimulus = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
     row = make_row(rollout, program, checked, EngineChoice(engine, threads, noise_seed))
@@ -191,7 +196,7 @@ def _patterns(
 
     The search for it is the longest of all steps on some networks, so it is done once.
     """
-    if isinstance(patterns, (str, RolloutPattern)):
+    if isinstance(patterns, (str, RolloutPattern)) or not isinstance(patterns, Iterable):
         patterns = [patterns]
     if not patterns:
         raise InputError("patterns: none given; name at least one, such as streaming")
@@ -206,6 +211,7 @@ def _patterns(
             found = summary.first
         else:
             found = RolloutPattern.named(network, pattern)
+        needs("latency_report: patterns", found, RolloutPattern, PatternError)
         if tuple(found.network.edges) != tuple(network.edges):
             raise PatternError(
                 f"pattern {found.name or number}: belongs to network {found.network.name}, whose edges are not those "
@@ -216,7 +222,7 @@ def _patterns(
 
 
 def _executions(executions: Sequence[str]) -> list[str]:
-    wanted = [executions] if isinstance(executions, str) else list(executions)
+    wanted = list(executions) if isinstance(executions, Iterable) and not isinstance(executions, str) else [executions]
     for execution in wanted:
         chosen_period(execution)
     if not wanted:

@@ -9,13 +9,14 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.files.given import needs
 from neuromap.network.complete import require_weights
+from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus.stimulus import check_frames
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["reference"]
 
@@ -33,7 +34,7 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
     ----------
     rollout : Rollout
         The network, with weights and thresholds, and a valid pattern R.
-    frames : mapping of str to array_like, shape (n_frames, size)
+    frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
         Frames of the input nodes, Boolean or 0 and 1; row 0 is frame 0.
 
     Returns
@@ -50,6 +51,7 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
     PatternError
         If the pattern is invalid.
     """
+    needs("reference", rollout, Rollout)
     network, pattern = rollout.network, rollout.pattern
     require_weights(network)
     pattern.require_valid()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuromap.errors import ProgramError, VerificationError
+from neuromap.files.given import needs
 from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.program import Program
 from neuromap.rollout.schedule.rollout import Rollout
@@ -85,7 +86,7 @@ def verify(
         What should be computed.
     program : Program
         What is loaded onto the simulated chip.
-    frames : mapping of str to array_like of shape (n_frames, size), or path, optional
+    frames : mapping of str to array_like of shape (n_frames, size) or that of the nodes, or path, optional
         Input frames, row 0 is frame 0, or a file of them; random ones by default.
     n_frames, seed, density : int, int, float or None
         Number, seed and density of the random frames; without one every frame draws its own.
@@ -107,6 +108,8 @@ def verify(
     InputError
         If there is no such engine, or a number is out of range.
     """
+    needs("verify", rollout, Rollout)
+    needs("verify", program, Program)
     random = RandomFrames(n_frames, seed, density)
     return hold_against_reference(rollout, program, frames, random, EngineChoice(engine, threads, noise_seed))
 

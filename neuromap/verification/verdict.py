@@ -10,7 +10,7 @@ __all__ = ["Mismatch", "Stray", "Verification"]
 
 
 @dataclass(frozen=True)
-class Mismatch:
+class Mismatch(Card):
     """One neuron of one output frame where chip and reference differ.
 
     Attributes
@@ -36,7 +36,7 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
-class Stray:
+class Stray(Card):
     """A spike of an output neuron at a tick that belongs to no frame.
 
     Attributes

@@ -26,6 +26,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from neuromap.arrays.ragged import run_heads
+from neuromap.files.given import needs
+from neuromap.forms.card import Card
 from neuromap.hardware.program.program import Program
 
 __all__ = ["MeasuredResponse", "measure"]
@@ -40,7 +42,7 @@ Ticks: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class MeasuredResponse:
+class MeasuredResponse(Card):
     """Responses of one output, measured on the program.
 
     Attributes
@@ -124,7 +126,13 @@ def measure(program: Program) -> dict[str, MeasuredResponse]:
     -------
     dict of str to MeasuredResponse
         By output node, in ticks.
+
+    Raises
+    ------
+    InputError
+        If it is no program.
     """
+    needs("measure", program, Program)
     wiring = _Wiring.of(program)
     outputs = [k for k, port in enumerate(program.nodes) if port.kind == "output"]
     inputs = [k for k, port in enumerate(program.nodes) if port.kind == "input"]

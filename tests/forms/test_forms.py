@@ -8,20 +8,13 @@ from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.bench.bench_report import BenchReport
-from neuromap.bench.machine import this_machine
 from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.forms.card import Card
 from neuromap.forms.formed import form, forms_of
-from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.mapping.remedy.dry_run import dry_run
-from neuromap.network import build_network
-from neuromap.simulation.activity.energy import energy_of
 
 PACKAGE = Path(nm.__file__).resolve().parent
 MAKERS = (
@@ -79,45 +72,6 @@ def makers():
                 if words & formed:
                     found |= {".".join(place), ".".join((*place, node.name))}
     return found
-
-
-@pytest.fixture(scope="module")
-def network():
-    weights = np.array([[1, 1], [1, -1]])
-    edges = {("I", HOSTILE): weights, (HOSTILE, HOSTILE): weights}
-    return build_network({"I": (2, None), HOSTILE: (2, 1)}, edges, name=HOSTILE)
-
-
-@pytest.fixture(scope="module")
-def report(network):
-    return nm.latency_report(network, executions=["windowed"])
-
-
-@pytest.fixture(scope="module")
-def exploration(network):
-    return nm.explore(network, n_frames=3)
-
-
-@pytest.fixture(scope="module")
-def bench():
-    return BenchReport("1", "2026-01-01", this_machine(), HOSTILE, 1, None, ())
-
-
-@pytest.fixture(scope="module")
-def shown(network, report, exploration, bench):
-    """All public values, by class."""
-    rollout = nm.Rollout(network, "streaming")
-    mapping = map_with_stages(rollout)
-    batch = nm.simulate_batch(mapping.program, {"I": np.ones((2, 3, 2), bool)})
-    trace = nm.simulate(mapping.program, {"I": np.ones((3, 2), bool)})
-    activity = nm.measure_activity(mapping.program, {"I": np.ones((3, 2), bool)})
-    energy = energy_of(mapping.program.chip, activity.counts)
-    values = [
-        network, rollout.pattern, rollout, mapping.program.chip, mapping, mapping.program, trace, batch,
-        nm.verify(rollout, mapping.program), dry_run(rollout, seconds=1.0), activity, energy,
-        report, report.rows[0], exploration, bench,
-    ]  # fmt: skip
-    return {type(value).__name__: value for value in values}
 
 
 def test_every_form_that_is_declared_exists():
@@ -230,7 +184,5 @@ def test_the_card_of_an_invalid_pattern_names_its_cycle(network):
 
 
 def test_a_card_is_no_part_of_a_value(network, report):
-    assert repr(report).startswith("LatencyReport(network=Network(name=")
     assert "_called" not in repr(report)
     assert network != nm.Network(network.name, network.nodes, network.edges)  # by identity, as before
-    assert Card()._repr_html_().endswith("<tbody></tbody></table>")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 __all__ = ["FORMS"]
 
-FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
     {
         "BenchReport": {
             "dict": "json_form.bench_to_dict",

@@ -83,7 +83,8 @@ def read_stimuli(path: Path, program: Program) -> dict[str, Any] | None:
     Returns
     -------
     dict of str to ndarray, shape (stimuli, frames, size), or None
-        Checked; ``None`` where no tensor has three axes: then the file holds frames, or what is refused as such.
+        Checked; ``None`` where no tensor has three axes, or five with those of its node: then the file holds frames, or
+        what is refused as such.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def read_stimuli(path: Path, program: Program) -> dict[str, Any] | None:
     from neuromap.simulation.stimulus.stimulus import load_frames
 
     found = load_frames(path)
-    if all(array.ndim != 3 for array in found.values()):
+    if all(array.ndim not in (3, 5) for array in found.values()):
         return None
     try:
         checked, n_stimuli, _ = check_stimuli(found, program)

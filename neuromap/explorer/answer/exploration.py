@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.forms.card import Card
 from neuromap.forms.formed import Formed, form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 __all__ = ["Exploration", "Gap"]
 
 
 @dataclass(frozen=True)
-class Gap:
+class Gap(Card):
     """How far the fronts may be from the best that any mapping of any candidate could reach.
 
     Times are exact; cores and energy of rows that were not mapped are known by proven bounds only.
@@ -93,7 +97,17 @@ class Exploration(Formed):
     stimulus: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "stimulus", MappingProxyType(dict(self.stimulus)))
+        object.__setattr__(self, "stimulus", ReadOnlyMapping(self.stimulus))
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.network.name,
+            "chips": ", ".join(chip.name for chip in self.chips),
+            "rows": len(self.rows),
+            "on the front": len(self.front),
+            "mapped": f"{self.n_mapped} of {self.n_rows}",
+            "exact": "yes" if self.gap.is_exact else "no",
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; see :func:`neuromap.explorer.forms.json_form.to_dict`."""
@@ -106,6 +120,17 @@ class Exploration(Formed):
     def to_csv(self) -> str:
         """CSV text, one line per row; see :func:`neuromap.explorer.forms.csv_form.to_csv`."""
         return str(form(self, "csv"))
+
+    def to_pandas(self) -> DataFrame:
+        """Table of pandas: one line per row, columns as in the CSV, which name their units.
+
+        Raises
+        ------
+        NotSupportedError
+            If pandas is not installed (extra ``pandas``).
+        """
+        frame: DataFrame = form(self, "pandas")
+        return frame
 
     def to_html(self) -> str:
         """One self-contained HTML page; see :func:`neuromap.explorer.forms.html.to_html`."""

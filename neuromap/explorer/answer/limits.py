@@ -12,6 +12,8 @@ from neuromap.explorer.answer.objectives import OBJECTIVES, Objective, objective
 from neuromap.explorer.answer.quantities import parse_quantity, scale_for
 from neuromap.explorer.answer.row_figures import best_row, value_of
 from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.files.given import real_number
+from neuromap.forms.card import Card
 
 __all__ = ["ClosestRow", "Limits", "bound_text", "parse_bound"]
 
@@ -22,7 +24,7 @@ _ENOUGH = re.compile(r"\s*([A-Za-z][A-Za-z -]*?)\s*(<=|>=|≤|≥)\s*(.+?)\s*")
 
 
 @dataclass(frozen=True)
-class Limits:
+class Limits(Card):
     """Bounds that a row must keep; ``None`` where there is none.
 
     Attributes
@@ -59,6 +61,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for objective, bound in self:
+            real_number(f"limit on {objective.title}", bound)
             if not 0 < bound < math.inf:
                 raise InputError(f"limit on {objective.title} = {bound}: must be above 0, and finite")
         if self.cores is not None and self.cores != int(self.cores):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.forms.numbers import plain
 
 __all__ = ["UNITS", "figure", "parse_quantity", "scale_for", "with_unit"]
 
-UNITS: Mapping[str, Mapping[str, float]] = MappingProxyType(
+UNITS: Mapping[str, Mapping[str, float]] = ReadOnlyMapping(
     {
-        "s": MappingProxyType({"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}),
-        "J": MappingProxyType({"pJ": 1e-12, "nJ": 1e-9, "µJ": 1e-6, "mJ": 1e-3, "J": 1.0}),
-        "Hz": MappingProxyType({"Hz": 1.0, "kHz": 1e3, "MHz": 1e6}),
+        "s": ReadOnlyMapping({"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}),
+        "J": ReadOnlyMapping({"pJ": 1e-12, "nJ": 1e-9, "µJ": 1e-6, "mJ": 1e-3, "J": 1.0}),
+        "Hz": ReadOnlyMapping({"Hz": 1.0, "kHz": 1e3, "MHz": 1e6}),
     }
 )
 """Unit without prefix -> units with prefixes and what they are worth, smallest first."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from neuromap.forms.card import Card
+
 __all__ = ["Candidate", "ExploredRow", "RowStatus"]
 
 RowStatus = Literal["mapped", "does not fit", "not mapped", "excluded"]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(Card):
     """One rollout with one mapping choice.
 
     Attributes
@@ -36,7 +38,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class ExploredRow:
+class ExploredRow(Card):
     """One distinct schedule on one chip, with all its figures.
 
     Several candidates may have the same schedule (all patterns of a behaviour class do, pipelined): they are

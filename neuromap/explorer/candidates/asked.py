@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from neuromap.errors import InputError
@@ -90,7 +90,7 @@ def _executions(executions: Any) -> list[str]:
 
 
 def _chips(chips: Any) -> list[ChipSpec]:
-    wanted = [chips] if isinstance(chips, (str, Path, ChipSpec)) else list(chips)
+    wanted = list(chips) if isinstance(chips, Iterable) and not isinstance(chips, str) else [chips]
     if not wanted:
         raise InputError("chips: none given; name at least one, such as truenorth")
     found: dict[str, ChipSpec] = {}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.asked import Asked
 from neuromap.explorer.candidates.core_estimate import core_weights
 from neuromap.explorer.candidates.pattern_space import PatternSpace
@@ -43,7 +44,7 @@ class LeastTimes:
 
 
 @dataclass(frozen=True, eq=False)
-class MappingChoice:
+class MappingChoice(Value):
     """A chip, where splitters may stand, and ticks per step: with these all rows of a table are mapped.
 
     Attributes

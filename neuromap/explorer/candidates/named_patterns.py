@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import PatternError
+from neuromap.files.given import needs
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
@@ -32,7 +33,7 @@ class NamedPatterns:
     names: Mapping[tuple[int, ...], str]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
+        object.__setattr__(self, "names", ReadOnlyMapping(self.names))
 
     def name_of(self, values: tuple[int, ...]) -> str:
         """Name of a pattern, or its streaming edges."""
@@ -63,6 +64,7 @@ def named_patterns(network: Network, given: RolloutPattern | str) -> NamedPatter
         If the given pattern is unknown, invalid, or one of another network.
     """
     pattern = RolloutPattern.named(network, given) if isinstance(given, str) else given
+    needs("explore: given", pattern, RolloutPattern, PatternError)
     if tuple(pattern.network.edges) != tuple(network.edges):
         raise PatternError(
             f"pattern {pattern.name or '(unnamed)'}: belongs to network {pattern.network.name}, whose edges are not "

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.graph import Graph
 from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.network.network import Network
@@ -39,7 +40,7 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class PatternSpace:
+class PatternSpace(Value):
     """The patterns that are searched.
 
     Attributes

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.core_estimate import CoreWeights
 from neuromap.explorer.candidates.graph import Graph
 from neuromap.explorer.candidates.packed_rows import first_of_equal
@@ -31,7 +32,7 @@ _FIRST_MERGE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class RowTable:
+class RowTable(Value):
     """Distinct schedules in update steps (M rows), in ascending order of their keys.
 
     Attributes

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.graph import Graph
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period
@@ -31,7 +32,7 @@ Narrow = NDArray[np.signedinteger[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Schedules:
+class Schedules(Value):
     """Schedules of N patterns in one execution, in update steps.
 
     Attributes

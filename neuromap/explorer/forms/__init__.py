@@ -1,13 +1,14 @@
-"""Forms of an exploration: text, JSON, CSV, HTML, picture."""
+"""Forms of an exploration: text, JSON, CSV, pandas, HTML, picture."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 __all__ = ["FORMS"]
 
-FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
     {
         "Exploration": {
             "csv": "csv_form.to_csv",
@@ -16,6 +17,7 @@ FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "json": "json_form.to_json",
             "notebook": "notebook.to_notebook",
             "svg": "draw_front.standalone_svg",
+            "pandas": "csv_form.to_pandas",
             "text": "text.render_text",
         }
     }

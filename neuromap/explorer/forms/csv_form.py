@@ -1,16 +1,21 @@
-"""An exploration as CSV: one line per row."""
+"""An exploration as CSV, or as a table of pandas: one line per row."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import streaming_text
 from neuromap.explorer.forms.json_form import to_dict
-from neuromap.forms.documents import csv_text
+from neuromap.forms.documents import csv_text, data_frame
 
-__all__ = ["to_csv"]
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["to_csv", "to_pandas"]
+
+_HEAD = ("network", "neuromap_version")
 
 
 def to_csv(exploration: Exploration, limits: Limits | None = None) -> str:
@@ -31,15 +36,35 @@ def to_csv(exploration: Exploration, limits: Limits | None = None) -> str:
     str
         Header and rows.
     """
+    return csv_text(_lines(exploration, limits), columns=_HEAD)
+
+
+def to_pandas(exploration: Exploration, limits: Limits | None = None) -> DataFrame:
+    """Make a table of pandas of an exploration: rows, columns and their names as in :func:`to_csv`.
+
+    Parameters
+    ----------
+    exploration, limits
+        As there.
+
+    Returns
+    -------
+    pandas.DataFrame
+        What is not defined is ``pandas.NA``.
+
+    Raises
+    ------
+    NotSupportedError
+        If pandas is not installed.
+    """
+    return data_frame(_lines(exploration, limits), columns=_HEAD)
+
+
+def _lines(exploration: Exploration, limits: Limits | None) -> list[dict[str, Any]]:
     document = to_dict(exploration, limits)
-    head = {"network": document["network"]["name"], "neuromap_version": document["neuromap_version"]}
-    lines = [{**head, **{key: _cell(value) for key, value in row.items()}} for row in document["rows"]]
-    return csv_text(lines, columns=list(head))
+    head = dict(zip(_HEAD, (document["network"]["name"], document["neuromap_version"]), strict=True))
+    return [{**head, **{key: _cell(value) for key, value in row.items()}} for row in document["rows"]]
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, list):
-        return streaming_text([(u, v) for u, v in value])
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else value
+    return streaming_text([(u, v) for u, v in value]) if isinstance(value, list) else value

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from types import MappingProxyType
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -18,7 +17,7 @@ __all__ = ["Setting"]
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class Setting(Value):
     """What all candidates of a search have in common.
 
     Attributes
@@ -40,24 +39,3 @@ class Setting:
     frames: Mapping[str, NDArray[np.bool_]]
     verify: bool
     engine: EngineChoice
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Take the values apart that hold read-only mappings: these do not travel between processes."""
-        chips = {name: _fields(chip) for name, chip in self.chips.items()}
-        return _put_together, (_fields(self.network), chips, dict(self.frames), self.verify, self.engine)
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    found = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-    return {name: dict(part) if isinstance(part, MappingProxyType) else part for name, part in found.items()}
-
-
-def _put_together(
-    network: Mapping[str, Any],
-    chips: Mapping[str, Mapping[str, Any]],
-    frames: Mapping[str, NDArray[np.bool_]],
-    verify: bool,
-    engine: EngineChoice,
-) -> Setting:
-    values = {name: ChipSpec(**parts) for name, parts in chips.items()}
-    return Setting(Network(**network), values, frames, verify, engine)

@@ -11,6 +11,8 @@ from neuromap.errors import InputError
 from neuromap.explorer.measuring.measurements import Measurements
 from neuromap.explorer.search.groups import RowPlace
 from neuromap.explorer.search.open_rows import OpenRows
+from neuromap.files.given import real_number, whole_number
+from neuromap.forms.card import Card
 
 __all__ = ["Effort", "Progress", "map_best_first"]
 
@@ -19,7 +21,7 @@ Progress = Callable[[str, int, int], object]
 
 
 @dataclass(frozen=True)
-class Effort:
+class Effort(Card):
     """How long a search may go on.
 
     Attributes
@@ -39,6 +41,10 @@ class Effort:
     most_mapped: int | None = None
 
     def __post_init__(self) -> None:
+        if self.seconds is not None:
+            real_number("seconds", self.seconds)
+        if self.most_mapped is not None:
+            whole_number("most_mapped", self.most_mapped)
         if self.seconds is not None and not 0 <= self.seconds < float("inf"):
             raise InputError(f"seconds = {self.seconds}: must be 0 or more, and finite")
         if self.most_mapped is not None and self.most_mapped < 0:

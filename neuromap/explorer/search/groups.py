@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import run_heads
+from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.mapping_choices import MappingChoice
 from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.explorer.search.figures import Figures, nan_of
@@ -35,7 +36,7 @@ class RowPlace(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class Group(Value):
     """Rows of one mapping choice that have equal times and are of class 0 all, or none.
 
     Attributes

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.candidates.mapping_choices import MappingChoice
 from neuromap.explorer.candidates.named_patterns import NamedPatterns
@@ -121,7 +121,7 @@ def search_rows(choices: Sequence[MappingChoice], names: NamedPatterns, setting:
     groups = [group for choice in choices for group in groups_of(choice)]
     named = _named_rows(choices, groups, names)
     fingerprints = {choice: f"{setting} {fingerprint_of_chip(choice.chip)}" for choice in choices}
-    return SearchRows(tuple(groups), tuple(named), names, MappingProxyType(named), MappingProxyType(fingerprints))
+    return SearchRows(tuple(groups), tuple(named), names, ReadOnlyMapping(named), ReadOnlyMapping(fingerprints))
 
 
 def _named_rows(

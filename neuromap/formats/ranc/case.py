@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import freeze_arrays, frozen
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import ProgramError, StimulusError
+from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import HostTable, NeuronTable, NodePort, OutputTable, Program
@@ -26,7 +27,7 @@ _Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class RancCores:
+class RancCores(Card):
     """Cores as RANC describes them; C cores, N neurons, A axons, G weights.
 
     Attributes
@@ -56,12 +57,12 @@ class RancCores:
     def __post_init__(self) -> None:
         freeze_arrays(self)
         object.__setattr__(
-            self, "parameters", MappingProxyType({name: frozen(array) for name, array in self.parameters.items()})
+            self, "parameters", ReadOnlyMapping({name: frozen(array) for name, array in self.parameters.items()})
         )
 
 
 @dataclass(frozen=True, eq=False)
-class RancCase:
+class RancCase(Card):
     """A program, the events of its input and, where the files hold them, the outputs that RANC computed.
 
     Attributes

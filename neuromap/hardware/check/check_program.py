@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from neuromap.errors import ProgramError
+from neuromap.files.given import needs
 from neuromap.hardware.check import arrival_rules, chip_rules, defect_rules, index_rules, mapping_rules
 from neuromap.hardware.check.violation import Finding, Place, Violation
 from neuromap.hardware.program.program import Program
@@ -77,6 +78,7 @@ def check_program(program: Program, *, mapped: bool | None = None, most: int = 1
         If the program is not well formed (wrong dtypes, shapes, labels or clocks), so that its rules cannot
         be asked.
     """
+    needs("check_program", program, Program, ProgramError)
     return [
         finding.violation(i) for finding in _findings(program, mapped=mapped) for i in range(min(len(finding), most))
     ]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.hardware.program.program import Program
 
 __all__ = ["ANOTHER_LABEL", "ANOTHER_TICK", "IN_A_RING", "UNKNOWN", "RelayChains", "relay_chains"]
@@ -25,7 +26,7 @@ _SYNAPSES_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True, eq=False)
-class RelayChains:
+class RelayChains(Value):
     """Sources of axons and ticks of neurons; a neuron's number is its core times neurons per core plus its place.
 
     Attributes

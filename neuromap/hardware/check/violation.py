@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 
 __all__ = ["Finding", "Place", "Violation", "find"]
 
@@ -66,7 +67,7 @@ class Violation:
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
+class Finding(Value):
     """All violations of one rule by one array: positions, and how to describe one of them.
 
     Attributes

@@ -46,6 +46,8 @@ def load_chip(chip: str | Path | ChipSpec) -> ChipSpec:
     if isinstance(chip, ChipSpec):
         chip_from_document(chip_document(chip), f"chip {chip.name}")
         return chip
+    if not isinstance(chip, (str, Path)):
+        raise ChipError(f"chip {show(chip)}: needs a name such as truenorth, a path or a ChipSpec")
     if is_chip_path(chip):
         return _read_chip_file(Path(chip))
     packaged = _packaged_chips()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Literal, Self
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import ChipError
 from neuromap.forms.card import Card
 from neuromap.forms.numbers import seconds
@@ -20,7 +20,7 @@ __all__ = ["ChipSpec", "NeuronRules"]
 
 
 @dataclass(frozen=True)
-class NeuronRules:
+class NeuronRules(Card):
     """How the chip's neuron reads its own equations, where sources disagree (Cassidy et al. 2013).
 
     Attributes
@@ -113,7 +113,7 @@ class ChipSpec(Card):
 
     def __post_init__(self) -> None:
         for name in ("router", "energy", "timing"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+            object.__setattr__(self, name, ReadOnlyMapping(getattr(self, name)))
         object.__setattr__(self, "energy_included", tuple(self.energy_included))
         if not isinstance(self.defects, Defects):
             raise ChipError(f"chip {self.name}: defects: found {self.defects!r:.60}; needs Defects, empty for none")

@@ -13,6 +13,7 @@ import numpy as np
 
 from neuromap.errors import ChipError
 from neuromap.files.messages import show
+from neuromap.forms.card import Card
 
 __all__ = ["Defects"]
 
@@ -24,7 +25,7 @@ _NEIGHBOURS = "are two cores side by side, [x, y] and [x', y']: x or y differs b
 
 
 @dataclass(frozen=True)
-class Defects:
+class Defects(Card):
     """What does not work, in coordinates of the whole board.
 
     Order and repetition do not matter: the tuples are sorted and hold every entry once.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuromap.errors import ChipError
+from neuromap.files.given import path_given
 from neuromap.files.messages import show, show_name
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
@@ -41,6 +42,7 @@ def load_defects(path: str | Path) -> Defects:
     ChipError
         If the file cannot be read or breaks the format: one line with file, key and value.
     """
+    path = path_given("load_defects", path, ChipError)
     origin = show_name(str(path))
     try:
         document = read_toml(Path(path), "defects file", MAX_FILE_BYTES, ChipError)

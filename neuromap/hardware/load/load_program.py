@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
+from neuromap.files.foreign import HEAD, file_kind
+from neuromap.files.given import path_given
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import read_bytes
 from neuromap.hardware.check.check_program import require_legal
@@ -50,6 +52,7 @@ def load_program(path: str | Path, *, check: bool = True) -> Program:
         If the file cannot be read, is no regular file or no program file, is truncated or damaged, or breaks a
         rule.
     """
+    path = path_given("load_program", path, ProgramError)
     origin = show_name(str(path))
     try:
         data = read_bytes(Path(path), "program file", MAX_FILE_BYTES, ProgramError)
@@ -100,6 +103,9 @@ def _read_container(data: bytes, origin: str) -> tuple[list[tuple[str, dict[str,
     try:
         entries = deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
+        kind = file_kind(data[:HEAD])
+        if kind is not None and "safetensors" not in kind:
+            raise ProgramError(f"{origin}: is not a program file but {kind}; write one with neuromap map") from None
         reason = " ".join(str(error).split())[:200]
         raise ProgramError(f"{origin}: is not a program file, or a damaged one ({reason})") from None
     # deserialize has read the header as JSON already, so its length is sane

@@ -7,7 +7,8 @@ of the program as one JSON text in the metadata.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 __all__ = ["FORMAT", "HEADER_KEYS", "KIND", "NODE_KEYS", "SAFETENSORS_DTYPE"]
 
@@ -23,7 +24,7 @@ HEADER_KEYS = ("chip", "execution", "name", "nodes", "pattern", "period", "ticks
 NODE_KEYS = ("kind", "name", "sample_tick", "size")
 """Members of a node in it."""
 
-SAFETENSORS_DTYPE: Mapping[str, str] = MappingProxyType(
+SAFETENSORS_DTYPE: Mapping[str, str] = ReadOnlyMapping(
     {
         "bool": "BOOL",
         "uint8": "U8",

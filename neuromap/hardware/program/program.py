@@ -25,7 +25,7 @@ BIAS = -1
 
 
 @dataclass(frozen=True, eq=False)
-class NeuronTable:
+class NeuronTable(Card):
     """Parameters of all neurons; C cores of the program, N neurons per core, G axon types.
 
     The letters are those of Cassidy et al. (IJCNN 2013). The last three tables are the stochastic modes; None where
@@ -78,7 +78,7 @@ class NeuronTable:
 
 
 @dataclass(frozen=True, eq=False)
-class HostTable:
+class HostTable(Card):
     """Where the host delivers spikes: one row per axon that it feeds (K rows).
 
     A row with ``node >= 0`` delivers the spike of neuron ``index`` of that input node, a row with ``node ==
@@ -114,7 +114,7 @@ class HostTable:
 
 
 @dataclass(frozen=True, eq=False)
-class OutputTable:
+class OutputTable(Card):
     """Which neurons are read out: one row per neuron of an output node (M rows).
 
     Output neurons without a row (none of their sources survive) never spike.
@@ -142,7 +142,7 @@ class OutputTable:
 
 
 @dataclass(frozen=True)
-class NodePort:
+class NodePort(Card):
     """Label and clock of one node of the network.
 
     Attributes

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import ChipError
+from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
 __all__ = ["DefectMap", "defect_map", "route_blocked", "unusable"]
 
 
 @dataclass(frozen=True, eq=False)
-class DefectMap:
+class DefectMap(Card):
     """The defects of a board as arrays, made by :func:`defect_map`; for who asks often.
 
     Attributes

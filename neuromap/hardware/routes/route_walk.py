@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
+from neuromap.forms.card import Card
 from neuromap.hardware.program.program import Program
 from neuromap.hardware.routes.xy_route import xy_route
 
@@ -24,7 +25,7 @@ _NAMES = ("east", "west", "north", "south", "in", "out")
 
 
 @dataclass(frozen=True, eq=False)
-class RouteWalk:
+class RouteWalk(Card):
     """What a walk over all routes counts.
 
     Attributes

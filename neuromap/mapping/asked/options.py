@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
+from neuromap.files.given import mapping_given, needs, real_number, whole_number, yes_or_no
+from neuromap.files.messages import show
+from neuromap.forms.card import Card
 
 __all__ = [
     "PARTITIONERS",
@@ -35,7 +38,7 @@ PARTITIONERS: tuple[Partitioner, ...] = get_args(Partitioner)
 
 
 @dataclass(frozen=True)
-class Pins:
+class Pins(Card):
     """What a user fixes about nodes; the mapper decides the rest.
 
     Attributes
@@ -48,6 +51,11 @@ class Pins:
         Rectangle ``(x0, y0, x1, y1)`` of the board, corners included, within which a node's cores lie.
     splitters : frozenset of (str, str)
         Edges whose spikes go over splitters, whatever ``MappingOptions.splitters`` says.
+
+    Raises
+    ------
+    InputError
+        If something is of another type.
     """
 
     tiles: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
@@ -56,16 +64,35 @@ class Pins:
     splitters: frozenset[tuple[str, str]] = frozenset()
 
     def __post_init__(self) -> None:
-        for name in ("tiles", "cores", "regions"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-        object.__setattr__(self, "splitters", frozenset(self.splitters))
+        for name, holds in (("tiles", "(4, 4, 16)"), ("cores", "4"), ("regions", "(0, 0, 7, 7)")):
+            mapping_given(f"pins: {name}", getattr(self, name), f"{{'H1': {holds}}}")
+            object.__setattr__(self, name, ReadOnlyMapping(getattr(self, name)))
+        self._check_numbers()
+        object.__setattr__(self, "splitters", _edges(self.splitters))
+
+    def _check_numbers(self) -> None:
+        for node, cores in self.cores.items():
+            whole_number(f"pins: cores.{node}", cores)
+        for name, count in (("tiles", 3), ("regions", 4)):
+            for node, numbers in getattr(self, name).items():
+                if not isinstance(numbers, Sequence) or len(numbers) != count:
+                    raise InputError(f"pins: {name}.{node}: found {show(numbers)}; allowed are {count} whole numbers")
+                for number in numbers:
+                    whole_number(f"pins: {name}.{node}", number)
 
     def __bool__(self) -> bool:
         return bool(self.tiles or self.cores or self.regions or self.splitters)
 
 
+def _edges(edges: object) -> frozenset[tuple[str, str]]:
+    found: list[Any] = list(edges) if isinstance(edges, Iterable) else [None]
+    if not all(isinstance(edge, (tuple, list)) and len(edge) == 2 for edge in found):
+        raise InputError(f"pins: splitters: found {show(edges)}; allowed are edges, such as {{('H1', 'H2')}}")
+    return frozenset((str(u), str(v)) for u, v in found)
+
+
 @dataclass(frozen=True)
-class MappingOptions:
+class MappingOptions(Card):
     """How a rollout is mapped.
 
     Attributes
@@ -105,6 +132,7 @@ class MappingOptions:
     ticks_per_step: int | None = None
 
     def __post_init__(self) -> None:
+        self._check_types()
         for name, known in (("splitters", SPLITTERS), ("partitioner", PARTITIONERS)):
             value = getattr(self, name)
             if value not in known:
@@ -117,3 +145,12 @@ class MappingOptions:
             raise InputError(f"ticks_per_step = {self.ticks_per_step}: must be 1 to {MOST_TICKS}")
         if not 0 <= self.seed < SEEDS:
             raise InputError(f"seed = {self.seed}: must be 0 or more, below 2**63")
+
+    def _check_types(self) -> None:
+        needs("pins", self.pins, Pins)
+        object.__setattr__(self, "seed", whole_number("seed", self.seed))
+        object.__setattr__(self, "packing", yes_or_no("packing", self.packing))
+        if self.seconds is not None:
+            real_number("seconds", self.seconds)
+        if self.ticks_per_step is not None:
+            object.__setattr__(self, "ticks_per_step", whole_number("ticks_per_step", self.ticks_per_step))

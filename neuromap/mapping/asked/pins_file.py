@@ -20,6 +20,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuromap.errors import InputError
+from neuromap.files.given import path_given
 from neuromap.files.messages import did_you_mean, show_name
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
@@ -53,6 +54,7 @@ def load_pins(path: str | Path) -> Pins:
     InputError
         If the file cannot be read or breaks the format: one line with file, key and value.
     """
+    path = path_given("load_pins", path)
     origin = show_name(str(path))
     try:
         top = TomlTable(read_toml(Path(path), "pins file", MAX_FILE_BYTES, InputError), "", InputError)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.crowding import crowds_of
 from neuromap.mapping.bounds.readers import read_out_neurons, readers_of
@@ -40,7 +41,7 @@ class PopulationBound:
 
 
 @dataclass(frozen=True)
-class CoreBound:
+class CoreBound(Card):
     """Lower bound on the cores of every mapping of a rollout onto a chip.
 
     Attributes

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.mapping.bounds.origins import origins_of
 from neuromap.mapping.legalise.legalised import Legalised, Matrix
 
@@ -63,7 +64,7 @@ class Feed:
 
 
 @dataclass(frozen=True, eq=False)
-class Reader:
+class Reader(Value):
     """The neurons of a population that every mapping must compute.
 
     Attributes

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["TOO_MANY", "WholeWindows", "areas", "find_windows"]
@@ -23,7 +24,7 @@ TOO_MANY = 10**9
 
 
 @dataclass(frozen=True, eq=False)
-class WholeWindows:
+class WholeWindows(Value):
     """Rows that read whole windows of an image, as a convolution does away from the edges.
 
     Attributes

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 
 __all__ = ["AxonPlan"]
 
@@ -16,7 +17,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class AxonPlan:
+class AxonPlan(Value):
     """Axons, types and synapses of one core.
 
     Attributes

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.forms.card import Card
 from neuromap.hardware.program.program import NodePort
 
 __all__ = ["HostLink", "Legalised", "Link", "Matrix", "Population"]
@@ -23,7 +24,7 @@ Matrix: TypeAlias = "sparse.csr_array[Any, tuple[int, int]]"
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class Population(Card):
     """Neurons that are mapped together.
 
     Attributes
@@ -59,7 +60,7 @@ class Population:
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class Link(Card):
     """Spikes from one population to another with a delay that one neuron can give.
 
     Attributes
@@ -82,7 +83,7 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False)
-class HostLink:
+class HostLink(Card):
     """Spikes that the host delivers to a population.
 
     Attributes
@@ -110,7 +111,7 @@ class HostLink:
 
 
 @dataclass(frozen=True, eq=False)
-class Legalised:
+class Legalised(Card):
     """A rollout in ticks, with relays.
 
     Attributes

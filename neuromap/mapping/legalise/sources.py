@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matrix
 
 __all__ = ["Sources", "join_sources"]
@@ -19,7 +20,7 @@ LOOKED_AT = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Sources:
+class Sources(Value):
     """The joined matrix of all links into a population.
 
     Attributes

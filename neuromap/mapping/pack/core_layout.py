@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.tile import Tile
 
@@ -18,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class CoreLayout:
+class CoreLayout(Value):
     """Tiles that share a core.
 
     Attributes

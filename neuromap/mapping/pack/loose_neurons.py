@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 
 __all__ = ["LooseNeurons"]
 
@@ -16,7 +17,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class LooseNeurons:
+class LooseNeurons(Value):
     """The neurons of all tiles (U of them, tile by tile) and the axons that they need (K of them).
 
     Attributes

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import run_heads
+from neuromap.arrays.value import Value
 from neuromap.hardware.program.program import BIAS
 from neuromap.mapping.legalise.legalised import HostLink, Legalised
 from neuromap.mapping.legalise.sources import Sources
@@ -24,7 +25,7 @@ FIELDS = ("kind", "source", "neuron", "tick", "first_frame")
 
 
 @dataclass(frozen=True, eq=False)
-class Signals:
+class Signals(Value):
     """The distinct signals of a partition (S of them), and which one every axon of every tile carries.
 
     Two axons with one signal get the same spikes at the same ticks.

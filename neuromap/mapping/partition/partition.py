@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.forms.card import Card
 from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import CoreModel, Cores
@@ -33,7 +34,7 @@ PACKINGS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Partition:
+class Partition(Card):
     """Tiles of all populations, and the cores that hold them.
 
     Attributes

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.routes.dead_routes import defect_map
@@ -20,7 +21,7 @@ Region = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Board:
+class Board(Value):
     """A board of chips as placement sees it.
 
     Attributes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.mapping.place.assignment import assignment_layout
 from neuromap.mapping.place.board import Board
 from neuromap.mapping.place.curves import along_hilbert, row_by_row
@@ -52,7 +52,7 @@ def _exchange(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Int
     return exchange(start, graph, board, seed=seed, deadline=deadline)
 
 
-STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
+STRATEGIES: Mapping[str, Strategy] = ReadOnlyMapping(
     {
         "auto": _exchange,
         "row-major": row_major,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 
 __all__ = ["BACKWARD", "FORWARD", "Wiring", "wiring"]
@@ -18,7 +19,7 @@ FORWARD, BACKWARD = 1, 2
 
 
 @dataclass(frozen=True, eq=False)
-class Wiring:
+class Wiring(Value):
     """Cores and the pairs of different cores that are wired, each pair once in either direction.
 
     Attributes

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from neuromap.errors import DoesNotFitError
+from neuromap.forms.card import Card
 
 __all__ = ["Infeasibility", "Limit", "Remedy", "count_cores", "refuse"]
 
@@ -14,7 +15,7 @@ Limit = Literal["axons", "axon_types", "copies", "cores", "delay", "potential", 
 
 
 @dataclass(frozen=True)
-class Remedy:
+class Remedy(Card):
     """One lever that would help.
 
     Attributes
@@ -60,7 +61,7 @@ def count_cores(number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Infeasibility:
+class Infeasibility(Card):
     """A refusal: node, demand, bound, gap and remedies (docs/mapping.md).
 
     Attributes

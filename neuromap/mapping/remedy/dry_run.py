@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from neuromap.errors import DoesNotFitError
+from neuromap.files.given import needs
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -148,7 +149,10 @@ def dry_run(
     >>> found.fits, found.problems
     (True, ())
     """
-    spec, options = load_chip(chip), options or MappingOptions()
+    needs("dry_run", rollout, Rollout)
+    options = MappingOptions() if options is None else options
+    needs("dry_run: options", options, MappingOptions)
+    spec = load_chip(chip)
     request = Request(rollout, spec, options)
     found: PartitionedRollout | None = None
     problems: tuple[Infeasibility, ...] = ()

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.forms.card import Card
 
 __all__ = ["READ_OUT", "Routes"]
 
@@ -17,7 +18,7 @@ READ_OUT = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Routes:
+class Routes(Card):
     """One row per copy of a neuron: where it sits and which axon it feeds.
 
     Attributes

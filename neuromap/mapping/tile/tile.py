@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.forms.card import Card
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix, Population
@@ -20,7 +21,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Tile:
+class Tile(Card):
     """Neurons of one population in one core.
 
     Attributes

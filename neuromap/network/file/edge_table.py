@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields
 from typing import Any, get_args
 
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 from neuromap.files.toml_table import TomlTable
+from neuromap.network.names import NAME, NAME_RULE
 from neuromap.network.network import EdgeKey
 from neuromap.network.transforms.kinds import Shape, Transform
 from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, MAX_NEURONS
 from neuromap.network.transforms.weights import MAX_SEED, MAX_VALUES, SeededWeights
 from neuromap.network.transforms.windows import PADDINGS
 
-__all__ = ["NAME_RULE", "check_name", "parse_edge", "read_transform"]
+__all__ = ["parse_edge", "read_transform"]
 
-NAME_RULE = "names of 1 to 100 letters (a to z), digits, _, - and ."
-"""What nodes and rollout patterns may be called."""
-
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _CLASSES: dict[str, type[Transform]] = {transform.kind: transform for transform in get_args(Transform)}
 _KEYS = {
     kind: ("transform", *(f.name for f in fields(transform) if f.name not in ("source_shape", "target_shape")))
@@ -29,18 +25,6 @@ _KEYS = {
 """What the table of an edge may hold: the kind, and what it takes but shapes, which its nodes have."""
 
 _ALL_KEYS = _KEYS["conv"]  # no other kind takes more
-
-
-def check_name(name: str, path: str) -> None:
-    """Refuse a node or pattern name of other characters than the rule allows.
-
-    Raises
-    ------
-    NetworkError
-        Naming ``path``.
-    """
-    if not _NAME.fullmatch(name):
-        raise NetworkError(f"{path}: found the name {show(name)}; allowed are {NAME_RULE}")
 
 
 def parse_edge(text: str, path: str) -> EdgeKey:
@@ -52,7 +36,7 @@ def parse_edge(text: str, path: str) -> EdgeKey:
         If there is not exactly one arrow between two names.
     """
     ends = [end.strip(" \t") for end in text.split("->")]
-    if len(ends) != 2 or not all(_NAME.fullmatch(end) for end in ends):
+    if len(ends) != 2 or not all(NAME.fullmatch(end) for end in ends):
         raise NetworkError(f'{path}: found {show(text)}; allowed is "A -> B", with {NAME_RULE}')
     return ends[0], ends[1]
 

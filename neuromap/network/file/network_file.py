@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
+from neuromap.files.given import path_given
 from neuromap.files.messages import did_you_mean
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
 from neuromap.network.complete import check_pooling
-from neuromap.network.file.edge_table import check_name, parse_edge, read_transform
+from neuromap.network.file.edge_table import parse_edge, read_transform
 from neuromap.network.file.weights_file import read_tensors
+from neuromap.network.names import check_name
 from neuromap.network.network import RESERVED_PATTERNS, Edge, EdgeKey, Network, Node
 from neuromap.network.thresholds import spread_threshold, threshold_shapes
 from neuromap.network.transforms.kinds import Conv, Dense
@@ -57,7 +59,7 @@ def load_network(path: str | Path) -> Network:
     NetworkError
         In one line: file, key path, what was found, what is allowed.
     """
-    path = Path(path)
+    path = path_given("load_network", path, NetworkError)
     try:
         return _read(read_toml(path, "network file", MAX_FILE_BYTES, NetworkError), path)
     except NetworkError as error:

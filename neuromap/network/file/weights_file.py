@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
+from neuromap.network.transforms.layouts import layout_hint
 from neuromap.network.transforms.limits import as_integers, not_integers, show_shape
 
 __all__ = ["read_tensors"]
@@ -91,7 +92,10 @@ def _read(file: Any, name: str, shapes: Sequence[tuple[int, ...]]) -> NDArray[np
     header = file.get_slice(name)
     shape, dtype = tuple(header.get_shape()), header.get_dtype()
     if shape not in shapes:
-        raise NetworkError(f"tensor {name!r}: found shape {show_shape(shape)}; allowed is {_alternatives(shapes)}")
+        hint = layout_hint(shape, shapes[0]) if len(shapes) == 1 else ""  # thresholds may have several shapes
+        raise NetworkError(
+            f"tensor {name!r}: found shape {show_shape(shape)}; allowed is {_alternatives(shapes)}{hint}"
+        )
     if dtype in _LOADABLE_FLOATS or dtype == "BOOL":
         raise NetworkError(f"tensor {name!r}: {not_integers(file.get_tensor(name))}")
     if dtype not in _INTEGERS:

@@ -17,6 +17,8 @@ from scipy.sparse import csr_array
 
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
+from neuromap.forms.card import Card
+from neuromap.network.transforms.layouts import check_layout
 from neuromap.network.transforms.limits import MAX_ENTRIES, as_shape, show_count, show_shape
 from neuromap.network.transforms.matrices import from_entries
 from neuromap.network.transforms.weights import WeightSource, as_weight_source
@@ -30,7 +32,7 @@ _CHUNK = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class _Shaped:
+class _Shaped(Card):
     """Shapes of the two nodes; shared by all kinds."""
 
     kind: ClassVar[str]
@@ -78,7 +80,7 @@ class Conv(_Shaped):
     Raises
     ------
     NetworkError
-        If the shapes do not fit, or the matrix could have more than 2**28 entries.
+        If the shapes do not fit, the weights have another layout, or the matrix could have more than 2**28 entries.
     """
 
     kind: ClassVar[str] = "conv"
@@ -97,6 +99,7 @@ class Conv(_Shaped):
         self._windows.check(self.kind, self.source_shape, self.target_shape, self.target_shape[2])
         self._refuse_above_limit(math.prod(self.target_shape) * math.prod(self.weight_shape[:3]))
         object.__setattr__(self, "weights", as_weight_source(self.weights))
+        check_layout(self.weights, self.weight_shape)
 
     @property
     def _windows(self) -> Windows:
@@ -150,7 +153,8 @@ class Dense(_Shaped):
     Raises
     ------
     NetworkError
-        If groups do not divide the features, or the matrix could have more than 2**28 entries.
+        If groups do not divide the features, the weights have another layout, or the matrix could have more than
+        2**28 entries.
     """
 
     kind: ClassVar[str] = "dense"
@@ -163,6 +167,7 @@ class Dense(_Shaped):
         _check_groups(self.kind, self.groups, self.source_shape, self.target_shape)
         self._refuse_above_limit(math.prod(self.weight_shape))
         object.__setattr__(self, "weights", as_weight_source(self.weights))
+        check_layout(self.weights, self.weight_shape)
 
     @property
     def weight_shape(self) -> tuple[int, ...]:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 
 from neuromap.errors import NetworkError
+from neuromap.forms.card import Card
 from neuromap.network.transforms.limits import as_integers
 
 __all__ = ["MatrixTransform", "from_entries"]
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixTransform:
+class MatrixTransform(Card):
     """An explicit matrix, for networks that are built in Python.
 
     Attributes

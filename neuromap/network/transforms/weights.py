@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
+from neuromap.forms.card import Card
 from neuromap.network.transforms.limits import as_integers, show_shape
 
 __all__ = ["MAX_SEED", "MAX_VALUES", "SeededWeights", "StoredWeights", "WeightSource", "as_weight_source"]
@@ -46,7 +47,7 @@ class WeightSource(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class StoredWeights:
+class StoredWeights(Card):
     """Weights that are at hand.
 
     Attributes
@@ -81,7 +82,7 @@ class StoredWeights:
 
 
 @dataclass(frozen=True)
-class SeededWeights:
+class SeededWeights(Card):
     """Weights drawn from a list of values, the same on every machine and for every NumPy version.
 
     The generator is Philox 4x64 with ten rounds (Salmon et al., SC 2011), key = ``seed``, as NumPy's

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.forms.card import Card
 
 __all__ = ["CoreMap"]
 
@@ -15,7 +16,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class CoreMap:
+class CoreMap(Card):
     """Places and contents of the C cores that a program uses; small, whatever the program is.
 
     Attributes

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.forms.formed import Formed, form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.report.figures.row import ReportRow
 from neuromap.version import __version__
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["LatencyReport"]
 
@@ -50,7 +53,16 @@ class LatencyReport(Formed):
     version: str = __version__
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "stimulus", MappingProxyType(dict(self.stimulus)))
+        object.__setattr__(self, "stimulus", ReadOnlyMapping(self.stimulus))
+
+    def _facts(self) -> dict[str, object]:
+        n_verified = sum(bool(row.verified) for row in self.rows)
+        return {
+            "network": self.network.name,
+            "chip": self.chip.name,
+            "rows": len(self.rows),
+            "verified": f"{n_verified} of {len(self.rows)}",
+        }
 
     @property
     def verified(self) -> bool:
@@ -73,6 +85,17 @@ class LatencyReport(Formed):
     def to_csv(self) -> str:
         """CSV text; see :func:`neuromap.report.to_csv`."""
         return str(form(self, "csv"))
+
+    def to_pandas(self) -> DataFrame:
+        """Table of pandas: one line per row, columns as in the CSV, which name their units.
+
+        Raises
+        ------
+        NotSupportedError
+            If pandas is not installed (extra ``pandas``).
+        """
+        frame: DataFrame = form(self, "pandas")
+        return frame
 
     def to_html(self) -> str:
         """One self-contained HTML page; see :func:`neuromap.report.to_html`."""

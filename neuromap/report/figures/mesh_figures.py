@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neuromap.forms.card import Card
+
 __all__ = ["LateFigures", "LinkFigure", "MeshFigures"]
 
 
@@ -53,7 +55,7 @@ class LateFigures:
 
 
 @dataclass(frozen=True)
-class MeshFigures:
+class MeshFigures(Card):
     """Spikes on the network-on-chip; docs/network-on-chip.md has the definitions.
 
     Attributes

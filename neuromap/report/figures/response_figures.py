@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from neuromap.forms.card import Card
+
 __all__ = ["OutputResponses", "Responses", "over_outputs"]
 
 
 @dataclass(frozen=True)
-class Responses:
+class Responses(Card):
     """First and full response, from stimulus onset, in three units.
 
     Attributes
@@ -53,7 +55,7 @@ def _steps(ticks: int | None, ticks_per_step: int | None) -> int | float | None:
 
 
 @dataclass(frozen=True)
-class OutputResponses:
+class OutputResponses(Card):
     """Responses of one output node.
 
     Attributes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
 from neuromap.forms.card import Card
 from neuromap.forms.numbers import plain
@@ -26,7 +26,7 @@ __all__ = ["ReportRow", "ScheduleUnit", "Status"]
 
 Status = Literal["mapped", "invalid", "does not fit"]
 ScheduleUnit = Literal["steps", "ticks"]
-_EXIT_CODES: Mapping[str, int] = MappingProxyType(
+_EXIT_CODES: Mapping[str, int] = ReadOnlyMapping(
     {"mapped": 0, "invalid": PatternError.exit_code, "does not fit": DoesNotFitError.exit_code}
 )
 
@@ -130,7 +130,7 @@ class ReportRow(Card):
     ports: tuple[NodePort, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "outputs", MappingProxyType(dict(self.outputs)))
+        object.__setattr__(self, "outputs", ReadOnlyMapping(self.outputs))
 
     def _facts(self) -> dict[str, object]:
         return {

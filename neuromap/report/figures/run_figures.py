@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.forms.card import Card
 from neuromap.report.figures.mesh_figures import MeshFigures
 from neuromap.simulation.activity.node_work import NodeTime
 
@@ -24,7 +25,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class WorkFigures:
+class WorkFigures(Card):
     """What the cores do.
 
     Attributes
@@ -68,7 +69,7 @@ class EnergyTermFigures:
 
 
 @dataclass(frozen=True)
-class EnergyFigures:
+class EnergyFigures(Card):
     """Energy and power of the whole board, idle chips included; docs/energy.md has the formulas.
 
     Attributes
@@ -91,7 +92,7 @@ class EnergyFigures:
     average_joules_per_synaptic_event: float | None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "terms", MappingProxyType(dict(self.terms)))
+        object.__setattr__(self, "terms", ReadOnlyMapping(self.terms))
 
     @property
     def active_joules_per_frame(self) -> float | None:
@@ -131,11 +132,11 @@ class NodeTimeFigures:
     frame_seconds: float | None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", MappingProxyType(dict(self.nodes)))
+        object.__setattr__(self, "nodes", ReadOnlyMapping(self.nodes))
 
 
 @dataclass(frozen=True)
-class RunFigures:
+class RunFigures(Card):
     """All figures of a run.
 
     Attributes

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neuromap.forms.card import Card
+
 __all__ = ["Usage"]
 
 
 @dataclass(frozen=True)
-class Usage:
+class Usage(Card):
     """Resources of a program.
 
     A *target* is a neuron's axon; a neuron that is read out has none. A *source* is a neuron of the network, told by

@@ -1,13 +1,14 @@
-"""Forms of the latency report: text, JSON, CSV, HTML, pictures."""
+"""Forms of the latency report: text, JSON, CSV, pandas, HTML, pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 __all__ = ["FORMS"]
 
-FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
     {
         "LatencyReport": {
             "csv": "csv_report.to_csv",
@@ -16,6 +17,7 @@ FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "json": "json_report.to_json",
             "notebook": "notebook.to_notebook",
             "pictures": "pictures.save_pictures",
+            "pandas": "csv_report.to_pandas",
             "text": "text.render_text",
         }
     }

@@ -1,14 +1,17 @@
-"""The latency report as CSV: one line per pattern and execution."""
+"""The latency report as CSV, or as a table of pandas: one line per pattern and execution."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from neuromap.forms.documents import csv_text
+from neuromap.forms.documents import csv_text, data_frame
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.forms.json_report import RUN_KEYS, to_dict
 
-__all__ = ["to_csv"]
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["to_csv", "to_pandas"]
 
 _LEFT_OUT = frozenset({"infeasibility", "verification", "outputs", "core_bound"})
 _OBJECTS = frozenset({*RUN_KEYS, "busiest_link", "busiest_core_link", "late"})
@@ -32,6 +35,31 @@ def to_csv(report: LatencyReport) -> str:
     str
         Header and rows.
     """
+    return csv_text(_lines(report))
+
+
+def to_pandas(report: LatencyReport) -> DataFrame:
+    """Make a table of pandas of a report: rows, columns and their names as in :func:`to_csv`.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+
+    Returns
+    -------
+    pandas.DataFrame
+        What is not defined is ``pandas.NA``.
+
+    Raises
+    ------
+    NotSupportedError
+        If pandas is not installed.
+    """
+    return data_frame(_lines(report))
+
+
+def _lines(report: LatencyReport) -> list[dict[str, Any]]:
     document = to_dict(report)
     head = {
         "network": document["network"]["name"],
@@ -50,7 +78,7 @@ def to_csv(report: LatencyReport) -> str:
         for name, responses in row["outputs"].items():
             line.update(_flat(f"outputs.{name}", responses))
         lines.append(line)
-    return csv_text(lines)
+    return lines
 
 
 def _flat(key: str, value: Any) -> dict[str, Any]:
@@ -60,6 +88,4 @@ def _flat(key: str, value: Any) -> dict[str, Any]:
         return {}
     if isinstance(value, list):
         return {key: "; ".join(" -> ".join(v) if isinstance(v, list) else str(v) for v in value)}
-    if isinstance(value, bool):
-        return {key: "true" if value else "false"}
-    return {key: "" if value is None else value}
+    return {key: value}

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+from neuromap.files.given import needs
 from neuromap.network.network import Network
 
 __all__ = ["once_per_network"]
@@ -24,6 +25,7 @@ def once_per_network(find: Callable[[Network], T]) -> Callable[[Network], T]:
 
     @wraps(find)
     def find_once(network: Network) -> T:
+        needs("network", network, Network)
         if network not in known:
             known[network] = find(network)
         return known[network]

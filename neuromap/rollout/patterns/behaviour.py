@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from neuromap.errors import InputError, PatternError
+from neuromap.files.given import needs
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.blocks import split_at_nodes
 from neuromap.rollout.cycles.indexed_network import indexed_network
@@ -45,6 +46,8 @@ def equivalent(p: RolloutPattern, q: RolloutPattern) -> dict[str, int] | None:
     PatternError
         If a pattern is invalid (the message names the cycle), or the patterns belong to different networks.
     """
+    needs("equivalent", p, RolloutPattern, PatternError)
+    needs("equivalent", q, RolloutPattern, PatternError)
     if p.network is not q.network and set(p.network.edges) != set(q.network.edges):
         raise PatternError(
             f"patterns of networks {p.network.name} and {q.network.name}: the networks have different edges; "

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from neuromap.forms.card import Card
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.acyclic_sums import COUNTING, reduce_graph
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
@@ -24,7 +25,7 @@ __all__ = ["Count", "count_valid", "count_valid_patterns", "enumerate_valid"]
 
 
 @dataclass(frozen=True)
-class Count:
+class Count(Card):
     """An exact number, or the reason why there is none.
 
     Attributes

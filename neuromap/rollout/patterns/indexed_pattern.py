@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from neuromap.forms.card import Card
 from neuromap.rollout.cycles.indexed_network import IndexedNetwork
 
 __all__ = ["IndexedPattern"]
 
 
 @dataclass(frozen=True, eq=False)
-class IndexedPattern:
+class IndexedPattern(Card):
     """The values of a pattern on the edges of an indexed network.
 
     Attributes

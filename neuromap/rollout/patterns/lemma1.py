@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 
+from neuromap.forms.card import Card
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.cycle_packing import pack_cycles, product_of
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
@@ -20,7 +21,7 @@ __all__ = ["Lemma1Bounds", "lemma1_bounds"]
 
 
 @dataclass(frozen=True)
-class Lemma1Bounds:
+class Lemma1Bounds(Card):
     """Bounds of Lemma 1 (Fischer, Köhler, Pfeil 2018, corrected).
 
     Attributes

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import PatternError
+from neuromap.files.given import needs
 from neuromap.forms.card import Card
 from neuromap.network.network import RESERVED_PATTERNS, EdgeKey, Network
 from neuromap.rollout.cycles.indexed_network import indexed_network
@@ -44,6 +45,9 @@ class RolloutPattern(Card):
     name: str = ""
 
     def __post_init__(self) -> None:
+        needs("RolloutPattern", self.network, Network)
+        if not isinstance(self.values, Iterable):
+            raise PatternError(f"pattern {self._title}: values = {self.values!r:.60}; give 0 or 1 for every edge")
         values = tuple(int(r) if r == 0 or r == 1 else r for r in self.values)
         if len(values) != len(self.network.edges):
             raise PatternError(
@@ -69,7 +73,14 @@ class RolloutPattern(Card):
 
     @classmethod
     def streaming(cls, network: Network) -> RolloutPattern:
-        """R = 1 on every edge: always valid, the unique pattern with most streaming edges."""
+        """R = 1 on every edge: always valid, the unique pattern with most streaming edges.
+
+        Raises
+        ------
+        InputError
+            If it is no network.
+        """
+        needs("RolloutPattern.streaming", network, Network)
         return cls(network, (1,) * len(network.edges), "streaming")
 
     @classmethod
@@ -300,7 +311,7 @@ class RolloutPattern(Card):
         """
         inputs = set(self.network.inputs)
         first = tableau_frames(self.network.nodes, self.node_order, self.items(), 1)[1]
-        return MappingProxyType({n: t for n, t in first.items() if n not in inputs})
+        return ReadOnlyMapping({n: t for n, t in first.items() if n not in inputs})
 
     @property
     def inference_factor(self) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from neuromap.errors import NotSupportedError
+from neuromap.forms.card import Card
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.sequential_values import (
     count_sequential_values,
@@ -34,7 +35,7 @@ MAX_LISTED = 100_000
 
 
 @dataclass(frozen=True)
-class MostSequential:
+class MostSequential(Card):
     """The most sequential patterns of a network, in short.
 
     Attributes

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from neuromap.errors import PatternError
+from neuromap.files.given import needs
+from neuromap.forms.card import Card
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.patterns.window import RolloutWindow
 
@@ -17,7 +20,7 @@ __all__ = ["Theorem1", "check_theorem1", "least_tableau"]
 
 
 @dataclass(frozen=True)
-class Theorem1:
+class Theorem1(Card):
     """The four statements about one pattern.
 
     Attributes
@@ -71,6 +74,7 @@ def check_theorem1(
     PatternError
         If the pattern is invalid.
     """
+    needs("check_theorem1", pattern, RolloutPattern, PatternError)
     tableau = pattern.tableau(window)
     streaming = RolloutPattern.streaming(pattern.network)
     rivals = [least_tableau(pattern, window)] if others is None else [p.tableau(window) for p in others]

@@ -12,6 +12,8 @@ from typing import TypeAlias
 
 import networkx as nx
 
+from neuromap.files.given import needs
+from neuromap.forms.card import Card
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.patterns.tableau import check_window
 
@@ -22,7 +24,7 @@ State: TypeAlias = frozenset[WindowNode]
 
 
 @dataclass(frozen=True)
-class RolloutWindow:
+class RolloutWindow(Card):
     """The rollout window R_W of a pattern.
 
     Nodes are pairs (i, v) of a frame i = 0..W and a node v; ((i, u), (j, v)) is an edge iff (u, v) is an edge of
@@ -46,6 +48,7 @@ class RolloutWindow:
     size: int
 
     def __post_init__(self) -> None:
+        needs("RolloutWindow", self.pattern, RolloutPattern)
         check_window(self.size)
 
     @cached_property

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from neuromap.errors import PatternError
+from neuromap.files.given import needs
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
+from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.latencies import edge_latencies
 from neuromap.rollout.schedule.longest_walks import LongestWalks
 
 if TYPE_CHECKING:
     from neuromap.network.network import EdgeKey
-    from neuromap.rollout.patterns.pattern import RolloutPattern
 
 __all__ = ["indexed_cycle_ratio", "maximum_cycle_ratio", "pipelined_period"]
 
@@ -43,6 +45,7 @@ def maximum_cycle_ratio(pattern: RolloutPattern, latencies: Mapping[EdgeKey, int
     InputError
         If an edge with a latency is unknown, or a latency is no integer or out of range.
     """
+    needs("maximum_cycle_ratio", pattern, RolloutPattern, PatternError)
     pattern.require_valid()
     return indexed_cycle_ratio(pattern.indexed, edge_latencies(pattern.network, latencies))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 
 __all__ = ["EXECUTIONS", "MAX_PERIOD", "TIME_AXIS", "chosen_period", "execution_kind", "time_axis"]
@@ -13,7 +13,7 @@ __all__ = ["EXECUTIONS", "MAX_PERIOD", "TIME_AXIS", "chosen_period", "execution_
 EXECUTIONS = ("windowed", "pipelined")
 """The executions; ``"pipelined:3"`` is pipelined with a frame every 3 update steps."""
 
-TIME_AXIS: Mapping[str, str] = MappingProxyType(
+TIME_AXIS: Mapping[str, str] = ReadOnlyMapping(
     {
         "windowed": "windows of size 1 one after the other; the frame period is the inference factor F",
         "pipelined": "frames follow each other as closely as the network's cycles allow",

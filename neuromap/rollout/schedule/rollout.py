@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from types import MappingProxyType
 from typing import TypeVar
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError, PatternError
+from neuromap.files.given import needs
 from neuromap.forms.card import Card
 from neuromap.network.network import EdgeKey, Network
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
@@ -88,9 +89,11 @@ class Rollout(Card):
         execution: str = "windowed",
         latencies: Mapping[EdgeKey, int] | None = None,
     ) -> None:
+        needs("Rollout", network, Network)
         period = chosen_period(execution)
         if isinstance(pattern, str):
             pattern = RolloutPattern.named(network, pattern)
+        needs("Rollout: pattern", pattern, RolloutPattern, PatternError)
         if pattern.network is not network and tuple(pattern.network.edges) != tuple(network.edges):
             raise PatternError(
                 f"pattern {pattern.name or '(unnamed)'}: its network {pattern.network.name} has other edges than "
@@ -144,7 +147,7 @@ class Rollout(Card):
     @cached_property
     def latencies(self) -> Mapping[EdgeKey, int]:
         """Least delay that every edge asks for: c(e) in ticks, or 1 in update steps."""
-        return MappingProxyType(dict(zip(self.network.edges, self._latencies, strict=True)))
+        return ReadOnlyMapping(dict(zip(self.network.edges, self._latencies, strict=True)))
 
     @property
     def _indexed(self) -> IndexedPattern:
@@ -180,7 +183,7 @@ class Rollout(Card):
     @cached_property
     def phases(self) -> Mapping[str, int]:
         """Update step or tick at which frame 1 of each node is known (sampled, for inputs); may be negative."""
-        return MappingProxyType(dict(zip(self.network.nodes, self._phases, strict=True)))
+        return ReadOnlyMapping(dict(zip(self.network.nodes, self._phases, strict=True)))
 
     @cached_property
     def delays(self) -> Mapping[EdgeKey, int]:
@@ -190,7 +193,7 @@ class Rollout(Card):
             phases[v] - phases[u] + r * period
             for u, v, r in zip(graph.sources, graph.targets, self._indexed.values, strict=True)
         )
-        return MappingProxyType(dict(zip(self.network.edges, steps, strict=True)))
+        return ReadOnlyMapping(dict(zip(self.network.edges, steps, strict=True)))
 
     @cached_property
     def first_responses(self) -> Mapping[str, int]:
@@ -259,7 +262,7 @@ class Rollout(Card):
 
     def _by_output(self, by_node: Sequence[_T]) -> Mapping[str, _T]:
         known = dict(zip(self.network.nodes, by_node, strict=True))
-        return MappingProxyType({name: known[name] for name in self.network.outputs})
+        return ReadOnlyMapping({name: known[name] for name in self.network.outputs})
 
     @cached_property
     def _outputs(self) -> frozenset[str]:

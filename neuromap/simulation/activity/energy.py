@@ -19,7 +19,7 @@ __all__ = ["Counts", "Energy", "EnergyTerm", "bits_off_chip", "energy_of"]
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Card):
     """What costs energy, counted over a run.
 
     Attributes

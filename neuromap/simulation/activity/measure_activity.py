@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from numpy.typing import ArrayLike
 
+from neuromap.files.given import needs
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.activity.activity import Activity
 from neuromap.simulation.activity.work_counter import WorkCounter
@@ -55,6 +56,7 @@ def measure_activity(
     ProgramError
         If the program has no output node and ``n_ticks`` is not given, or its tables point outside it.
     """
+    needs("measure_activity", program, Program)
     return count_activity(program, frames, EngineChoice(engine, threads, noise_seed), n_ticks, progress)
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.forms.card import Card
 
 __all__ = ["NodeShares", "Work"]
 
 
 @dataclass(frozen=True, eq=False)
-class NodeShares:
+class NodeShares(Card):
     """Which neurons of a core belong together: those of one node, relays apart (S shares).
 
     A core that holds neurons of several nodes has several shares; neurons without a label make one too.
@@ -48,7 +49,7 @@ class NodeShares:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class Work(Card):
     """What the cores of a program did in a run of ticks; C cores.
 
     Attributes
@@ -89,4 +90,4 @@ class Work:
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
-        object.__setattr__(self, "node_peak", MappingProxyType(dict(self.node_peak)))
+        object.__setattr__(self, "node_peak", ReadOnlyMapping(self.node_peak))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.errors import InputError, StimulusError
 from neuromap.hardware.program.program import Program
 
@@ -20,7 +21,7 @@ __all__ = ["Engine", "Footprint", "HostEvents", "Spikes", "Totals", "check_run"]
 
 
 @dataclass(frozen=True, eq=False)
-class HostEvents:
+class HostEvents(Value):
     """Axons that the host feeds in a run of ticks, ordered by tick.
 
     Attributes

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import NamedTuple
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
+from neuromap.forms.card import Card
 from neuromap.simulation.engine.noise import check_seed
 from neuromap.simulation.engine.threads import thread_count
 
@@ -29,7 +30,7 @@ class EngineKind(NamedTuple):
     is_compiled: bool
 
 
-ENGINES: Mapping[str, EngineKind] = MappingProxyType(
+ENGINES: Mapping[str, EngineKind] = ReadOnlyMapping(
     {
         "fast": EngineKind(has_threads=True, is_compiled=True),
         "numpy": EngineKind(has_threads=False, is_compiled=False),
@@ -39,7 +40,7 @@ ENGINES: Mapping[str, EngineKind] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class EngineChoice:
+class EngineChoice(Card):
     """What runs the ticks; every choice of engine and threads gives the same result, bit by bit.
 
     Attributes

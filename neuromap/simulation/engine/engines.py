@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import Engine
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
@@ -41,7 +41,7 @@ def _make_numpy(program: Program, choice: EngineChoice) -> Engine:
     return NumpyEngine(program, noise_seed=choice.noise_seed)
 
 
-MAKERS: Mapping[str, Callable[[Program, EngineChoice], Engine]] = MappingProxyType(
+MAKERS: Mapping[str, Callable[[Program, EngineChoice], Engine]] = ReadOnlyMapping(
     {"fast": _make_fast, "numpy": _make_numpy}
 )
 """What loads a program into each of ``ENGINES``."""

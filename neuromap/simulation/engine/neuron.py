@@ -27,6 +27,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import NeuronTable
 
@@ -34,7 +35,7 @@ __all__ = ["Parameters", "Width", "by_chance", "fire", "integrate", "leak"]
 
 
 @dataclass(frozen=True)
-class Width:
+class Width(Card):
     """Range of the potential and what happens beyond it.
 
     Attributes

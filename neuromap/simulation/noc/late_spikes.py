@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.forms.card import Card
 
 __all__ = ["LateSpike", "LateSpikes"]
 
@@ -53,7 +54,7 @@ class LateSpike(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LateSpikes:
+class LateSpikes(Card):
     """Spikes that have not arrived when the tick in which they are fired ends, in the order of firing.
 
     Attributes

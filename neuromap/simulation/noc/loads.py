@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.simulation.noc.mesh import EAST, IN, NORTH, OUT, SOUTH, WEST, Mesh, Ways
 
 __all__ = ["Flow", "link_loads", "port_spikes"]
@@ -19,7 +20,7 @@ _FIRST = {EAST: 0, WEST: 1, NORTH: 2, SOUTH: 3, OUT: 4}
 
 
 @dataclass(frozen=True, eq=False)
-class Flow:
+class Flow(Value):
     """Where spikes come into the mesh, where they turn, and where they leave it; flows of more spikes add up.
 
     Attributes

@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import Program
 
@@ -80,7 +81,7 @@ class Ways(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mesh:
+class Mesh(Card):
     """Routers of a board and the chips that they are on.
 
     Links are numbered ``[direction, y, x]`` in arrays of shape (6, rows, columns), by the router that they leave.

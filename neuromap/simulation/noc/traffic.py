@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.forms.card import Card
 from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.mesh import LinkLoad, Mesh
 from neuromap.simulation.noc.wires import WireCounts
@@ -18,7 +19,7 @@ __all__ = ["Traffic"]
 
 
 @dataclass(frozen=True, eq=False)
-class Traffic:
+class Traffic(Card):
     """Spikes of a run on the network-on-chip; ``docs/network-on-chip.md`` defines every figure.
 
     Arrays of links have the shape (6, rows, columns) of the board, ``[direction, y, x]`` of the router that the link
@@ -94,7 +95,7 @@ class Traffic:
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
-        object.__setattr__(self, "node_arrivals", MappingProxyType(dict(self.node_arrivals)))
+        object.__setattr__(self, "node_arrivals", ReadOnlyMapping(self.node_arrivals))
 
     @property
     def wires(self) -> WireCounts:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import Spikes
@@ -30,7 +31,7 @@ class BatchPart(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class BatchJob:
+class BatchJob(Value):
     """What all stimuli share: made once, only read by the threads.
 
     Attributes

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
+from neuromap.files.given import needs, path_given
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.record_run import prepare_run, record_run
@@ -35,7 +36,7 @@ def simulate(
     ----------
     program : Program
         Mapped, or written by hand.
-    frames : mapping of str to array_like, shape (n_frames, size)
+    frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
         Input frames for every input node, Boolean or 0 and 1; row 0 is frame 0.
     engine : {"fast", "numpy"}
         What runs the ticks; the result is the same.
@@ -64,6 +65,8 @@ def simulate(
     ProgramError
         If the program has no output node, or its tables point outside it.
     """
+    needs("simulate", program, Program)
+    _check_recording("simulate", record)
     return record_run(program, frames, EngineChoice(engine, threads, noise_seed), record, progress)
 
 
@@ -103,12 +106,20 @@ def simulate_to_file(
     NotSupportedError
         If h5py is not installed.
     """
+    path = path_given("simulate_to_file", path)
+    needs("simulate_to_file", program, Program)
+    _check_recording("simulate_to_file", record)
     choice = EngineChoice(engine, threads, noise_seed)
     with hdf5_writer(path) as write:
         run = prepare_run(program, frames, choice, record, progress)
         counter = FrameCounter(run.header)
         write(run._replace(chunks=_counted(run, counter)))
     return counter.result()
+
+
+def _check_recording(where: str, record: Recording | None) -> None:
+    if record is not None:
+        needs(f"{where}: record", record, Recording)
 
 
 def _counted(run: RecordedRun, counter: FrameCounter) -> Iterator[Chunk]:

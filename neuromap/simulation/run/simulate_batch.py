@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuromap.errors import InputError
+from neuromap.errors import InputError, StimulusError
+from neuromap.files.given import needs
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.batch_job import BatchJob, BatchPart
@@ -75,6 +76,11 @@ def simulate_batch(
     ProgramError
         If the program has no output node, or its tables point outside it.
     """
+    needs("simulate_batch", program, Program)
+    if record is not None:
+        needs("simulate_batch: record", record, Recording)
+    if not isinstance(stimuli, Iterable):
+        raise StimulusError(f"stimuli: found {type(stimuli).__name__}; give a mapping or a sequence of mappings")
     choice = EngineChoice(engine, threads, noise_seed)
     if keep not in ("frames", "counts"):
         raise InputError(f"keep {keep!r}: must be 'frames' or 'counts'")

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.errors import StimulusError
 from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
+from neuromap.simulation.stimulus.node_shapes import by_neuron, input_shapes, shapes_allowed
 from neuromap.simulation.stimulus.stimulus import input_sizes
 
 __all__ = ["check_stimuli"]
@@ -23,8 +24,9 @@ def check_stimuli(
 
     Parameters
     ----------
-    stimuli : mapping of str to array_like, shape (S, n_frames, size)
-        Boolean, or integers that are all 0 or 1.
+    stimuli : mapping of str to array_like, shape (S, n_frames, size) or (S, n_frames, rows, columns, features)
+        Boolean, or integers that are all 0 or 1; of node shape as in
+        :func:`neuromap.simulation.stimulus.stimulus.check_frames`.
     source : Program, Network or mapping of str to int
         What they are for; see :func:`input_sizes`.
     n_frames : int, optional
@@ -43,7 +45,7 @@ def check_stimuli(
         On a missing or unknown node, a wrong shape, other values than 0 and 1, fewer than two frames, or numbers of
         stimuli or frames that differ.
     """
-    sizes = input_sizes(source)
+    sizes, shapes = input_sizes(source), input_shapes(source)
     if not isinstance(stimuli, Mapping):
         raise StimulusError(f"stimuli: found {type(stimuli).__name__}; give a mapping of input node to array")
     for name in stimuli:
@@ -56,11 +58,12 @@ def check_stimuli(
         if name not in stimuli:
             raise StimulusError(f"stimuli: input node {name} is missing; give an array of shape (S, n_frames, {size})")
         try:
-            array = np.asarray(stimuli[name])
+            array = by_neuron(np.asarray(stimuli[name]), 2, size, shapes.get(name))
         except ValueError:
             array = np.zeros(0)  # rows that differ in length have no shape
         if array.ndim != 3 or array.shape[2] != size:
-            raise StimulusError(f"stimuli of {name}: shape {array.shape}; must be (S, n_frames, {size})")
+            allowed = shapes_allowed("S, n_frames", size, shapes.get(name))
+            raise StimulusError(f"stimuli of {name}: shape {array.shape}; must be {allowed}")
         if array.shape[1] < 2:
             raise StimulusError(
                 f"stimuli of {name}: {array.shape[1]} frames; at least 2 are needed (frame 0 and frame 1)"

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuromap.forms.card import Card
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
@@ -21,7 +23,7 @@ DEFAULT_FRAMES = 32
 
 
 @dataclass(frozen=True)
-class RandomFrames:
+class RandomFrames(Card):
     """Which random frames are made where none are given.
 
     Attributes

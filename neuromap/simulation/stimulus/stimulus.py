@@ -22,9 +22,12 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from neuromap.errors import StimulusError
+from neuromap.files.given import path_given, real_number, whole_number
+from neuromap.files.messages import show
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
+from neuromap.simulation.stimulus.node_shapes import by_neuron, input_shapes, shapes_allowed
 
 __all__ = ["check_frames", "frame_count", "input_sizes", "load_frames", "random_frames", "save_frames"]
 
@@ -46,11 +49,18 @@ def input_sizes(source: Program | Network | Mapping[str, int]) -> dict[str, int]
     -------
     dict of str to int
         In the order of the source.
+
+    Raises
+    ------
+    StimulusError
+        If the source is something else.
     """
     if isinstance(source, Program):
         return {port.name: port.size for port in source.nodes if port.kind == "input"}
     if isinstance(source, Network):
         return {name: source.nodes[name].size for name in source.inputs}
+    if not isinstance(source, Mapping):
+        raise StimulusError(f"frames: made for {show(source)}; give a Program, a Network or a mapping of sizes")
     return dict(source)
 
 
@@ -61,8 +71,9 @@ def check_frames(
 
     Parameters
     ----------
-    frames : mapping of str to array_like, shape (n_frames, size)
-        Boolean, or integers that are all 0 or 1.
+    frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
+        Boolean, or integers that are all 0 or 1. Frames of node shape are flattened in the order of the neurons; a
+        network tells the shape of its nodes, a program their sizes only.
     source : Program, Network or mapping of str to int
         What they are for; see :func:`input_sizes`.
 
@@ -77,7 +88,7 @@ def check_frames(
         On a missing or unknown node, a wrong size, other values than 0 and 1, fewer than two frames, or
         numbers of frames that differ between nodes.
     """
-    sizes = input_sizes(source)
+    sizes, shapes = input_sizes(source), input_shapes(source)
     if not isinstance(frames, Mapping):
         raise StimulusError(f"frames: found {type(frames).__name__}; give a mapping of input node to array")
     for name in frames:
@@ -87,7 +98,7 @@ def check_frames(
     for name, size in sizes.items():
         if name not in frames:
             raise StimulusError(f"frames: input node {name} is missing; give an array of shape (n_frames, {size})")
-        checked[name] = _checked_array(name, frames[name], size)
+        checked[name] = _checked_array(name, frames[name], size, shapes.get(name))
         first, n_frames = next(iter(checked)), len(checked[name])
         if n_frames != len(checked[first]):
             raise StimulusError(
@@ -101,13 +112,13 @@ def frame_count(frames: Mapping[str, NDArray[Any]]) -> int:
     return len(next(iter(frames.values()))) if frames else 0
 
 
-def _checked_array(name: str, values: ArrayLike, size: int) -> NDArray[np.bool_]:
+def _checked_array(name: str, values: ArrayLike, size: int, shape: tuple[int, int, int] | None) -> NDArray[np.bool_]:
     try:
-        array = np.asarray(values)
+        array = by_neuron(np.asarray(values), 1, size, shape)
     except ValueError:
         raise StimulusError(f"frames of {name}: rows differ in length; the shape must be (n_frames, {size})") from None
     if array.ndim != 2 or array.shape[1] != size:
-        raise StimulusError(f"frames of {name}: shape {array.shape}; must be (n_frames, {size})")
+        raise StimulusError(f"frames of {name}: shape {array.shape}; must be {shapes_allowed('n_frames', size, shape)}")
     if len(array) < 2:
         raise StimulusError(f"frames of {name}: {len(array)} frames; at least 2 are needed (frame 0 and frame 1)")
     if array.dtype.kind not in "bui":
@@ -157,6 +168,10 @@ def random_frames(
         If a parameter is out of range, or more than 2**31 values are asked for.
     """
     sizes = input_sizes(source)
+    whole_number("frames: n_frames", n_frames, StimulusError)
+    whole_number("frames: seed", seed, StimulusError)
+    if density is not None:
+        real_number("frames: density", density, StimulusError)
     if n_frames < 2:
         raise StimulusError(f"frames: {n_frames} frames asked for; at least 2 are needed (frame 0 and frame 1)")
     if density is not None and not 0 <= density <= 1:
@@ -189,7 +204,7 @@ def save_frames(path: str | Path, frames: Mapping[str, ArrayLike]) -> None:
     ----------
     path : str or Path
         The file.
-    frames : mapping of str to array_like, shape (n_frames, size)
+    frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
         One uint8 tensor of 0 and 1 is written for each node, under its name.
 
     Raises
@@ -199,7 +214,7 @@ def save_frames(path: str | Path, frames: Mapping[str, ArrayLike]) -> None:
     InputError
         If the file cannot be written.
     """
-    sizes = {name: int(np.shape(values)[-1]) if np.ndim(values) else 0 for name, values in frames.items()}
+    sizes = {name: math.prod(np.shape(values)[1:]) for name, values in frames.items()}
     checked = check_frames(frames, sizes)
     tensors = {name: np.ascontiguousarray(rows, dtype=np.uint8) for name, rows in checked.items()}
     write_whole(path, save_tensors(tensors, metadata={"format": "neuromap frames", "version": "1"}))
@@ -227,7 +242,7 @@ def load_frames(
     StimulusError
         If the file cannot be read, is no such file, or (with ``source``) its frames do not fit.
     """
-    path = Path(path)
+    path = path_given("load_frames", path, StimulusError)
     read = _read_npz if path.suffix == ".npz" else _read_safetensors
     try:
         status = path.stat()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.forms.card import Card
 from neuromap.hardware.program.program import NodePort
 
 __all__ = ["FrameClock", "SpikeFrames"]
@@ -35,7 +36,7 @@ class SpikeFrames(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FrameClock:
+class FrameClock(Card):
     """Ticks at which nodes show their frames: frame i of a node at ``sample_tick + i * period``.
 
     Attributes

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import run_heads
+from neuromap.forms.card import Card
 from neuromap.hardware.program.program import NodePort
 from neuromap.simulation.trace.run_labels import RunLabels
 from neuromap.simulation.trace.trace import Trace
@@ -17,7 +18,7 @@ __all__ = ["FrameCounter", "FrameCounts", "frame_counts"]
 
 
 @dataclass(frozen=True, eq=False)
-class FrameCounts:
+class FrameCounts(Card):
     """Spikes of recorded nodes, counted by frame.
 
     Attributes

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.forms.card import Card
 from neuromap.hardware.program.program import NodePort, Program
 
 __all__ = ["Potentials", "Readout"]
 
 
 @dataclass(frozen=True, eq=False)
-class Readout:
+class Readout(Card):
     """Chosen neurons of a program, K of them, with what they stand for.
 
     Attributes
@@ -55,7 +56,7 @@ class Readout:
 
 
 @dataclass(frozen=True, eq=False)
-class Potentials:
+class Potentials(Card):
     """Potentials of chosen neurons after every tick.
 
     Attributes

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
+from neuromap.files.given import yes_or_no
+from neuromap.forms.card import Card
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.trace.readout import Readout
 
@@ -19,7 +21,7 @@ _HINT = "give outputs, all, node:NAME, core:NUMBER or core:FIRST-LAST"
 
 
 @dataclass(frozen=True)
-class Recording:
+class Recording(Card):
     """What to keep of a run.
 
     Neurons are chosen by words:
@@ -51,11 +53,14 @@ class Recording:
     def __post_init__(self) -> None:
         for field in ("spikes", "potentials"):
             given = getattr(self, field)
+            if not isinstance(given, Iterable):
+                raise InputError(f"recording: {field} = {given!r:.60}: must be words, such as 'outputs' or ['node:H1']")
             words = given.split(",") if isinstance(given, str) else [str(word) for word in given]
             words = [word.strip() for word in words]
             for word in words:
                 _check_word(word)
             object.__setattr__(self, field, tuple(words))
+        object.__setattr__(self, "counts", yes_or_no("recording: counts", self.counts))
 
 
 def readout_of(program: Program, words: Sequence[str]) -> Readout:

@@ -170,7 +170,7 @@ def test_verify_and_report_take_one_stimulus(folder, sr, stimuli, neuromap):
     for command in ("verify", "report"):
         done = neuromap(command, sr, "--stimulus", folder / "stimuli.safetensors")
         assert done.code == 2
-        assert "shape (25, 7, 16); must be (n_frames, 16)" in done.err
+        assert "shape (25, 7, 16); must be (n_frames, 16) or (n_frames, 4, 4, 1)" in done.err
 
 
 def test_an_interrupt_ends_a_batch_without_a_file(folder, program, ended):

@@ -226,7 +226,7 @@ def test_every_fault_is_one_line_with_its_key(refusal, full_file, old, new, mess
         ('format = 1\nedges."I -> O".kernel = [1, 1]\n', 'edges."I -> O".kernel: found [1, 1]; allowed is nothing'),
         ('format = 1\nedges."I -> O" = {}\nweights.file = "w"\n', "weights.file: found 'w'; allowed is none"),
         (b"format = 1\n# \xff\n", "line 2: byte 0xff is not UTF-8; expected a TOML file"),
-        (b"\x89PNG\r\n\x1a\n", "line 1: byte 0x89 is not UTF-8"),
+        (b"\x89PNG\r\n\x1a\n", "is a PNG picture; expected a network file (TOML)"),
         (b"\x00", "line 1, column 1: is not TOML"),
     ],
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 __all__ = ["FORMS"]
 
-FORMS: Mapping[str, Mapping[str, str]] = MappingProxyType({"ChipSpec": {"head": "chip_head.chip_head"}})
+FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping({"ChipSpec": {"head": "chip_head.chip_head"}})

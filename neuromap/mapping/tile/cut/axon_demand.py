@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.cut.cut_order import join_items, longest_run
@@ -29,7 +30,7 @@ PROBES = 3
 
 
 @dataclass(frozen=True, eq=False)
-class AxonDemand:
+class AxonDemand(Value):
     """What every neuron of a population reads.
 
     Attributes

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.value import Value
 from neuromap.mapping.asked.options import Partitioner
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import AxonDemand
@@ -26,7 +27,7 @@ FEW, MANY = 2**18, 2**25
 
 
 @dataclass(frozen=True, eq=False)
-class NeuronsToCut:
+class NeuronsToCut(Value):
     """The neurons that are to be cut into tiles.
 
     Attributes
@@ -124,7 +125,7 @@ def _auto(neurons: NeuronsToCut) -> list[CutOrder | None]:
     return [*_blocks(neurons), *(_overlap(neurons) if few else ())]
 
 
-CUTS: Mapping[Partitioner, Cuts] = MappingProxyType(
+CUTS: Mapping[Partitioner, Cuts] = ReadOnlyMapping(
     {"auto": _auto, "blocks": _blocks, "overlap": _overlap, "metis": _metis}
 )
 """One for every name in :data:`neuromap.mapping.asked.options.PARTITIONERS`."""

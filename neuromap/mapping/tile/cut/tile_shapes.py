@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.cut.cut_order import NO_CUT, Cutter
@@ -36,7 +37,7 @@ PATIENCE = 400
 
 
 @dataclass(frozen=True, eq=False)
-class CutOrder:
+class CutOrder(Value):
     """An order of neurons and the tiles that it is cut into.
 
     Attributes

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Any
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NotSupportedError
 
 __all__ = [
@@ -24,7 +24,7 @@ PLACES = ("core", "neuron", "node", "index")
 """Columns of the table of a :class:`~neuromap.simulation.trace.readout.Readout`."""
 POTENTIAL_PLACES = ("potential_core", "potential_neuron", "potential_node", "potential_index")
 """The same of the neurons whose potentials are kept."""
-DTYPES = MappingProxyType({
+DTYPES = ReadOnlyMapping({
     "tick": "int64", "node": "int32", "index": "int32", "core": "int32", "neuron": "int32", "counts": "int64",
     "potentials": "int32", "potential_core": "int32", "potential_neuron": "int32", "potential_node": "int32",
     "potential_index": "int32",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuromap.errors import InputError
+from neuromap.files.given import path_given
 from neuromap.simulation.trace.reading.checked_trace import checked_trace
 from neuromap.simulation.trace.reading.hdf5_arrays import read_hdf5
 from neuromap.simulation.trace.reading.safetensors_arrays import read_safetensors
@@ -37,7 +38,7 @@ def load_trace(path: str | Path) -> Trace:
     NotSupportedError
         If it is an HDF5 file and h5py is not installed.
     """
-    path = Path(path)
+    path = path_given("load_trace", path)
     try:
         with path.open("rb") as stream:
             head = stream.read(8)

@@ -1,0 +1,103 @@
+"""What a file is that is not what was expected, told by its first bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from neuromap.errors import InputError
+
+__all__ = ["HEAD", "file_kind", "refuse_foreign"]
+
+HEAD = 1024
+"""Bytes that are looked at."""
+
+_STARTS = (
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF8", "a GIF picture"),
+    (b"%PDF-", "a PDF document"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"\x7fELF", "a program of Linux"),
+)
+_IN_ARCHIVES = (
+    (b"/data.pkl", "a PyTorch file"),
+    (b".npy", "a NumPy archive"),
+    (b"metadata.json", "a Keras file"),
+    (b"[Content_Types].xml", "an Office document"),
+)
+"""Names of members that stand at the beginning of a zip archive."""
+
+
+_OWN = (
+    (b'"neuromap":"program"', "a program file of neuromap"),
+    (b'"neuromap trace"', "a trace of neuromap"),
+    (b'"neuromap frames"', "a file of frames of neuromap"),
+)
+"""What stands in the metadata of safetensors files of this package."""
+
+
+def file_kind(head: bytes) -> str | None:
+    """Tell what a file is.
+
+    Parameters
+    ----------
+    head : bytes
+        Its first bytes, up to ``HEAD``.
+
+    Returns
+    -------
+    str or None
+        With its article; ``None`` where it could be text of any kind.
+    """
+    for start, kind in _STARTS:
+        if head.startswith(start):
+            return kind
+    if head.startswith(b"PK\x03\x04"):
+        return next((kind for member, kind in _IN_ARCHIVES if member in head), "a zip archive")
+    if head[8:9] == b"{" and 0 < int.from_bytes(head[:8], "little") < 2**40:
+        return _kind_of_safetensors(head)
+    if head[4:8] == b"TFL3":
+        return "a TensorFlow Lite model"
+    if head[:1] == b"\x08" and head[1:2] < b"\x20" and head[2:3] in (b"\x12", b"\x1a", b"\x3a", b"\x42"):
+        return "an ONNX model"  # its fields: version, then producer, domain, graph or operators
+    if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        return "a pickle, which is never read"
+    return "a JSON file" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else None
+
+
+def _kind_of_safetensors(head: bytes) -> str:
+    """Tell a safetensors file, and those that this package writes."""
+    for sign, kind in _OWN:
+        if sign in head:
+            return kind
+    return "a safetensors file"
+
+
+def refuse_foreign(path: Path, expected: str, error: type[InputError]) -> None:
+    """Refuse a file that is known to be of another kind; one that cannot be read is left to who reads it.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    expected : str
+        What it should be, for the message.
+    error : type of InputError
+        What is raised.
+
+    Raises
+    ------
+    InputError
+        Saying what the file is.
+    """
+    try:
+        if not path.is_file():
+            return
+        with path.open("rb") as stream:
+            kind = file_kind(stream.read(HEAD))
+    except (OSError, ValueError):
+        return
+    if kind is not None:
+        raise error(f"is {kind}; expected a {expected}")

@@ -1,0 +1,204 @@
+"""What public functions are given, held against what they take: a wrong type is refused in one line that helps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+from neuromap.errors import InputError
+from neuromap.files.messages import show
+
+__all__ = ["mapping_given", "needs", "path_given", "real_number", "whole_number", "yes_or_no"]
+
+_REMEDIES = {
+    ("Rollout", "Network"): "Rollout(network, 'streaming')",
+    ("Rollout", "RolloutPattern"): "Rollout(pattern.network, pattern)",
+    ("Rollout", "Program"): "the rollout that it was mapped from",
+    ("Rollout", "str"): "Rollout(load_network(path), 'streaming')",
+    ("RolloutPattern", "Network"): "RolloutPattern.streaming(network)",
+    ("RolloutPattern", "Rollout"): "rollout.pattern",
+    ("RolloutPattern", "str"): "RolloutPattern.named(network, name)",
+    ("Network", "Rollout"): "rollout.network",
+    ("Network", "RolloutPattern"): "pattern.network",
+    ("Network", "str"): "load_network(path)",
+    ("Network", "PosixPath"): "load_network(path)",
+    ("Program", "Rollout"): "map_rollout(rollout)",
+    ("Program", "Network"): "map_rollout(Rollout(network, 'streaming'))",
+    ("Program", "MappedRollout"): "mapped.program",
+    ("Program", "str"): "load_program(path)",
+    ("Program", "PosixPath"): "load_program(path)",
+    ("MappingOptions", "dict"): "MappingOptions(**options)",
+    ("MappingOptions", "Pins"): "MappingOptions(pins=pins)",
+    ("Pins", "dict"): "Pins(cores={'H1': 4})",
+    ("Recording", "str"): "Recording(words)",
+    ("Recording", "list"): "Recording(words)",
+    ("Recording", "tuple"): "Recording(words)",
+    ("Limits", "str"): "Limits.parse(text)",
+    ("Limits", "dict"): "Limits(**bounds)",
+}
+"""What makes the wanted class of what was given instead."""
+
+
+def needs(where: str, value: object, wanted: type[Any], error: type[InputError] = InputError) -> None:
+    """Refuse what is of another class.
+
+    Parameters
+    ----------
+    where : str
+        The function, or the argument, for the message.
+    value : object
+        What was given.
+    wanted : type
+        What it must be.
+    error : type of InputError
+        What is raised.
+
+    Raises
+    ------
+    InputError
+        If it is something else; the message says what, and where it is known what would do.
+    """
+    if isinstance(value, wanted):
+        return
+    names = [base.__name__ for base in type(value).__mro__]
+    remedy = next((_REMEDIES[wanted.__name__, name] for name in names if (wanted.__name__, name) in _REMEDIES), "")
+    raise error(f"{where}: needs {_article(wanted)}, got {_kind(value)}" + (f"; {remedy}" if remedy else ""))
+
+
+def path_given(where: str, path: object, error: type[InputError] = InputError) -> Path:
+    """Take a path.
+
+    Parameters
+    ----------
+    where : str
+        The function, for the message.
+    path : object
+        What was given.
+    error : type of InputError
+        What is raised.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If it is neither text nor a path.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise error(f"{where}: needs a path, got {_kind(path)}; give a str or a pathlib.Path")
+    return Path(path)
+
+
+def whole_number(name: str, value: object, error: type[InputError] = InputError) -> int:
+    """Take an integer of Python or NumPy; no Boolean, and no float, however whole.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument, for the message.
+    value : object
+        What was given.
+    error : type of InputError
+        What is raised.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise error(f"{name} = {show(value)}: must be a whole number, not {_kind(value)}")
+    return int(value)
+
+
+def real_number(name: str, value: object, error: type[InputError] = InputError) -> float:
+    """Take an integer or a float of Python or NumPy; no Boolean.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument, for the message.
+    value : object
+        What was given.
+    error : type of InputError
+        What is raised.
+
+    Returns
+    -------
+    float
+        As it was given.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise error(f"{name} = {show(value)}: must be a number, not {_kind(value)}")
+    return value  # type: ignore[return-value] # a Real, as floats are
+
+
+def yes_or_no(name: str, value: object, error: type[InputError] = InputError) -> bool:
+    """Take a Boolean of Python or NumPy.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument, for the message.
+    value : object
+        What was given.
+    error : type of InputError
+        What is raised.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):  # NumPy's, which need not be imported
+        return bool(value)
+    raise error(f"{name} = {show(value)}: must be True or False, not {_kind(value)}")
+
+
+def mapping_given(name: str, value: object, holds: str, error: type[InputError] = InputError) -> None:
+    """Refuse what is no mapping.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument, for the message.
+    value : object
+        What was given.
+    holds : str
+        What a mapping would look like.
+    error : type of InputError
+        What is raised.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if not isinstance(value, Mapping):
+        raise error(f"{name}: needs a mapping, got {_kind(value)}; give {holds}")
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else _article(type(value))
+
+
+def _article(cls: type[Any]) -> str:
+    return f"{'an' if cls.__name__[0] in 'AEIOUaeiou' else 'a'} {cls.__name__}"

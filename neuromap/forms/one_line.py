@@ -1,0 +1,99 @@
+"""A value in one line, as an interpreter shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any
+
+__all__ = ["LONGEST", "as_call", "brief", "field_facts", "one_line"]
+
+LONGEST = 200
+"""Characters that a value takes at most."""
+
+_LONGEST_FACT = 72
+
+
+def one_line(name: str, facts: Mapping[str, object]) -> str:
+    """Say what a value is and how large, by facts about it.
+
+    Parameters
+    ----------
+    name : str
+        Of its class.
+    facts : mapping of str to object
+        What tells it from others.
+
+    Returns
+    -------
+    str
+        One line of at most ``LONGEST`` characters.
+    """
+    return _cut(f"<{name}: {'; '.join(f'{key} {_cut(str(fact), _LONGEST_FACT)}' for key, fact in facts.items())}>")
+
+
+def as_call(value: Any) -> str:
+    """Say what a value is, as the call that makes one like it.
+
+    Parameters
+    ----------
+    value : dataclass
+        Its fields stand there as in :func:`field_facts`.
+
+    Returns
+    -------
+    str
+        One line of at most ``LONGEST`` characters.
+    """
+    return _cut(f"{type(value).__name__}({', '.join(f'{key}={part}' for key, part in field_facts(value).items())})")
+
+
+def field_facts(value: Any) -> dict[str, str]:
+    """Give the fields of a dataclass that are not as by default.
+
+    Parameters
+    ----------
+    value : dataclass
+        Fields that its ``repr`` would leave out are left out here too.
+
+    Returns
+    -------
+    dict of str to str
+        Each as :func:`brief` says it.
+    """
+    shown = [field for field in fields(value) if field.repr and not field.name.startswith("_")]
+    return {field.name: brief(part) for field in shown if not _is_default(field, part := getattr(value, field.name))}
+
+
+def brief(part: Any) -> str:
+    """Say what a part of a value is: small ones in full, large ones by their size.
+
+    Parameters
+    ----------
+    part : object
+        Of a value.
+
+    Returns
+    -------
+    str
+        One line.
+    """
+    if _is_array(part):
+        return f"{part.dtype}{list(part.shape)}"
+    if isinstance(part, Collection) and not isinstance(part, str | bytes) and len(part) > 4:
+        return f"<{len(part)} entries>"
+    return _cut(repr(part), _LONGEST_FACT)
+
+
+def _is_default(field: Field[Any], part: object) -> bool:
+    default = field.default_factory() if field.default_factory is not MISSING else field.default
+    return part is default or (not _is_array(part) and bool(part == default))
+
+
+def _is_array(part: object) -> bool:
+    return hasattr(part, "dtype") and hasattr(part, "shape")  # of NumPy or SciPy, which need not be imported to know
+
+
+def _cut(text: str, longest: int = LONGEST) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -1,0 +1,176 @@
+"""A network as its file, and the weights file beside it; ``docs/network-file.md`` is the reference of the format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save as save_tensors
+
+from neuromap.errors import NetworkError
+from neuromap.files.given import path_given
+from neuromap.files.whole_file import write_all
+from neuromap.network.names import check_name
+from neuromap.network.network import Edge, Network, Node
+from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
+from neuromap.network.transforms.limits import MAX_ENTRIES, show_count
+from neuromap.network.transforms.weights import SeededWeights
+
+__all__ = ["save_network"]
+
+_SHAPES = ("source_shape", "target_shape")
+
+
+def save_network(network: Network, path: str | Path) -> None:
+    """Write a network file, and beside it the weights that are not seeded; both whole or not at all.
+
+    Explicit matrices are written as dense weights: the same numbers, read as another transform.
+
+    Parameters
+    ----------
+    network : Network
+        With or without shapes; weights and thresholds of all edges and nodes, or none that need the weights file.
+    path : str or Path
+        Ends in ``.toml``; the weights file has the same name and ends in ``.safetensors``.
+
+    Raises
+    ------
+    NetworkError
+        If a name is none for a file, or some weights or thresholds are missing where others are stored.
+    InputError
+        If a file cannot be written.
+    """
+    path = path_given("Network.save", path, NetworkError)
+    if path.suffix.lower() != ".toml":
+        raise NetworkError(f"{path}: suffix {path.suffix!r} is none of a network file; choose .toml")
+    _check_names(network)
+    weights, tensors = path.with_suffix(".safetensors"), dict(_tensors(network))
+    if tensors:
+        _require_all(network)
+    text = "\n".join([*_head(network, weights.name if tensors else None), *_body(network)]) + "\n"
+    files: list[tuple[Path, bytes | str]] = [(path, text)]
+    write_all([(weights, save_tensors(tensors)), *files] if tensors else files)
+
+
+def _check_names(network: Network) -> None:
+    for name in network.nodes:
+        check_name(name, f"node {name}")
+    for name in network.patterns:
+        check_name(name, f"rollout {name}")
+
+
+def _head(network: Network, weights: str | None) -> Iterator[str]:
+    yield "format = 1"
+    yield f"name = {_text(network.name)}"
+    yield f"outputs = {_texts(network.outputs)}"
+    if weights is not None:
+        yield f"\n[weights]\nfile = {_text(weights)}"
+
+
+def _body(network: Network) -> Iterator[str]:
+    for node in network.nodes.values():
+        yield f"\n[nodes.{_text(node.name)}]"
+        yield from _node(node, is_input=node.name in network.inputs)
+    for edge in network.edges.values():
+        yield f"\n[edges.{_text(edge.label)}]"
+        yield from _edge(edge, has_shapes=network.nodes[edge.source].shape is not None)
+    for name, keys in network.patterns.items():
+        yield f"\n[rollouts.{_text(name)}]"
+        yield f"streaming = {_texts(f'{u} -> {v}' for u, v in keys)}"
+
+
+def _node(node: Node, *, is_input: bool) -> Iterator[str]:
+    if node.shape is not None:
+        yield f"shape = {list(node.shape)}"
+        if not is_input and (one := _one_threshold(node)) is not None:
+            yield f"threshold = {one}"
+
+
+def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:
+    transform = edge.transform
+    if transform is None and has_shapes:
+        raise NetworkError(f"edge {edge.label}: has no transform, which a network file with shapes needs")
+    if transform is None:
+        return
+    if not isinstance(transform, Conv | Dense | Identity | Pool):
+        yield 'transform = "dense"'
+        return
+    yield f"transform = {_text(transform.kind)}"
+    for field in fields(transform):
+        if field.name not in _SHAPES and (value := _value(getattr(transform, field.name))) is not None:
+            yield f"{field.name} = {value}"
+
+
+def _value(value: Any) -> str | None:
+    """Write what a transform holds; nothing for weights that lie in the weights file."""
+    if isinstance(value, SeededWeights):
+        return f"{{ seed = {value.seed}, values = {list(value.values)} }}"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, tuple):
+        return str(list(value))
+    return str(value) if isinstance(value, int) else None
+
+
+def _tensors(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
+    for edge in network.edges.values():
+        tensor = _weights(edge)
+        if tensor is not None:
+            yield edge.label, _small(tensor)
+    for node in network.nodes.values():
+        if node.threshold is not None and node.name not in network.inputs and _one_threshold(node) is None:
+            yield f"{node.name}.threshold", _small(node.threshold)
+
+
+def _weights(edge: Edge) -> NDArray[np.int64] | None:
+    transform = edge.transform
+    if transform is None or isinstance(transform, Identity | Pool):
+        return None
+    if isinstance(transform, Conv | Dense):
+        stored = transform.weights
+        return None if stored is None or isinstance(stored, SeededWeights) else stored.tensor(transform.weight_shape)
+    matrix = edge.matrix()
+    if matrix.shape[0] * matrix.shape[1] > MAX_ENTRIES:
+        raise NetworkError(
+            f"edge {edge.label}: its matrix is written as dense weights, of which {MAX_ENTRIES} are allowed; it has "
+            f"{show_count(matrix.shape[0] * matrix.shape[1])}, give it as a conv or pool"
+        )
+    dense: NDArray[np.int64] = matrix.toarray()
+    return dense
+
+
+def _require_all(network: Network) -> None:
+    """Refuse numbers that are missing: where there is a weights file, it holds all that the network file does not."""
+    for edge in network.edges.values():
+        if isinstance(edge.transform, Conv | Dense) and edge.transform.weights is None:
+            raise NetworkError(f"edge {edge.label}: has no weights, while others have; give all of them, or none")
+    for node in network.nodes.values():
+        if node.threshold is None and node.name not in network.inputs:
+            raise NetworkError(f"node {node.name}: has no threshold, while there are weights; give it one")
+
+
+def _one_threshold(node: Node) -> int | None:
+    """Give the threshold that all neurons of a node have, if they have one."""
+    if node.threshold is None or node.threshold.min() != node.threshold.max():
+        return None
+    return int(node.threshold[0])
+
+
+def _small(array: NDArray[np.int64]) -> NDArray[Any]:
+    """Take the shortest integers that hold all values."""
+    low, high = int(array.min(initial=0)), int(array.max(initial=0))
+    fits = [kind for kind in (np.int8, np.int16, np.int32) if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max]
+    return np.ascontiguousarray(array.astype(fits[0] if fits else np.int64))
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)  # TOML takes the same escapes
+
+
+def _texts(texts: Any) -> str:
+    return "[" + ", ".join(map(_text, texts)) + "]"

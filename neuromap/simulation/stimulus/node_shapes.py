@@ -1,0 +1,80 @@
+"""Input arrays by neuron or in the shape of their node: brought into the order of neurons, row, column, feature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from neuromap.hardware.program.program import Program
+from neuromap.network.network import Network
+
+__all__ = ["by_neuron", "input_shapes", "shapes_allowed"]
+
+NodeShape = tuple[int, int, int]
+
+
+def input_shapes(source: Program | Network | Mapping[str, int]) -> dict[str, NodeShape]:
+    """Give the shapes of the input nodes, where they are known: a program knows sizes only.
+
+    Parameters
+    ----------
+    source : Program, Network or mapping of str to int
+        As for :func:`neuromap.simulation.stimulus.stimulus.input_sizes`.
+
+    Returns
+    -------
+    dict of str to tuple of int
+        Rows, columns, features; empty for all but networks.
+    """
+    nodes = [source.nodes[name] for name in source.inputs] if isinstance(source, Network) else []
+    return {node.name: node.shape for node in nodes if node.shape is not None}
+
+
+def by_neuron(array: NDArray[Any], axes: int, size: int, shape: NodeShape | None) -> NDArray[Any]:
+    """Flatten the last three axes of an array where they are rows, columns and features of a node.
+
+    Parameters
+    ----------
+    array : ndarray
+        Any.
+    axes : int
+        Axes that come before those of the node.
+    size : int
+        Neurons of the node.
+    shape : tuple of int or None
+        Rows, columns, features of the node; ``None`` where only its size is known, which they must then give.
+
+    Returns
+    -------
+    ndarray
+        With one axis of ``size`` neurons; any other array as it is.
+    """
+    if array.ndim != axes + 3:
+        return array
+    rows, columns, features = array.shape[axes:]
+    fits = rows * columns * features == size if shape is None else (rows, columns, features) == shape
+    return array.reshape(*array.shape[:axes], size) if fits else array
+
+
+def shapes_allowed(axes: str, size: int, shape: NodeShape | None) -> str:
+    """Say what shapes an input array may have.
+
+    Parameters
+    ----------
+    axes : str
+        Those before the axes of the node, such as ``"n_frames"``.
+    size : int
+        Neurons of the node.
+    shape : tuple of int or None
+        Rows, columns, features of the node, where they are known.
+
+    Returns
+    -------
+    str
+        Both shapes.
+    """
+    if shape is None:
+        return f"({axes}, {size}) or ({axes}, rows, columns, features) with {size} neurons"
+    return f"({axes}, {size}) or ({axes}, {', '.join(map(str, shape))})"
