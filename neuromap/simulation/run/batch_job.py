@@ -135,7 +135,9 @@ def _node_words(program: Program, record: Recording) -> list[str]:
     words: list[str] = []
     for word in record.spikes:
         if word == "all":
-            words += [f"node:{port.name}" for port in program.nodes if port.kind != "input"]
+            left_out = program.left_out
+            inside = [port.name for port in program.nodes if port.kind != "input"]
+            words += [f"node:{name}" for name in inside if name not in left_out]
         else:
             words.append(word)
     wrong = [word for word in words if word.startswith("core:")]

@@ -78,8 +78,9 @@ class Recorder:
         if self.counts is not None:
             np.add.at(self.counts, (spikes.cores, spikes.neurons), 1)
         row = self._row_of[spikes.cores, spikes.neurons].astype(np.int64)
-        kept = (row >= 0) & ((spikes.ticks < self._outputs_end) | ~self.neurons.is_output[row])
-        tick, row = spikes.ticks[kept], row[kept]
+        tick, row = spikes.ticks[row >= 0], row[row >= 0]
+        kept = (tick < self._outputs_end) | ~self.neurons.is_output[row]
+        tick, row = tick[kept], row[kept]
         order = np.lexsort((row, tick))
         return Chunk(tick[order], row[order], potentials)
 
