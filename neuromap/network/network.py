@@ -20,6 +20,7 @@ import networkx as nx
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
+from neuromap.network.transforms.matrices import lent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,14 +124,14 @@ class Edge:
         Returns
         -------
         csr_array of int64, shape (n_target, n_source)
-            No explicit zeros; treat it as read-only.
+            No explicit zeros. Its arrays are read-only, and what is put in their place changes the network as little.
 
         Raises
         ------
         NetworkError
             If the edge has structure only, or its weights are not known.
         """
-        return self._matrix
+        return lent(self._matrix)
 
 
 def check_ends(edges: Iterable[EdgeKey], nodes: Collection[str]) -> None:

@@ -28,7 +28,8 @@ def needed_neurons(net, kept):
 def test_what_is_recorded_of_a_node_is_the_reference_in_every_frame(networks, patterns, chip, data):
     net = data.draw(networks(weights=st.integers(-1, 2), thresholds=st.integers(-1, 2), largest=5))
     hidden = [n for n in net.nodes if n not in net.inputs and n not in net.outputs]
-    keep = data.draw(st.one_of(st.just(["all"]), st.lists(st.sampled_from(hidden), unique=True)) if hidden else st.just([]))
+    some = st.lists(st.sampled_from(hidden), unique=True) if hidden else st.just([])
+    keep = data.draw(st.one_of(some, st.just(["all"])))
     execution = data.draw(st.sampled_from(["windowed", "pipelined"]))
     axons, neurons = data.draw(st.sampled_from(CORES))
     spec = chip(axons=axons, neurons=neurons, delay=(1, data.draw(st.integers(1, 15))))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
 from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
@@ -56,6 +57,7 @@ def check_stimuli(
         if name not in stimuli:
             raise StimulusError(f"stimuli: input node {name} is missing; give an array of shape (S, n_frames, {size})")
         try:
+            refuse_masked(stimuli[name], f"stimuli of {name}", StimulusError)
             array = np.asarray(stimuli[name])
         except ValueError:
             array = np.zeros(0)  # rows that differ in length have no shape

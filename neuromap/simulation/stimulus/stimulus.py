@@ -21,6 +21,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
+from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.program import Program
@@ -102,6 +103,7 @@ def frame_count(frames: Mapping[str, NDArray[Any]]) -> int:
 
 
 def _checked_array(name: str, values: ArrayLike, size: int) -> NDArray[np.bool_]:
+    refuse_masked(values, f"frames of {name}", StimulusError)
     try:
         array = np.asarray(values)
     except ValueError:
