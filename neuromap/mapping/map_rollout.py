@@ -68,6 +68,11 @@ class MappedRollout(Card):
         }
 
     @property
+    def left_out(self) -> dict[str, int]:
+        """Neurons of hidden nodes that lead to no output and are not mapped, by node; ``Program.left_out``."""
+        return self.program.left_out
+
+    @property
     def network(self) -> Legalised:
         """Populations and links in ticks."""
         return self.partition.network
@@ -155,7 +160,8 @@ def map_rollout(
         Strategies, limits and pins.
     **choices
         Fields of :class:`~neuromap.mapping.asked.options.MappingOptions` by name, in place of those of ``options``:
-        ``placer``, ``splitters``, ``packing``, ``partitioner``, ``pins``, ``seed``, ``seconds``, ``ticks_per_step``.
+        ``placer``, ``splitters``, ``packing``, ``partitioner``, ``pins``, ``seed``, ``seconds``, ``ticks_per_step``,
+        ``keep``.
 
     Returns
     -------

@@ -23,6 +23,7 @@ from neuromap.errors import NetworkError
 from neuromap.files.given import mapping_given
 from neuromap.forms.card import Card
 from neuromap.forms.formed import form
+from neuromap.network.transforms.matrices import lent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,14 +127,14 @@ class Edge(Card):
         Returns
         -------
         csr_array of int64, shape (n_target, n_source)
-            No explicit zeros; treat it as read-only.
+            No explicit zeros. Its arrays are read-only, and what is put in their place changes the network as little.
 
         Raises
         ------
         NetworkError
             If the edge has structure only, or its weights are not known.
         """
-        return self._matrix
+        return lent(self._matrix)
 
 
 def _pair(edge: object) -> EdgeKey:

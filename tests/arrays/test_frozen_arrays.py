@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 
 import neuromap
+import neuromap as nm
 from neuromap.arrays.frozen import freeze_arrays, frozen
+from neuromap.errors import NeuromapError
 from neuromap.hardware.program.program import OutputTable
+from neuromap.network import Dense, build_network
+from neuromap.network.network import Edge
+from neuromap.simulation import run_events
 
 
 def every_class():
@@ -134,3 +139,52 @@ def test_mappings_of_arrays_in_ranc_files():
         cores.parameters["leak"][:] = 0
     with pytest.raises(TypeError):
         cores.parameters["leak"] = column
+
+
+def test_a_file_that_is_mapped_into_memory_is_copied(tmp_path):
+    path = tmp_path / "column.bin"
+    np.arange(3, dtype=np.int32).tofile(path)
+    column = np.memmap(path, np.int32, "r")
+    owned = [frozen(column), frozen(column[:2]), frozen(np.asarray(column))]
+    owned.append(OutputTable(column, column, column, column).node)
+    np.memmap(path, np.int32, "r+")[:] = 7
+    assert [array.tolist() for array in owned] == [[0, 1, 2], [0, 1], [0, 1, 2], [0, 1, 2]]
+    assert {type(array) for array in owned} == {np.ndarray}
+
+
+def test_masked_arrays_are_refused_in_one_line_wherever_arrays_are_taken():
+    ones = np.ma.array([[1, 1]], mask=[[0, 1]])
+    net = build_network({"I": (2, None), "O": (1, 1)}, {("I", "O"): [[1, 1]]})
+    rollout = nm.Rollout(net, "streaming")
+    program = nm.map_rollout(rollout)
+    frames = {"I": np.ma.array(np.ones((3, 2), bool))}
+    takers = {  # what the line names, and what else tells the case
+        "weights": lambda: build_network({"I": (2, None), "O": (1, 1)}, {("I", "O"): ones}),
+        "weights in rows": lambda: build_network({"I": (2, None), "O": (1, 1)}, {("I", "O"): [ones[0]]}),
+        "weights of a transform": lambda: Dense((1, 1, 2), (1, 1, 1), weights=ones),
+        "threshold": lambda: build_network({"I": (2, None), "O": (2, ones[0])}, {("I", "O"): [[1, 1], [1, 1]]}),
+        "frames": lambda: nm.simulate(program, frames),
+        "frames for the reference": lambda: nm.reference(rollout, frames),
+        "stimuli": lambda: nm.simulate_batch(program, {"I": frames["I"][None]}),
+        "events": lambda: run_events(program, ones[0], [0, 0], [0, 0], 3),
+        "Program.delay": lambda: dataclasses.replace(program, delay=np.ma.array(program.delay)),
+        "NeuronTable.leak": lambda: dataclasses.replace(program.neurons, leak=np.ma.array(program.neurons.leak)),
+    }
+    for name, take in takers.items():
+        with pytest.raises(NeuromapError, match=f"{name.split()[0]}.*: found a masked array") as caught:
+            take()
+        assert "\n" not in str(caught.value)
+
+
+def test_a_matrix_that_is_handed_out_cannot_change_the_network():
+    edge = build_network({"I": (3, None), "O": (1, 1)}, {("I", "O"): [[1, 0, 2]]}).edges["I", "O"]
+    dense = Dense((1, 1, 3), (1, 1, 1), weights=np.array([[1, 0, 2]]))
+    for make in (edge.matrix, lambda: edge.transform.weights, edge.transform.matrix, Edge("I", "O", dense).matrix):
+        matrix = make()
+        for array in (matrix.data, matrix.indices, matrix.indptr):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 1
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                array.flags.writeable = True
+        matrix.data, matrix.indices = np.array([7, 7]), np.array([0, 1], np.int32)
+        assert edge.matrix().toarray().tolist() == [[1, 0, 2]]

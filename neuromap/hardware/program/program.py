@@ -240,6 +240,18 @@ class Program(Card):
         """Cores in use."""
         return len(self.coordinates)
 
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Neurons of hidden nodes that the program does not hold, by node; nodes that it holds whole are absent.
+
+        The mapper leaves out what leads to no output, unless it is asked to keep it (``MappingOptions.keep``).
+        """
+        label = np.stack([self.neuron_node, self.neuron_index], axis=-1)[~self.is_relay]
+        node = np.unique(label, axis=0)[:, 0]
+        held = np.bincount(node[(node >= 0) & (node < len(self.nodes))], minlength=len(self.nodes)).tolist()
+        ports = zip(self.nodes, held, strict=True)
+        return {port.name: port.size - n for port, n in ports if port.kind == "hidden" and n < port.size}
+
     def _facts(self) -> dict[str, object]:
         return {
             "network": self.name,

@@ -115,6 +115,9 @@ class MappingOptions(Card):
         Limit on the time spent refining the placement; what it reaches then depends on the machine.
     ticks_per_step : int or None
         Ticks of an update step where the user fixes them; else as few as the delays need.
+    keep : sequence of str
+        Nodes that are mapped whole, though they or some of their neurons lead to no output, so that they can be
+        recorded; ``"all"`` is every node. A text is split at its commas.
 
     Raises
     ------
@@ -130,9 +133,11 @@ class MappingOptions(Card):
     seed: int = 0
     seconds: float | None = None
     ticks_per_step: int | None = None
+    keep: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self._check_types()
+        object.__setattr__(self, "keep", _names(self.keep))
         for name, known in (("splitters", SPLITTERS), ("partitioner", PARTITIONERS)):
             value = getattr(self, name)
             if value not in known:
@@ -154,3 +159,12 @@ class MappingOptions(Card):
             real_number("seconds", self.seconds)
         if self.ticks_per_step is not None:
             object.__setattr__(self, "ticks_per_step", whole_number("ticks_per_step", self.ticks_per_step))
+
+
+def _names(given: object) -> tuple[str, ...]:
+    """Take names of nodes as they are given: in one text, or one by one."""
+    names = given.split(",") if isinstance(given, str) else given
+    found = tuple(names) if isinstance(names, Iterable) else (None,)
+    if not all(isinstance(name, str) and name.strip() for name in found):
+        raise InputError(f"keep {given!r}: must be names of nodes, such as ('H1', 'H2'), or 'all'")
+    return tuple(str(name).strip() for name in found)

@@ -128,12 +128,12 @@ def readers_of(network: Legalised) -> tuple[Reader, ...]:
 
 
 def read_out_neurons(network: Legalised, readers: tuple[Reader, ...]) -> int:
-    """Count the needed neurons that are read out; each takes a neuron of a core for it.
+    """Count the needed neurons that are read out or kept unread; each takes a neuron of a core for it.
 
     Parameters
     ----------
     network : Legalised
-        Says which populations are read out.
+        Says which populations are read out, and which neurons are kept.
     readers : tuple of Reader
         Of this network.
 
@@ -141,7 +141,7 @@ def read_out_neurons(network: Legalised, readers: tuple[Reader, ...]) -> int:
     -------
     int
     """
-    return sum(len(r.neurons) for r in readers if network.populations[r.population].is_output)
+    return sum(int(network.populations[r.population].own_copies[r.neurons].sum()) for r in readers)
 
 
 def _inputs(network: Legalised, index: int, origins: dict[int, Ints]) -> dict[Key, Matrix]:
@@ -181,8 +181,8 @@ def _rows_with_entries(feeds: dict[Key, Matrix], n: int) -> Bools:
 
 
 def _needed(network: Legalised, inputs: dict[int, dict[Key, Matrix]]) -> dict[int, Bools]:
-    """Mark the neurons from which weights lead to an output."""
-    needed = {i: np.full(len(network.populations[i].neurons), network.populations[i].is_output) for i in inputs}
+    """Mark the neurons from which weights lead to one that is read out or kept."""
+    needed = {i: network.populations[i].own_copies > 0 for i in inputs}
     changed = set(inputs)
     for _ in range(ROUNDS):
         readers, changed = changed, set()

@@ -10,7 +10,7 @@ from neuromap.hardware.program.program import BIAS, HostTable, NeuronTable, Outp
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, FROM_CHIP
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.route.route import fed_axons
-from neuromap.mapping.route.routes import READ_OUT, Routes
+from neuromap.mapping.route.routes import NO_TARGET, Routes
 
 __all__ = ["emit"]
 
@@ -52,7 +52,8 @@ def emit(
     slots = (routes.core, routes.slot)
     target_core[slots], target_axon[slots], delay[slots] = routes.target_core, routes.target_axon, routes.delay
     zero = np.zeros(shape, np.int32)
-    read = routes.target_core == READ_OUT
+    is_output = np.array([port.kind == "output" for port in network.ports])
+    read = (routes.target_core == NO_TARGET) & is_output[cores.node[slots]]  # others are only recorded
     out = (routes.core[read], routes.slot[read])
     return Program(
         name=name,

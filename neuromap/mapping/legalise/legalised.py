@@ -43,6 +43,8 @@ class Population(Card):
         Its role; splitters are relays as well.
     sample_tick : int
         Tick of frame 0.
+    kept : ndarray of bool, shape (n,), or None
+        Neurons that have a copy though nobody reads them, so that they can be recorded; None where there are none.
     """
 
     name: str
@@ -54,9 +56,16 @@ class Population(Card):
     is_output: bool
     sample_tick: int
     is_splitter: bool = False
+    kept: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
+
+    @property
+    def own_copies(self) -> NDArray[np.int64]:
+        """Copies that feed no axon: one of every neuron that is read out or kept; shape (n,)."""
+        kept = self.kept if self.kept is not None else np.zeros(len(self.neurons), bool)
+        return (kept | self.is_output).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

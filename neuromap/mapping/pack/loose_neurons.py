@@ -28,7 +28,8 @@ class LooseNeurons(Value):
         Neurons that stay where they are: pinned ones, replicas, those that read replicas, and all others of their
         tiles.
     own_copies : ndarray of int64, shape (U,)
-        Copies that do not depend on where the others sit: one if the neuron is read out; all of a replica.
+        Copies that do not depend on where the others sit: one if the neuron is read out or kept; all of a
+        replica.
     weights : ndarray of int64, shape (U, axon_types)
         Weight of every neuron for every type of its axons.
     leak : ndarray of int64, shape (U,)

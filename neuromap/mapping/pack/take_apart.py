@@ -37,7 +37,7 @@ def take_apart(
     Parameters
     ----------
     network : Legalised
-        Says which populations are read out.
+        Says which neurons are read out or kept.
     tiles : sequence of Tile
         One or more, each legal alone.
     signals : Signals
@@ -60,7 +60,7 @@ def take_apart(
     home, from_replica = members.sources(signals, axon_keys.signal(distinct))
     stay = members.is_replica | np.isin(members.population, list(pinned))
     stay[row[from_replica[axon]]] = True  # readers of replicas stay
-    is_output = np.array([p.is_output for p in network.populations], bool)
+    own_copies = np.concatenate([p.own_copies for p in network.populations])
     order = np.lexsort((axon, row))
     return LooseNeurons(
         tile=members.tile,
@@ -68,7 +68,7 @@ def take_apart(
         neuron=members.neuron,
         # one that stays keeps its whole tile
         fixed=np.bincount(members.tile, stay, minlength=len(tiles)).astype(bool)[members.tile],
-        own_copies=np.where(members.is_replica, members.copies, is_output[members.population]),
+        own_copies=np.where(members.is_replica, members.copies, own_copies[members.everywhere]),
         weights=np.concatenate([_weights(t.plan, named, model) for t, named in zip(tiles, types, strict=True)]),
         leak=np.concatenate([t.plan.leak for t in tiles]),
         first_needed=np.searchsorted(row[order], np.arange(len(members.tile) + 1)),
@@ -89,7 +89,7 @@ class _Members:
         self.neuron = np.concatenate([t.neurons for t in tiles])
         self.copies = np.concatenate([t.copies for t in tiles])
         self._first = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
-        everywhere = self._first[self.population] + self.neuron  # neurons of all populations in one row
+        self.everywhere = everywhere = self._first[self.population] + self.neuron  # all populations in one row
         self._replicas = np.bincount(everywhere, minlength=self._first[-1]) > 1
         self.is_replica: Bools = self._replicas[everywhere]
         self._member = np.full(self._first[-1], -1)

@@ -151,7 +151,7 @@ def with_shared_cores(parts: Partition, core: CoreModel, options: MappingOptions
 
 def _copies_in_cores(network: Legalised, signals: Signals, cores: tuple[CoreLayout, ...]) -> list[Ints]:
     """Count the copies that every neuron needs once tiles share axons."""
-    copies = [np.full(len(p.neurons), int(p.is_output), np.int64) for p in network.populations]
+    copies = [p.own_copies for p in network.populations]
     for core in cores:
         axons = np.concatenate(core.axon_of)
         carried = np.concatenate([signals.of_axon[tile] for tile in core.tiles])

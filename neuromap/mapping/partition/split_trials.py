@@ -9,6 +9,7 @@ from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import Cores
 from neuromap.mapping.core.core_of import cores_of
+from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.partition.partition import Partition, partition
 from neuromap.mapping.partition.schedule import schedule_with_splitters
@@ -82,11 +83,13 @@ class Trials:
 
         Raises
         ------
-        DoesNotFitError
-            As :func:`~neuromap.mapping.legalise.legalise.legalise` and
+        DoesNotFitError, InputError
+            As :func:`~neuromap.mapping.legalise.legalise.legalise`,
+            :func:`~neuromap.mapping.legalise.keep_nodes.keep_nodes` and
             :func:`~neuromap.mapping.partition.partition.partition`.
         """
         timed = schedule_with_splitters(self.rollout, split, self.chip, self.options.ticks_per_step)
         network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split)
+        network = keep_nodes(network, self.options.keep)
         parts = partition(network, self.cores, self.tilings, self._progress)
         return PartitionedRollout(timed.rollout, parts, split)

@@ -91,7 +91,7 @@ def _copies_by_way(index: int, best: PartitionedRollout, allowed: set[EdgeKey]) 
     parts = best.partition
     network = parts.network
     population = network.populations[index]
-    kept, moved = np.full(len(population.neurons), int(population.is_output)), np.zeros(len(population.neurons), int)
+    kept, moved = population.own_copies, np.zeros(len(population.neurons), int)
     for link in network.links:
         if link.source == index:
             reader = network.populations[link.target]

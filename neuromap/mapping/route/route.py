@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.ragged import ragged_ranges, rank_in_run
 from neuromap.mapping.pack.signals import FROM_CHIP
 from neuromap.mapping.partition.partition import Partition
-from neuromap.mapping.route.routes import READ_OUT, Routes
+from neuromap.mapping.route.routes import NO_TARGET, Routes
 
 __all__ = ["fed_axons", "route"]
 
@@ -69,18 +69,18 @@ def _places_of_tiles(partition: Partition) -> tuple[Ints, Ints]:
 
 
 def _copies_wanted(partition: Partition) -> tuple[Ints, Ints, Ints, Ints]:
-    """Neuron, target core, target axon and delay of every copy: one per neuron read out, one per axon that it feeds."""
+    """Neuron, target core, target axon and delay of every copy: one per neuron read out or kept, one per axon fed."""
     first, signals = _first_neurons(partition), partition.signals
     populations = partition.network.populations
-    read_out = [first[i] + np.arange(len(p.neurons)) for i, p in enumerate(populations) if p.is_output]
-    reads = np.concatenate([np.zeros(0, np.int64), *read_out])
+    own = [first[i] + np.flatnonzero(p.own_copies) for i, p in enumerate(populations)]
+    reads = np.concatenate([np.zeros(0, np.int64), *own])
     none = np.zeros(len(reads), np.int64)
     core, axon, signal = fed_axons(partition)
     from_chip = signals.kind[signal] == FROM_CHIP
     core, axon, signal = core[from_chip], axon[from_chip], signal[from_chip]
     return (
         np.concatenate([reads, first[signals.source[signal]] + signals.neuron[signal]]),
-        np.concatenate([np.full(len(reads), READ_OUT), core]),
+        np.concatenate([np.full(len(reads), NO_TARGET), core]),
         np.concatenate([none, axon]),
         np.concatenate([none, signals.tick[signal]]),
     )

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.forms.card import Card
 
-__all__ = ["READ_OUT", "Routes"]
+__all__ = ["NO_TARGET", "Routes"]
 
 Ints = NDArray[np.int64]
-READ_OUT = -1
-"""Target core of a copy that is read out."""
+NO_TARGET = -1
+"""Target core of a copy that is read out, or only recorded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Routes(Card):
     tile, tile_row : ndarray of int64, shape (r,)
         The tile that the copied neuron belongs to, and its position within it.
     target_core, target_axon, delay : ndarray of int64, shape (r,)
-        Its target; target_core is -1 where the copy is read out.
+        Its target; target_core is -1 where the copy is read out, or only recorded.
     """
 
     core: Ints
@@ -45,5 +45,5 @@ class Routes(Card):
     @property
     def wires(self) -> tuple[Ints, Ints]:
         """Source and target core of every copy that has a target."""
-        on_chip = self.target_core != READ_OUT
+        on_chip = self.target_core != NO_TARGET
         return self.core[on_chip], self.target_core[on_chip]

@@ -1,4 +1,4 @@
-"""Copies that readers ask for: one for every axon that a neuron feeds, and one where it is read out."""
+"""Copies that readers ask for: one for every axon that a neuron feeds, and one where it is read out or kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def copies_asked(
     Parameters
     ----------
     population : Population
-        One copy is read out where it is an output.
+        One copy is read out where it is an output, or kept.
     links : iterable of Link
         Those that start in it.
     sources : sequence of Sources
@@ -39,7 +39,7 @@ def copies_asked(
     ndarray of int64, shape (n,)
         Copies.
     """
-    copies = np.full(len(population.neurons), int(population.is_output), np.int64)
+    copies = population.own_copies
     for link in links:
         if link.target in tiles:
             copies += axons_fed(link, sources[link.target], tiles[link.target])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import frozen
+from neuromap.arrays.frozen import frozen, refuse_masked
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 
@@ -99,8 +99,9 @@ def as_integers(values: Any, what: str) -> NDArray[np.int64]:
     Raises
     ------
     NetworkError
-        On another dtype, or a value outside -2**31 .. 2**31 - 1.
+        On another dtype, a masked array, or a value outside -2**31 .. 2**31 - 1.
     """
+    refuse_masked(values, what, NetworkError)
     try:
         array = np.asarray(values)
     except (ValueError, TypeError, OverflowError):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 
+from neuromap.arrays.frozen import frozen
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
 from neuromap.network.transforms.limits import as_integers
 
-__all__ = ["MatrixTransform", "from_entries"]
+__all__ = ["MatrixTransform", "from_entries", "lent"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,8 @@ class MatrixTransform(Card):
     kind: ClassVar[str] = "matrix"
 
     weights: csr_array
+    _own: csr_array = field(init=False, repr=False)
+    """The same, lent to nobody: the arrays of ``weights`` can be replaced by others."""
 
     def __post_init__(self) -> None:
         given: Any = self.weights
@@ -52,11 +55,20 @@ class MatrixTransform(Card):
             if dense.ndim != 2:
                 raise NetworkError(f"weights: found {dense.ndim} dimensions; allowed are 2 (n_target, n_source)")
             matrix = csr_array(dense)
-        object.__setattr__(self, "weights", _canonical(matrix))
+        object.__setattr__(self, "_own", _canonical(matrix))
+        object.__setattr__(self, "weights", lent(self._own))
 
     def matrix(self) -> csr_array:
         """Give the matrix."""
-        return self.weights
+        return lent(self._own)
+
+
+def lent(matrix: csr_array) -> csr_array:
+    """Give a matrix of its own, whose arrays are the same, read-only ones: nobody can put others into the first."""
+    parts = (matrix.data.view(), matrix.indices.view(), matrix.indptr.view())
+    other = csr_array(parts, shape=matrix.shape, copy=False)
+    other.has_sorted_indices = other.has_canonical_format = True
+    return other
 
 
 def from_entries(rows: NDArray[Any], columns: NDArray[Any], values: NDArray[Any], shape: tuple[int, int]) -> csr_array:
@@ -81,6 +93,9 @@ def _canonical(matrix: csr_array) -> csr_array:
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     matrix.sort_indices()
-    for array in (matrix.data, matrix.indices, matrix.indptr):
-        array.flags.writeable = False
+    for name in ("data", "indices", "indptr"):
+        array = getattr(matrix, name)
+        if array.base is None:  # nobody else has it: locked, it need not be copied
+            array.flags.writeable = False
+        setattr(matrix, name, frozen(array))
     return matrix

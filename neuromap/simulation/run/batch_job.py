@@ -15,6 +15,7 @@ from neuromap.errors import InputError
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import Spikes
 from neuromap.simulation.run.host_feed import HostFeed
+from neuromap.simulation.run.run_length import ticks_to_run
 from neuromap.simulation.trace.frame_clock import FrameClock
 from neuromap.simulation.trace.readout import Readout
 from neuromap.simulation.trace.recording import Recording, readout_of
@@ -70,7 +71,7 @@ class BatchJob(Value):
         Raises
         ------
         InputError
-            If the recording asks for more than nodes, or for a node that the program does not have.
+            If the recording asks for more than nodes, or for a node that the program does not have or hold.
         """
         neurons = readout_of(program, _node_words(program, record))
         row_of = neurons.rows(program)
@@ -89,6 +90,10 @@ class BatchJob(Value):
     def n_columns(self) -> int:
         """Neurons of the recorded nodes."""
         return sum(port.size for port in self.neurons.nodes)
+
+    def n_ticks(self, n_frames: int) -> int:
+        """Count the ticks of a stimulus: up to and with the last frame of the slowest node that is recorded."""
+        return ticks_to_run(self.program, n_frames, self.neurons.nodes)
 
     def part(self, spikes: Sequence[Spikes], stimulus: Sequence[int], n_stimuli: int, n_frames: int) -> BatchPart:
         """Tell the frames of the watched neurons' spikes.
@@ -114,6 +119,8 @@ class BatchJob(Value):
         node, column = self.neurons.node[row], self.column[row]
         clock = FrameClock.of(self.neurons.nodes, self.program.period, n_frames)
         frame, is_inside, is_stray = clock.frames_of(tick, node)
+        # As in a trace: spikes of outputs count as far as they do without other nodes.
+        is_stray &= (tick < ticks_to_run(self.program, n_frames)) | ~self.neurons.is_output[row]
 
         table = np.zeros((n_stimuli, n_frames, self.n_columns), dtype=np.bool_)
         table[owner[is_inside], frame[is_inside], column[is_inside]] = True
@@ -129,7 +136,9 @@ def _node_words(program: Program, record: Recording) -> list[str]:
     words: list[str] = []
     for word in record.spikes:
         if word == "all":
-            words += [f"node:{port.name}" for port in program.nodes if port.kind != "input"]
+            left_out = program.left_out
+            inside = [port.name for port in program.nodes if port.kind != "input"]
+            words += [f"node:{name}" for name in inside if name not in left_out]
         else:
             words.append(word)
     wrong = [word for word in words if word.startswith("core:")]

@@ -20,7 +20,6 @@ from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.batch_job import BatchJob, BatchPart
-from neuromap.simulation.run.run_length import ticks_to_run
 from neuromap.simulation.stimulus.batch_stimuli import check_stimuli
 
 __all__ = ["Chips", "run_parts"]
@@ -121,7 +120,7 @@ def _run_part(
     stopped: Event,
 ) -> BatchPart:
     """Run some stimuli one after the other, from number ``first`` on."""
-    n_ticks = ticks_to_run(job.program, n_frames)
+    n_ticks = job.n_ticks(n_frames)
     stimuli = {name: rows.astype(np.bool_, copy=False) for name, rows in frames.items()}
     at_once = max(1, min(_TICKS_AT_ONCE, _PART_VALUES // max(1, len(job.feed))))
     spikes: list[Spikes] = []

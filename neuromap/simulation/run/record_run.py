@@ -14,7 +14,6 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.host_feed import FedFrames
 from neuromap.simulation.run.recorder import Recorder, run_chunks
-from neuromap.simulation.run.run_length import ticks_to_run
 from neuromap.simulation.stimulus.stimulus import check_frames
 from neuromap.simulation.trace.readout import Potentials
 from neuromap.simulation.trace.recorded_run import RecordedRun
@@ -45,8 +44,7 @@ def prepare_run(
     checked = check_frames(frames, program)
     chip = make_engine(program, choice)  # refuses indices that point nowhere
     fed = FedFrames(program, checked)
-    n_ticks = ticks_to_run(program, fed.n_frames)
-    recorder = Recorder(program, Recording() if record is None else record)
+    recorder = Recorder(program, Recording() if record is None else record, fed.n_frames)
     nothing = np.zeros(0, dtype=np.int32)
     header = Trace(
         name=program.name,
@@ -55,7 +53,7 @@ def prepare_run(
         nodes=recorder.neurons.nodes,
         period=program.period,
         n_frames=fed.n_frames,
-        n_ticks=n_ticks,
+        n_ticks=recorder.n_ticks,
         tick=nothing.astype(np.int64),
         node=nothing,
         index=nothing,
@@ -68,7 +66,7 @@ def prepare_run(
         recorder.neurons,
         recorder.potential_neurons,
         recorder.counts,
-        run_chunks(chip, fed, n_ticks, recorder, progress),
+        run_chunks(chip, fed, recorder, progress),
         peak=-program.chip.potential_range[0],
     )
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes
 from neuromap.simulation.run.host_feed import FedFrames
+from neuromap.simulation.run.run_length import ticks_to_run
 from neuromap.simulation.trace.recorded_run import Chunk
 from neuromap.simulation.trace.recording import Recording, readout_of
 
@@ -33,9 +34,13 @@ class Recorder:
         What runs.
     recording : Recording
         What is kept.
+    n_frames : int
+        Frames of the stimulus, including frame 0.
 
     Attributes
     ----------
+    n_ticks : int
+        Ticks to run: up to and with the last frame of the slowest node that is read out or recorded.
     neurons, potential_neurons : Readout
         Whose spikes and whose potentials are kept.
     counts : ndarray of int64, shape (C, N), or None
@@ -44,15 +49,20 @@ class Recorder:
     Raises
     ------
     InputError
-        If the program has no such node or core.
+        If the program has no such node or core, or does not hold the node.
+    ProgramError
+        If the program has no output node.
     """
 
-    def __init__(self, program: Program, recording: Recording) -> None:
+    def __init__(self, program: Program, recording: Recording, n_frames: int) -> None:
         self.neurons = readout_of(program, recording.spikes)
         self.potential_neurons = readout_of(program, recording.potentials)
         self.counts = np.zeros(program.target_core.shape, dtype=np.int64) if recording.counts else None
         self._row_of = self.neurons.rows(program)
         self._watched = self._row_of >= 0 if self.counts is None else None
+        self.n_ticks = ticks_to_run(program, n_frames, (*self.neurons.nodes, *self.potential_neurons.nodes))
+        # Spikes of outputs are kept as far as they are without other nodes: these do not change what is said of them.
+        self._outputs_end = ticks_to_run(program, n_frames)
 
     @property
     def n_watched(self) -> int:
@@ -69,6 +79,8 @@ class Recorder:
             np.add.at(self.counts, (spikes.cores, spikes.neurons), 1)
         row = self._row_of[spikes.cores, spikes.neurons].astype(np.int64)
         tick, row = spikes.ticks[row >= 0], row[row >= 0]
+        kept = (tick < self._outputs_end) | ~self.neurons.is_output[row]
+        tick, row = tick[kept], row[kept]
         order = np.lexsort((row, tick))
         return Chunk(tick[order], row[order], potentials)
 
@@ -89,7 +101,6 @@ class Recorder:
 def run_chunks(
     chip: Engine,
     fed: FedFrames,
-    n_ticks: int,
     recorder: Recorder,
     progress: Callable[[int, int], object] | None = None,
 ) -> Iterator[Chunk]:
@@ -101,10 +112,8 @@ def run_chunks(
         At tick 0.
     fed : FedFrames
         What the host feeds.
-    n_ticks : int
-        Ticks to run.
     recorder : Recorder
-        Of the same program.
+        Of the same program; says how many ticks are run.
     progress : callable, optional
         Called as ``progress(ticks done, ticks in all)`` after every chunk.
 
@@ -115,7 +124,7 @@ def run_chunks(
     """
     of_host = _CHUNK_VALUES // max(1, fed.n_rows, len(recorder.potential_neurons))
     most = max(1, min(of_host, _CHUNK_SPIKES // max(1, recorder.n_watched)))
-    length = 1
+    length, n_ticks = 1, recorder.n_ticks
     while chip.tick < n_ticks:
         began = perf_counter()
         yield recorder.run(chip, fed.events(chip.tick, min(length, n_ticks - chip.tick)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import HostEvents, Spikes
@@ -52,6 +53,7 @@ def run_events(
     """
     chip = make_engine(program, EngineChoice(engine, threads, noise_seed))
     n_cores, n_axons = program.axon_types.shape
+    refuse_masked([ticks, cores, axons], "events", StimulusError)
     event = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (ticks, cores, axons)]
     if len({len(column) for column in event}) > 1:
         raise StimulusError(

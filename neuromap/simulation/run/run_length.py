@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from neuromap.errors import ProgramError
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.program import NodePort, Program
 
 __all__ = ["ticks_to_run"]
 
 
-def ticks_to_run(program: Program, n_frames: int) -> int:
-    """Count the ticks up to and with the last frame of the slowest output; 0 if that lies before tick 0.
+def ticks_to_run(program: Program, n_frames: int, recorded: Iterable[NodePort] = ()) -> int:
+    """Count the ticks up to and with the last frame of the slowest node that is read out or recorded.
+
+    Parameters
+    ----------
+    program : Program
+        What runs.
+    n_frames : int
+        Frames of the stimulus, including frame 0.
+    recorded : iterable of NodePort
+        Nodes that are waited for beside the outputs.
+
+    Returns
+    -------
+    int
+        Ticks from tick 0; 0 if the last frame lies before it.
 
     Raises
     ------
     ProgramError
         If the program has no output node.
     """
-    last = [port.sample_tick + (n_frames - 1) * program.period for port in program.nodes if port.kind == "output"]
-    if not last:
+    read_out = [port for port in program.nodes if port.kind == "output"]
+    if not read_out:
         raise ProgramError(f"program {program.name}: has no output node to read out; run it with run_events")
-    return max(0, max(last) + 1)
+    slowest = max(port.sample_tick for port in (*read_out, *recorded))
+    return max(0, slowest + (n_frames - 1) * program.period + 1)

@@ -30,7 +30,7 @@ def simulate(
     record: Recording | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Trace:
-    """Run a program on input frames until the slowest output has shown the last frame.
+    """Run a program on input frames until the slowest node, read out or recorded, has shown the last frame.
 
     Parameters
     ----------

@@ -13,7 +13,6 @@ from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.batch_job import BatchJob, BatchPart
 from neuromap.simulation.run.batch_threads import Chips, run_parts
-from neuromap.simulation.run.run_length import ticks_to_run
 from neuromap.simulation.trace.batch import Batch
 from neuromap.simulation.trace.recording import Recording
 
@@ -109,7 +108,7 @@ def simulate_batch(
         nodes=job.neurons.nodes,
         period=program.period,
         n_frames=n_frames,
-        n_ticks=ticks_to_run(program, n_frames),
+        n_ticks=job.n_ticks(n_frames),
         spikes_by_frame=np.concatenate(kept) if kept else None,
         spike_counts=np.concatenate([part.counts for part in found]),
         stray_counts=np.concatenate([part.strays for part in found]),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
 from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
@@ -58,6 +59,7 @@ def check_stimuli(
         if name not in stimuli:
             raise StimulusError(f"stimuli: input node {name} is missing; give an array of shape (S, n_frames, {size})")
         try:
+            refuse_masked(stimuli[name], f"stimuli of {name}", StimulusError)
             array = by_neuron(np.asarray(stimuli[name]), 2, size, shapes.get(name))
         except ValueError:
             array = np.zeros(0)  # rows that differ in length have no shape

@@ -21,6 +21,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
+from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
 from neuromap.files.given import path_given, real_number, whole_number
 from neuromap.files.messages import show
@@ -113,6 +114,7 @@ def frame_count(frames: Mapping[str, NDArray[Any]]) -> int:
 
 
 def _checked_array(name: str, values: ArrayLike, size: int, shape: tuple[int, int, int] | None) -> NDArray[np.bool_]:
+    refuse_masked(values, f"frames of {name}", StimulusError)
     try:
         array = by_neuron(np.asarray(values), 1, size, shape)
     except ValueError:

@@ -60,8 +60,9 @@ class Batch(RunLabels):
         Raises
         ------
         InputError
-            If the node was not recorded, or only counts are kept.
+            If the node was not recorded, not all of its frames were run, or only counts are kept.
         """
+        self.require_frames(name)
         columns = self._columns(name)
         if self.spikes_by_frame is None:
             raise InputError(f'batch: frames of {name} were not kept, only counts; simulate with keep="frames"')
@@ -83,8 +84,9 @@ class Batch(RunLabels):
         Raises
         ------
         InputError
-            If the node was not recorded.
+            If the node was not recorded, or not all of its frames were run.
         """
+        self.require_frames(name)
         return self.spike_counts[:, self._columns(name)]
 
     def strays(self, name: str) -> NDArray[np.int64]:

@@ -53,9 +53,16 @@ class FrameCounter:
     ----------
     labels : RunLabels
         Of the run, whose nodes are counted.
+
+    Raises
+    ------
+    InputError
+        If not all frames of a node were run.
     """
 
     def __init__(self, labels: RunLabels) -> None:
+        for port in labels.nodes:
+            labels.require_frames(port.name)
         self._labels = labels
         self._clock = labels.clock
         self._n_events = 0
@@ -95,6 +102,11 @@ def frame_counts(trace: Trace) -> FrameCounts:
     -------
     FrameCounts
         Of its nodes.
+
+    Raises
+    ------
+    InputError
+        If not all frames of a node were run, or it is not known whether the program held all of it.
     """
     counter = FrameCounter(trace)
     counter.add(trace.tick, trace.node, trace.index)

@@ -43,6 +43,11 @@ class Readout(Card):
     def __len__(self) -> int:
         return len(self.core)
 
+    @property
+    def is_output(self) -> NDArray[np.bool_]:
+        """Whether each is recorded as a neuron of an output node; shape (K,)."""
+        return np.array([*(port.kind == "output" for port in self.nodes), False])[self.node]
+
     @classmethod
     def none(cls) -> Self:
         """Nobody."""

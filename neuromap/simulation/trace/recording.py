@@ -27,9 +27,10 @@ class Recording(Card):
     Neurons are chosen by words:
 
     - ``"outputs"``: the neurons that are read out, of every output node;
-    - ``"node:H1"``: the neurons of node H1, all copies, without relays; of an output node those read out;
+    - ``"node:H1"``: the neurons of node H1, all copies, without relays; of an output node those read out. The program
+      must hold all of a hidden node (``Program.left_out``);
     - ``"core:3"``, ``"core:3-7"``: every neuron of these cores, by their row in the program;
-    - ``"all"``: every neuron of the program.
+    - ``"all"``: every neuron of the program; by their nodes those of nodes that it holds whole.
 
     Attributes
     ----------
@@ -81,7 +82,7 @@ def readout_of(program: Program, words: Sequence[str]) -> Readout:
     Raises
     ------
     InputError
-        If the program has no such node or core.
+        If the program has no such node or core, or does not hold all neurons of the node.
     """
     kinds = np.array([*(port.kind for port in program.nodes), ""])  # the last one for neurons without a label
     wanted, chosen = _choices(program, words, kinds)
@@ -106,7 +107,11 @@ def readout_of(program: Program, words: Sequence[str]) -> Readout:
 def _choices(
     program: Program, words: Sequence[str], kinds: NDArray[np.str_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Tell which nodes are chosen, shape (nodes + 1,), and which places by their core, shape (C, N)."""
+    """Tell which nodes are chosen, shape (nodes + 1,), and which places by their core, shape (C, N).
+
+    A node is recorded only if the program holds all of its neurons: of the others nobody knows what they would do.
+    """
+    left_out = program.left_out
     named = {port.name: position for position, port in enumerate(program.nodes)}
     wanted = np.zeros(len(kinds), dtype=np.bool_)
     chosen = np.zeros(program.target_core.shape, dtype=np.bool_)
@@ -116,9 +121,10 @@ def _choices(
             wanted |= kinds == "output"
         elif word == "all":
             wanted |= (kinds == "output") | (kinds == "hidden")
+            wanted[[named[name] for name in left_out]] = False
             chosen[:] = True
         elif kind == "node":
-            wanted[_node(program, named, name)] = True
+            wanted[_node(program, named, name, left_out)] = True
         else:
             first, last = _cores(program, name)
             chosen[first : last + 1] = True
@@ -149,12 +155,18 @@ def _check_word(word: str) -> None:
     raise InputError(f"recording {word!r}: is no choice of neurons; {_HINT}")
 
 
-def _node(program: Program, named: dict[str, int], name: str) -> int:
+def _node(program: Program, named: dict[str, int], name: str, left_out: dict[str, int]) -> int:
     inside = ", ".join(port.name for port in program.nodes if port.kind != "input")
     if name not in named:
         raise InputError(f"recording node:{name}: program {program.name} has no such node; nodes are {inside}")
     if program.nodes[named[name]].kind == "input":
         raise InputError(f"recording node:{name}: is an input, its spikes are the stimulus; nodes inside are {inside}")
+    if name in left_out:
+        size = program.nodes[named[name]].size
+        raise InputError(
+            f"recording node:{name}: program {program.name} holds {size - left_out[name] or 'none'} of its {size} "
+            f"neurons, because what leads to no output is left out; map with --keep {name} (keep={name!r})"
+        )
     return named[name]
 
 

@@ -43,6 +43,36 @@ class RunLabels(Card):
         """What tells the frames of the recorded nodes' spikes."""
         return FrameClock.of(self.nodes, self.period, self.n_frames)
 
+    def require_frames(self, name: str) -> int:
+        """Find a recorded node all of whose frames were run: a frame that was not run is no silent one.
+
+        Parameters
+        ----------
+        name : str
+            The node.
+
+        Returns
+        -------
+        int
+            Its position in ``nodes``.
+
+        Raises
+        ------
+        InputError
+            If the node was not recorded, or one of its frames from 1 on lies before or after the ticks of the run.
+        """
+        position = self._position(name)
+        sample = self.nodes[position].sample_tick
+        late = max(1, -((sample - self.n_ticks) // self.period))  # the first frame after the run
+        missing = [i for i in (1, late) if i < self.n_frames and not 0 <= sample + i * self.period < self.n_ticks]
+        if missing:
+            raise InputError(
+                f"{type(self).__name__.lower()}: frame {missing[0]} of node {name} was not run: it is at tick "
+                f"{sample + missing[0] * self.period}, and {self.n_ticks} ticks were run from tick 0; simulate again "
+                f"with node:{name} recorded, or take single spikes"
+            )
+        return position
+
     def _position(self, name: str) -> int:
         """Find a recorded node in ``nodes``, or refuse its name."""
         names = [port.name for port in self.nodes]

@@ -12,6 +12,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import run_heads
 from neuromap.errors import InputError
 from neuromap.forms.formed import form
+from neuromap.hardware.program.program import NodePort
 from neuromap.simulation.trace.readout import Potentials
 from neuromap.simulation.trace.run_labels import RunLabels
 
@@ -44,6 +45,9 @@ class Trace(RunLabels):
         Potentials of chosen neurons after every tick.
     tick_seconds : float or None
         Length of a tick. None in traces read from files of version 1.
+    nodes_are_whole : bool
+        Whether it is known that the program held all neurons of the recorded hidden nodes; False in traces read from
+        files of version 1 and 2.
     """
 
     tick: NDArray[np.int64]
@@ -54,6 +58,7 @@ class Trace(RunLabels):
     counts: NDArray[np.int64] | None = None
     potential_table: Potentials | None = None
     tick_seconds: float | None = None
+    nodes_are_whole: bool = True
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -97,9 +102,10 @@ class Trace(RunLabels):
         Raises
         ------
         InputError
-            If the node was not recorded, or its frames take more than 4 GiB.
+            If the node was not recorded, not all of its frames were run, the file that the trace was read from does
+            not say whether the program held all of it, or its frames take more than 4 GiB.
         """
-        position = self._position(name)
+        position = self.require_frames(name)
         size = self.nodes[position].size
         if self.n_frames * size > _MAX_BYTES:
             raise InputError(
@@ -111,6 +117,35 @@ class Trace(RunLabels):
         frame, is_inside, _ = self.clock.frames_of(tick, position)
         frames[frame[is_inside], index[is_inside]] = True
         return frames
+
+    def require_frames(self, name: str) -> int:
+        """Find a recorded node all of whose frames were run, of a program that held all of it.
+
+        Parameters
+        ----------
+        name : str
+            The node.
+
+        Returns
+        -------
+        int
+            Its position in ``nodes``.
+
+        Raises
+        ------
+        InputError
+            Where that is not so, or not known.
+        """
+        position = super().require_frames(name)
+        self._require_whole(self.nodes[position])
+        return position
+
+    def _require_whole(self, port: NodePort) -> None:
+        if port.kind == "hidden" and not self.nodes_are_whole:
+            raise InputError(
+                f"trace: comes from a file before version 3, which does not say whether the program held all of node "
+                f"{port.name}; simulate again, or take its spikes"
+            )
 
     def strays(self, name: str) -> NDArray[np.int64]:
         """Spikes of a node that belong to no frame; outputs of a correct program have none.
@@ -148,13 +183,14 @@ class Trace(RunLabels):
         Returns
         -------
         ndarray of int32, shape (n_ticks, size)
-            Of every neuron's first copy, by core and neuron; 0 for neurons that the program does not hold, because
-            nothing reaches them or nothing reads them. ``potential_table`` holds the other copies.
+            Of every neuron's first copy, by core and neuron; 0 for neurons of an output that no row reads out.
+            ``potential_table`` holds the other copies.
 
         Raises
         ------
         InputError
-            If the node's potentials were not recorded.
+            If the node's potentials were not recorded, or the file that the trace was read from does not say whether
+            the program held all of it.
         """
         table = self.potential_table
         names = [] if table is None else [port.name for port in table.neurons.nodes]
@@ -164,6 +200,7 @@ class Trace(RunLabels):
                 f"ask for node:{name}"
             )
         position = names.index(name)
+        self._require_whole(table.neurons.nodes[position])
         mine = np.flatnonzero(table.neurons.node == position)
         index, first = np.unique(table.neurons.index[mine], return_index=True)
         potentials = np.zeros((len(table.values), table.neurons.nodes[position].size), dtype=np.int32)

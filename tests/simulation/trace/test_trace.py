@@ -58,6 +58,7 @@ def test_every_spike_is_in_a_frame_a_stray_or_late(period, samples, n_frames, se
     nodes = [(f"O{k}", 3, sample) for k, sample in enumerate(samples)]
     events = {tuple(event) for event in rng.integers(0, [20, len(nodes), 3], size=(30, 3)).tolist()}
     trace = make_trace(events, period=period, n_frames=n_frames, nodes=nodes)
+    ticks = [range(sample + period, sample + n_frames * period, period) for sample in samples]
     for k, (name, size, sample) in enumerate(nodes):
         mine = {(tick, index) for tick, node, index in events if node == k}
         grid = {sample + i * period: i for i in range(1, 40)}
@@ -65,7 +66,12 @@ def test_every_spike_is_in_a_frame_a_stray_or_late(period, samples, n_frames, se
         for tick, index in mine:
             if grid.get(tick, n_frames) < n_frames:
                 frames[grid[tick], index] = True
-        assert (trace.frames(name) == frames).all()
+        if 0 <= ticks[k][0] <= ticks[k][-1] < trace.n_ticks:
+            assert (trace.frames(name) == frames).all()
+        else:
+            first = next(i for i, tick in enumerate(ticks[k], 1) if not 0 <= tick < trace.n_ticks)
+            with pytest.raises(InputError, match=f"frame {first} of node {name} was not run: it is at tick "):
+                trace.frames(name)
         assert set(map(tuple, trace.strays(name).tolist())) == {(t, i) for t, i in mine if t not in grid}
 
 
@@ -117,8 +123,10 @@ def test_an_undamaged_rewrite_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
-        ({"metadata": {"format": "other"}}, "not a trace of version 1 or 2"),
-        ({"metadata": {"version": "3"}}, "not a trace of version 1 or 2"),
+        ({"metadata": {"format": "other"}}, "not a trace of version 1, 2, 3"),
+        ({"metadata": {"version": "4"}}, "not a trace of version 1, 2, 3"),
+        ({"metadata": {"version": "3"}}, "does not fit its checksum"),
+        ({"metadata": {"checksum": "blake2b-128:0"}}, "does not fit its checksum"),
         ({"metadata": {"trace": "{"}}, "a damaged trace"),
         ({"metadata": {"trace": "[]"}}, "a damaged trace"),
         ({"labels": {"unknown": 1}}, "a damaged trace"),

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import fields, replace
+from hashlib import blake2b
 
 import h5py
 import numpy as np
@@ -153,6 +154,11 @@ def test_a_trace_of_version_1_has_no_places_for_hdf5(mixer, tmp_path):
         replace(trace, core=None, neuron=None).save(tmp_path / "run.h5")
 
 
+def as_version_2(file):
+    del file.attrs["checksum"]
+    file.attrs["format_version"] = "2"
+
+
 def change_labels(file, **labels):
     file.attrs["trace"] = json.dumps({**json.loads(file.attrs["trace"]), **labels})
 
@@ -182,8 +188,10 @@ def resize_node(file, size):
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
-        (lambda f: f.attrs.__setitem__("format", "other"), "not a trace of version 2"),
-        (lambda f: f.attrs.__setitem__("format_version", "3"), "not a trace of version 2"),
+        (lambda f: f.attrs.__setitem__("format", "other"), "not a trace of version 2, 3"),
+        (lambda f: f.attrs.__setitem__("format_version", "4"), "not a trace of version 2, 3"),
+        (lambda f: f.attrs.__setitem__("format_version", "3"), "does not fit its checksum"),
+        (lambda f: f.attrs.__setitem__("checksum", "blake2b-128:0"), "does not fit its checksum"),
         (lambda f: f.attrs.__setitem__("trace", "{"), "a damaged trace"),
         (lambda f: f.attrs.__setitem__("trace", "[]"), "a damaged trace"),
         (lambda f: f.attrs.__delitem__("trace"), "a damaged trace"),
@@ -223,11 +231,85 @@ def resize_node(file, size):
 def test_damaged_files_are_refused_in_one_line(long_run, damage, found):
     path, _ = long_run
     with h5py.File(path, "r+") as file:
+        as_version_2(file)  # whose content is checked without the help of a checksum
         damage(file)
     with pytest.raises(InputError, match=found) as caught:
         load_trace(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.fixture(scope="module", params=["run.trace", "run.h5", "streamed.h5"])
+def small_file(request, mixer, tmp_path_factory):
+    """A file, what it holds, and a place for damaged copies."""
+    path = tmp_path_factory.mktemp("small") / request.param
+    program, frames = mixer(7, 2), stimulus_of(np.random.default_rng(3), 6)
+    record = Recording("outputs,node:H,core:0", "node:H", counts=True)
+    if request.param == "streamed.h5":
+        simulate_to_file(path, program, frames, record=record)
+    else:
+        simulate(program, frames, record=record).save(path)
+    return path.read_bytes(), load_trace(path), path.with_stem("damaged")
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=200)
+def test_a_byte_that_changed_gives_an_error_or_what_was_written(small_file, data):
+    whole, trace, path = small_file
+    place, change = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(1, 255))
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ change]) + whole[place + 1 :])
+    try:
+        found = load_trace(path)
+    except InputError as error:
+        assert "\n" not in str(error)  # noqa: PT017  a refusal is a fine outcome, if it is one line
+    else:
+        assert_equal(found, trace)
+
+
+def test_the_checksum_is_what_the_documentation_says(mixer, tmp_path):
+    """blake2b of the labels and of name, dtype, shape and blake2b of every array; for whoever reads it elsewhere."""
+    path = tmp_path / "run.trace"
+    simulate(mixer(7, 2), stimulus_of(np.random.default_rng(3), 6), record=Recording("all", "all", True)).save(path)
+    arrays = load_file(path)
+    with safe_open(path, framework="numpy") as file:
+        metadata = file.metadata()
+    told = [metadata["trace"]]
+    for name in sorted(arrays):
+        length, *others = arrays[name].shape
+        told.append(
+            [
+                name,
+                arrays[name].dtype.name,
+                *others,
+                length,
+                blake2b(arrays[name].tobytes(), digest_size=16).hexdigest(),
+            ]
+        )
+    digest = blake2b(json.dumps(told).encode(), digest_size=16).hexdigest()
+    assert metadata["checksum"] == f"blake2b-128:{digest}"
+
+
+def test_files_before_version_3_are_read_but_not_believed_of_hidden_nodes(long_run, mixer, tmp_path):
+    path, trace = long_run
+    hidden = tmp_path / "hidden.h5"
+    simulate_to_file(hidden, mixer(7, 2), stimulus_of(np.random.default_rng(7), 30), record=Recording("node:H"))
+    for file_path in (path, hidden):
+        with h5py.File(file_path, "r+") as file:
+            as_version_2(file)
+            labels = json.loads(file.attrs["trace"])
+            del labels["nodes_are_whole"]
+            file.attrs["trace"] = json.dumps(labels)
+    old = load_trace(path)
+    assert (old.frames("O") == trace.frames("O")).all()
+    with pytest.raises(InputError, match="before version 3, .* held all of node H"):
+        old.potentials("H")
+    old = load_trace(hidden)
+    assert old.spikes("H").shape[1] == 2
+    for ask in (lambda: old.frames("H"), lambda: frame_counts(old)):
+        with pytest.raises(InputError, match="before version 3, .* held all of node H; simulate again, or take its sp"):
+            ask()
+    old.save(tmp_path / "again.h5")  # which does not make it better
+    assert not load_trace(tmp_path / "again.h5").nodes_are_whole
 
 
 @given(seed=st.integers(0, 2**32 - 1))
@@ -248,7 +330,7 @@ def test_a_safetensors_trace_names_its_version(mixer, tmp_path):
     path = tmp_path / "run.trace"
     simulate(mixer(1, 1), stimulus_of(np.random.default_rng(1), 3)).save(path)
     with safe_open(path, framework="numpy") as file:
-        assert file.metadata()["version"] == "2"
+        assert file.metadata()["version"] == "3"
 
 
 @pytest.mark.parametrize("bits", [25, 26, 32])

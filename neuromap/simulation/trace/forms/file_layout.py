@@ -8,14 +8,16 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NotSupportedError
 
 __all__ = [
-    "DTYPES", "EVENTS", "EXACT_IN_FLOAT", "FORMAT", "HDF5_SUFFIXES", "HDF5_VERSION", "NEURONS", "PLACES",
+    "CHECKED_VERSION", "DTYPES", "EVENTS", "EXACT_IN_FLOAT", "FORMAT", "HDF5_SUFFIXES", "HDF5_VERSIONS", "NEURONS", "PLACES",
     "POTENTIAL_PLACES", "REPORT", "SPIKES", "VERSIONS", "import_h5py",
 ]  # fmt: skip
 
 FORMAT = "neuromap trace"
-VERSIONS = ("1", "2")
+VERSIONS = ("1", "2", "3")
 """Versions of safetensors files, the one that is written last."""
-HDF5_VERSION = "2"
+HDF5_VERSIONS = ("2", "3")
+"""The same of HDF5 files. Both have a checksum from version 3 on."""
+CHECKED_VERSION = "3"
 HDF5_SUFFIXES = (".h5", ".hdf5")
 
 EVENTS = ("tick", "node", "index", "core", "neuron")

@@ -13,8 +13,10 @@ import numpy as np
 
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.whole_file import check_target
+from neuromap.simulation.trace.forms.checksum import RunDigest
 from neuromap.simulation.trace.forms.file_layout import import_h5py
 from neuromap.simulation.trace.forms.hdf5_stream import Hdf5Stream
+from neuromap.simulation.trace.forms.labels import trace_text
 from neuromap.simulation.trace.forms.sonata import append_chunk, start_file
 from neuromap.simulation.trace.readout import Readout
 from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
@@ -122,14 +124,22 @@ def _write(
     executor: ThreadPoolExecutor, file: h5py.File, stream: Hdf5Stream, path: str | Path, run: RecordedRun
 ) -> None:
     """Write a chunk while the next one is made."""
-    ahead = executor.submit(start_file, file, run)
+    labels = trace_text(run.header, run.potential_neurons.nodes)
+    digest = RunDigest(labels, run)
+
+    def append(chunk: Chunk) -> None:
+        append_chunk(file, chunk, 1000 * (run.header.tick_seconds or 0))
+        digest.add(chunk)
+
+    ahead = executor.submit(start_file, file, run, labels)
     for chunk in run.chunks:
         with _named(path, stream):
             ahead.result()
             stream.check()
-        ahead = executor.submit(append_chunk, file, chunk, 1000 * (run.header.tick_seconds or 0))
+        ahead = executor.submit(append, chunk)
     with _named(path, stream):
         ahead.result()
         if run.counts is not None:
             executor.submit(file.create_dataset, "counts", data=run.counts).result()
+        executor.submit(file.attrs.__setitem__, "checksum", digest.result(run.counts)).result()
         stream.check()

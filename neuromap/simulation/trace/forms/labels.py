@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from neuromap.hardware.program.program import NodePort
 from neuromap.simulation.trace.run_labels import RunLabels
 from neuromap.simulation.trace.trace import Trace
 
-__all__ = ["run_labels", "trace_labels"]
+__all__ = ["run_labels", "trace_text"]
 
 
 def run_labels(run: RunLabels) -> dict[str, Any]:
@@ -24,11 +27,12 @@ def run_labels(run: RunLabels) -> dict[str, Any]:
     }
 
 
-def trace_labels(trace: Trace) -> dict[str, Any]:
-    """Give what a trace says beside its arrays: the same in every form of file."""
-    table = trace.potential_table
-    return {
+def trace_text(trace: Trace, potential_nodes: Sequence[NodePort]) -> str:
+    """Write what a trace says beside its arrays as JSON: the same in every form of file."""
+    labels = {
         **run_labels(trace),
         "tick_seconds": trace.tick_seconds,
-        "potential_nodes": [] if table is None else [asdict(port) for port in table.neurons.nodes],
+        "nodes_are_whole": trace.nodes_are_whole,
+        "potential_nodes": [asdict(port) for port in potential_nodes],
     }
+    return json.dumps(labels)

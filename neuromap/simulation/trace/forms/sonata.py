@@ -7,7 +7,6 @@ Nothing is compressed: the wheels of libsonata, the format's own reader, come wi
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,16 +15,14 @@ from numpy.typing import NDArray
 from neuromap.simulation.trace.forms.file_layout import (
     EXACT_IN_FLOAT,
     FORMAT,
-    HDF5_VERSION,
+    HDF5_VERSIONS,
     NEURONS,
     PLACES,
     REPORT,
     SPIKES,
 )
-from neuromap.simulation.trace.forms.labels import trace_labels
 from neuromap.simulation.trace.readout import Readout
 from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
-from neuromap.simulation.trace.trace import Trace
 
 if TYPE_CHECKING:
     import h5py
@@ -39,8 +36,8 @@ _TICKS_IN_BLOCK = 64
 _NEURONS_IN_BLOCK = 1024
 
 
-def start_file(file: h5py.File, run: RecordedRun) -> None:
-    """Write all but the chunks of a run, and its counts.
+def start_file(file: h5py.File, run: RecordedRun, labels: str) -> None:
+    """Write all but the chunks of a run, its counts and the checksum.
 
     Parameters
     ----------
@@ -48,8 +45,11 @@ def start_file(file: h5py.File, run: RecordedRun) -> None:
         Empty.
     run : RecordedRun
         Its chunks are not taken.
+    labels : str
+        What is said of it, as JSON.
     """
-    _write_labels(file, run.header, run.neurons, run.potential_neurons)
+    _write_labels(file, labels)
+    _write_table(file.create_group(NEURONS), run.neurons)
     spikes = file.create_group(SPIKES)
     _write_sorting(spikes)
     for name, dtype in (("timestamps", "f8"), ("node_ids", "u8"), ("ticks", "i8")):
@@ -71,14 +71,12 @@ def append_chunk(file: h5py.File, chunk: Chunk, milliseconds: float) -> None:
         _append(file[REPORT]["data"], chunk.potentials)
 
 
-def _write_labels(file: h5py.File, header: Trace, neurons: Readout, potential_neurons: Readout) -> None:
-    labels = {**trace_labels(header), "potential_nodes": [vars(port) for port in potential_neurons.nodes]}
+def _write_labels(file: h5py.File, labels: str) -> None:
     file.attrs["magic"] = np.uint32(_SONATA_MAGIC)
     file.attrs["version"] = np.array([0, 1], dtype=np.uint32)
     file.attrs["format"] = FORMAT
-    file.attrs["format_version"] = HDF5_VERSION
-    file.attrs["trace"] = json.dumps(labels)
-    _write_table(file.create_group(NEURONS), neurons)
+    file.attrs["format_version"] = HDF5_VERSIONS[-1]
+    file.attrs["trace"] = labels
 
 
 def _write_table(group: h5py.Group, neurons: Readout) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,10 @@ from numpy.typing import NDArray
 from safetensors.numpy import save as save_tensors
 
 from neuromap.files.whole_file import write_whole
+from neuromap.simulation.trace.forms.checksum import checksum
 from neuromap.simulation.trace.forms.file_layout import EVENTS, FORMAT, HDF5_SUFFIXES, POTENTIAL_PLACES, VERSIONS
 from neuromap.simulation.trace.forms.hdf5_file import save_hdf5
-from neuromap.simulation.trace.forms.labels import trace_labels
+from neuromap.simulation.trace.forms.labels import trace_text
 from neuromap.simulation.trace.trace import Trace
 
 __all__ = ["save_trace"]
@@ -37,5 +37,6 @@ def save_trace(trace: Trace, path: str | Path) -> None:
         tensors["potentials"] = table.values
         tensors |= {name: getattr(table.neurons, name.removeprefix("potential_")) for name in POTENTIAL_PLACES}
     present = {name: np.ascontiguousarray(array) for name, array in tensors.items() if array is not None}
-    metadata = {"format": FORMAT, "version": VERSIONS[-1], "trace": json.dumps(trace_labels(trace))}
+    labels = trace_text(trace, () if table is None else table.neurons.nodes)
+    metadata = {"format": FORMAT, "version": VERSIONS[-1], "trace": labels, "checksum": checksum(labels, present)}
     write_whole(path, save_tensors(present, metadata=metadata))

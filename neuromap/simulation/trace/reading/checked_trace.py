@@ -26,7 +26,7 @@ def checked_trace(labels: Any, arrays: dict[str, NDArray[Any]]) -> Trace:
     Parameters
     ----------
     labels : object
-        What JSON gave: :func:`~neuromap.simulation.trace.forms.labels.trace_labels` in a sound file.
+        What JSON gave: :func:`~neuromap.simulation.trace.forms.labels.trace_text` in a sound file.
     arrays : dict of str to ndarray
         Under the names of ``file_layout.py``.
 
@@ -40,7 +40,7 @@ def checked_trace(labels: Any, arrays: dict[str, NDArray[Any]]) -> Trace:
     AttributeError, KeyError, TypeError, ValueError
         If anything is missing or wrong.
     """
-    labels = {"potential_nodes": [], "tick_seconds": None, **labels}
+    labels = {"potential_nodes": [], "tick_seconds": None, "nodes_are_whole": False, **labels}
     nodes, potential_nodes = (_ports(labels.pop(key)) for key in ("nodes", "potential_nodes"))
     _check_labels(labels)
     for name, array in arrays.items():
@@ -67,6 +67,8 @@ def _check_labels(labels: dict[str, Any]) -> None:
         raise ValueError(f"period, n_frames and n_ticks must be integers from 0 to {_MOST - 1}, the period 1 or more")
     if not all(isinstance(labels[key], str) for key in ("name", "pattern", "execution")):
         raise ValueError("name, pattern and execution must be text")
+    if type(labels["nodes_are_whole"]) is not bool:
+        raise ValueError("nodes_are_whole must be true or false")
     seconds = labels["tick_seconds"]
     if type(seconds) not in (float, int, NoneType) or (seconds is not None and not 0 < seconds < math.inf):
         raise ValueError("tick_seconds must be a number above 0")

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
+from neuromap.simulation.trace.forms.checksum import checksum
 from neuromap.simulation.trace.forms.file_layout import (
+    CHECKED_VERSION,
     EXACT_IN_FLOAT,
     FORMAT,
-    HDF5_VERSION,
+    HDF5_VERSIONS,
     NEURONS,
     PLACES,
     REPORT,
@@ -46,8 +48,9 @@ def read_hdf5(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
     h5py = import_h5py()
     try:
         with h5py.File(path, "r") as file:
-            if (file.attrs.get("format"), file.attrs.get("format_version")) != (FORMAT, HDF5_VERSION):
-                raise InputError(f"{path}: not a trace of version {HDF5_VERSION}; save one with simulate")
+            version = file.attrs.get("format_version")
+            if file.attrs.get("format") != FORMAT or version not in HDF5_VERSIONS:
+                raise InputError(f"{path}: not a trace of version {', '.join(HDF5_VERSIONS)}; save one with simulate")
             found = _datasets(file)
             n_bytes = sum(data.nbytes for data in found.values()) + _SPIKE_BYTES * found["tick"].size
             if n_bytes > _MAX_BYTES:
@@ -55,7 +58,10 @@ def read_hdf5(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
                     f"{path}: takes {n_bytes / 2**30:.1f} GiB of memory; at most {_MAX_BYTES >> 30} are read at once, "
                     "read parts of it with h5py (docs/simulation.md)"
                 )
-            return _read(file.attrs["trace"], found)
+            text, content = file.attrs["trace"], _read(found)
+            if file.attrs.get("checksum") != (checksum(text, content) if version == CHECKED_VERSION else None):
+                raise ValueError("its content does not fit its checksum")
+            return json.loads(text), _by_spike(content)
     except (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: a damaged trace ({' '.join(str(error).split())})") from None
 
@@ -92,21 +98,18 @@ def _dataset(file: h5py.File, path: str) -> h5py.Dataset:
     return data
 
 
-def _read(text: Any, found: dict[str, h5py.Dataset]) -> tuple[Any, dict[str, NDArray[Any]]]:
-    row = found["row"][:]
+def _read(found: dict[str, h5py.Dataset]) -> dict[str, NDArray[Any]]:
+    return {name: _whole(data) if name == "potentials" else data[:] for name, data in found.items()}
+
+
+def _by_spike(content: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Give every spike its own place, in place of a row of the table of neurons."""
+    row = content["row"]
     if row.ndim != 1 or row.dtype.kind not in "iu":
         raise ValueError("node_ids must be a row of integers")
-    if len(row) and not 0 <= row.min() <= row.max() < found["core"].size:
+    if len(row) and not 0 <= row.min() <= row.max() < content["core"].size:
         raise ValueError("a spike names a neuron that is not in the table of neurons")
-    tensors: dict[str, NDArray[Any]] = {}
-    for name, data in found.items():
-        if name in PLACES:
-            tensors[name] = data[:][row]
-        elif name == "potentials":
-            tensors[name] = _whole(data)
-        elif name != "row":
-            tensors[name] = data[:]
-    return json.loads(text), tensors
+    return {name: array[row] if name in PLACES else array for name, array in content.items() if name != "row"}
 
 
 def _whole(data: h5py.Dataset) -> NDArray[np.int32]:
