@@ -64,6 +64,11 @@ def _message_of(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError) and error.filename == "stdout":
         what = "is closed" if error.errno == errno.EBADF else f"cannot be written ({error.strerror})"
         return f"stdout: {what}, what was to be printed is lost; send it to a file, a pipe or /dev/null", _USAGE
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return (
+            "files: the system opens no more of them; raise its limit (ulimit -n), or ask for fewer processes",
+            _USAGE,
+        )
     if isinstance(error, OSError):
         where = error.filename or "input or output"
         return f"{where}: {error.strerror or error}", _USAGE

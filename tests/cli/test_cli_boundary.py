@@ -44,6 +44,7 @@ RAISED = [
     (KeyboardInterrupt(), 130, "interrupted"),
     (MemoryError(), 1, "out of memory"),
     (FileNotFoundError(2, "No such file", "a.toml"), 2, "a.toml: No such file"),
+    (OSError(24, "Too many open files"), 2, "raise its limit (ulimit -n)"),
     (ZeroDivisionError("x"), 1, "internal error"),
 ]
 
