@@ -6,6 +6,7 @@ Everything public is reached from here and imported on first use, so that ``impo
 
 from __future__ import annotations
 
+import neuromap.one_installation  # noqa: F401 - it must be the only one
 from neuromap.lazy_names import lazy_names
 from neuromap.version import __version__ as __version__
 

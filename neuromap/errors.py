@@ -11,6 +11,7 @@
     │   └── StimulusError                   input frames
     ├── DoesNotFitError       exit code 3   the network does not fit the chip; carries the infeasibility as data
     ├── NotSupportedError     exit code 4   valid, but not (yet) something neuromap does
+    │   └── InstallationError               beside another project of the same name; an ImportError, too
     └── VerificationError     exit code 5   chip and reference differ
 
 Every message is one line that names the object, the value found, the bound and, where there is one, a
@@ -25,6 +26,7 @@ __all__ = [
     "ChipError",
     "DoesNotFitError",
     "InputError",
+    "InstallationError",
     "NetworkError",
     "NeuromapError",
     "NotSupportedError",
@@ -98,6 +100,10 @@ class NotSupportedError(NeuromapError):
     """The request is well formed, but neuromap does not do it."""
 
     exit_code: ClassVar[int] = 4
+
+
+class InstallationError(NotSupportedError, ImportError):
+    """Another project of the same name is installed, whose files lie among ours."""
 
 
 class VerificationError(NeuromapError):

@@ -38,7 +38,7 @@ def main() -> int:
     try:
         from examples.explorer.figures import FIGURES, draw
     except ImportError as error:
-        parser.error(f"figures need matplotlib ({error}); pip install 'neuromap[benchmarks]'")
+        parser.error(f"figures need matplotlib ({error}); pip install 'neuromap-rollouts[benchmarks]'")
     if asked.only is not None and asked.only not in STUDIES and asked.only not in FIGURES:
         parser.error(f"{asked.only} is not known; choose of {', '.join([*STUDIES, *FIGURES])}")
 

@@ -200,6 +200,8 @@ def _request(
     if not 0 <= synapses <= chip.neurons:
         raise InputError(f"synapses {synapses}: chip {chip.name} allows 0 to {chip.neurons} per axon")
     least, greatest = delay if isinstance(delay, tuple) else (delay, delay)
+    if least > greatest:
+        raise InputError(f"delay {least} to {greatest}: must begin with the least; give {greatest} to {least}")
     if not chip.delay[0] <= least <= greatest <= chip.delay[1]:
         raise InputError(f"delay {least} to {greatest}: chip {chip.name} allows {chip.delay[0]} to {chip.delay[1]}")
     if not 0 <= at_rest <= 1:

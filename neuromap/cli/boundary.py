@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import _thread
+import errno
 import io
 import os
 import signal
 import sys
 import threading
-from contextlib import suppress
-from typing import TextIO
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
 
 import typer
 
@@ -59,6 +61,14 @@ def _message_of(error: BaseException) -> tuple[str, int]:
         return "the input is nested too deeply to be processed", _INTERNAL
     if isinstance(error, RuntimeError) and "start new thread" in str(error):
         return "threads: the system starts no more of them; ask for fewer with --threads", _INTERNAL
+    if isinstance(error, OSError) and error.filename == "stdout":
+        what = "is closed" if error.errno == errno.EBADF else f"cannot be written ({error.strerror})"
+        return f"stdout: {what}, what was to be printed is lost; send it to a file, a pipe or /dev/null", _USAGE
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return (
+            "files: the system opens no more of them; raise its limit (ulimit -n), or ask for fewer processes",
+            _USAGE,
+        )
     if isinstance(error, OSError):
         where = error.filename or "input or output"
         return f"{where}: {error.strerror or error}", _USAGE
@@ -75,6 +85,42 @@ def _was_interrupted(error: BaseException | None) -> bool:
     return error is not None
 
 
+class _NamedStdout(io.FileIO):
+    """Stdout, which is named by the error where it takes nothing."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, "stdout") from None
+
+
+@contextmanager
+def _named_stdout() -> Iterator[None]:
+    """Put :class:`_NamedStdout` in the place of a stdout that is a file, a pipe or a terminal."""
+    before = sys.stdout
+    if isinstance(before, io.TextIOWrapper):
+        before.reconfigure(errors="replace")  # a table's lines and marks are no reason to fail in ASCII
+    binary = getattr(before, "buffer", None)
+    if not isinstance(getattr(binary, "raw", binary), io.FileIO):  # where Python runs unbuffered, it is the file
+        yield
+        return
+    raw = _NamedStdout(before.fileno(), "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        raw if isinstance(binary, io.FileIO) else io.BufferedWriter(raw),
+        before.encoding,
+        "replace",
+        line_buffering=before.isatty(),
+        write_through=isinstance(binary, io.FileIO),
+    )
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # told already
+            sys.stdout.flush()
+        sys.stdout = before
+
+
 def _silence(stream: TextIO) -> None:
     # What is still buffered has nowhere to go when the interpreter closes the stream.
     with suppress(OSError, ValueError):  # a stream without a file of its own
@@ -87,10 +133,13 @@ def _reader_gone() -> int:
 
 
 def _open_closed_streams() -> None:
-    """Put the null device where a stream was closed by whoever started the program (``2>&-``)."""
-    for name in ("stdin", "stdout", "stderr"):
+    """Put the null device where a stream was closed by whoever started the program (``2>&-``).
+
+    On stdout it takes nothing, so that writing there fails as on a full disk and no result is lost in silence.
+    """
+    for name, mode in (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w"))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, mode), "r" if name == "stdin" else "w"))
 
 
 def _drop_false_sizes() -> None:
@@ -136,8 +185,11 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
     as_json = "--json" in words
     _open_closed_streams()
     _drop_false_sizes()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a table's lines and marks are no reason to fail in ASCII
+    with _named_stdout():
+        return _run(app, words, as_json)
+
+
+def _run(app: typer.Typer, words: list[str], as_json: bool) -> int:
     hook, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     try:
         result = app(args=words, prog_name="neuromap", standalone_mode=False)

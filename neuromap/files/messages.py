@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import islice
 
 __all__ = ["did_you_mean", "show", "show_name"]
 
 
+_MOST_WORDS = 5000
+"""Among more, looking for the closest takes longer than whoever mistyped it."""
+
+
 def did_you_mean(found: str, allowed: Iterable[str]) -> str:
     """Give ``; did you mean 'X'?`` for the allowed word closest to ``found``, or nothing."""
-    by_lower = {word.lower(): word for word in allowed}
+    by_lower = {word.lower(): word for word in islice(allowed, _MOST_WORDS + 1)}
+    if len(by_lower) > _MOST_WORDS:
+        return ""
     near = get_close_matches(found[:100].lower(), by_lower, n=1, cutoff=0.5)
     return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 

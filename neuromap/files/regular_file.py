@@ -44,7 +44,7 @@ def read_bytes(path: Path, kind: str, largest: int, error: type[InputError]) -> 
             raise error(f"is larger than {largest // 2**20} MiB; expected a {kind}")
         return path.read_bytes()
     except FileNotFoundError:
-        raise error("does not exist") from None
+        raise error(f"does not exist; give the path of a {kind}") from None
     except OSError as reason:
         raise error(f"cannot be read ({reason.strerror or reason})") from None
     except ValueError:  # a path with a null character

@@ -10,11 +10,13 @@ from typing import Any
 from neuromap.errors import InputError
 from neuromap.files.foreign import refuse_foreign
 from neuromap.files.regular_file import read_bytes
+from neuromap.files.toml_depth import MAX_KEY_PARTS, line_of_deep_key
+from neuromap.files.toml_empty_tables import parse_with_empty_tables
 
 __all__ = ["parse_toml", "read_toml"]
 
 
-def read_toml(path: Path, kind: str, largest: int, error: type[InputError]) -> dict[str, Any]:
+def read_toml(path: Path, kind: str, largest: int, error: type[InputError], *, long_table: str = "") -> dict[str, Any]:
     """Read a TOML file.
 
     Parameters
@@ -27,6 +29,8 @@ def read_toml(path: Path, kind: str, largest: int, error: type[InputError]) -> d
         Bytes that it may have.
     error : type of InputError
         What is raised.
+    long_table : str
+        A table that may hold very many empty tables, which are then read in bulk; letters only.
 
     Returns
     -------
@@ -36,13 +40,13 @@ def read_toml(path: Path, kind: str, largest: int, error: type[InputError]) -> d
     Raises
     ------
     InputError
-        If it is missing, no regular file, too large, not UTF-8, or not TOML (then with the line).
+        If it is missing, no regular file, too large, not UTF-8, not TOML (then with the line), or nested too deep.
     """
     refuse_foreign(path, f"{kind} (TOML)", error)
-    return parse_toml(read_bytes(path, f"{kind} (TOML)", largest, error), error)
+    return parse_toml(read_bytes(path, f"{kind} (TOML)", largest, error), error, long_table=long_table)
 
 
-def parse_toml(data: bytes, error: type[InputError]) -> dict[str, Any]:
+def parse_toml(data: bytes, error: type[InputError], *, long_table: str = "") -> dict[str, Any]:
     """Read the bytes of a TOML file.
 
     Parameters
@@ -51,6 +55,8 @@ def parse_toml(data: bytes, error: type[InputError]) -> dict[str, Any]:
         All of it.
     error : type of InputError
         What is raised.
+    long_table : str
+        A table that may hold very many empty tables, which are then read in bulk; letters only.
 
     Returns
     -------
@@ -60,17 +66,27 @@ def parse_toml(data: bytes, error: type[InputError]) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If they are not UTF-8, or not TOML (then with the line).
+        If they are not UTF-8, not TOML (then with the line), or nested too deep.
     """
+
+    def parse(text: str) -> dict[str, Any]:
+        deep = line_of_deep_key(text)
+        if deep is not None:
+            raise error(f"line {deep}: has a key of more than {MAX_KEY_PARTS} parts; take some of its dots away")
+        return tomllib.loads(text)
+
     try:
-        return tomllib.loads(data.decode())
+        text = data.decode().replace("\r\n", "\n")
+        return parse_with_empty_tables(text, long_table, parse) if long_table else parse(text)
     except UnicodeDecodeError as reason:
         line = data.count(b"\n", 0, reason.start) + 1
         raise error(f"line {line}: byte 0x{data[reason.start]:02x} is not UTF-8; expected a TOML file") from None
     except tomllib.TOMLDecodeError as reason:
         raise error(_with_line_first(str(reason))) from None
     except (ValueError, RecursionError):
-        raise error("holds a number of too many digits, or tables nested too deep") from None
+        raise error(
+            "holds a number of too many digits, or tables nested too deep; expected a TOML file of short ones"
+        ) from None
 
 
 def _with_line_first(message: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import neuromap.one_installation  # noqa: F401 - here too: see there
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {

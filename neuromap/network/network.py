@@ -157,6 +157,17 @@ def check_ends(edges: Iterable[EdgeKey], nodes: Collection[str]) -> None:
                 raise NetworkError(f"edge {u} -> {v}: node {n} does not exist; nodes are {', '.join(nodes)}")
 
 
+def _reached(start: Iterable[str], after: Mapping[str, Iterable[str]]) -> set[str]:
+    """Give all nodes that a path leads to; plain sets, as a graph of a million edges takes seconds to build."""
+    found = set(start)
+    front = list(found)
+    while front:
+        new = set(after.get(front.pop(), ())) - found
+        found |= new
+        front += new
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Network(Card):
     """A directed graph of layers, N = (V, E).
@@ -265,7 +276,8 @@ class Network(Card):
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Nodes without incoming edges, in file order."""
-        return tuple(n for n in self.nodes if self.graph.in_degree(n) == 0)
+        targets = {v for _, v in self.edges}
+        return tuple(n for n in self.nodes if n not in targets)
 
     @cached_property
     def self_edges(self) -> tuple[EdgeKey, ...]:
@@ -281,10 +293,13 @@ class Network(Card):
                 f"network {self.name}: has no input node (every node has an incoming edge); "
                 "add a node that has outgoing edges only"
             )
+        after: dict[str, list[str]] = {}
+        for u, v in self.edges:
+            after.setdefault(u, []).append(v)
         for n in self.inputs:
-            if self.graph.out_degree(n) == 0:
+            if n not in after:
                 raise NetworkError(f"node {n}: has no edges; connect it or remove it")
-        reached = set(nx.multi_source_dijkstra_path_length(self.graph, set(self.inputs)))
+        reached = _reached(self.inputs, after)
         lost = [n for n in self.nodes if n not in reached]
         if lost:
             raise NetworkError(
@@ -296,8 +311,8 @@ class Network(Card):
     def _default_outputs(self) -> tuple[str, ...]:
         inputs = set(self.inputs)
         computed = [n for n in self.nodes if n not in inputs]
-        ends = tuple(n for n in computed if not set(self.graph.successors(n)) - {n})
-        return ends or tuple(computed)
+        feeding = {u for u, v in self.edges if u != v}
+        return tuple(n for n in computed if n not in feeding) or tuple(computed)
 
     def _check_names(self) -> None:
         for what, names in (("network", [self.name]), ("node", self.nodes), ("rollout", self.patterns)):

@@ -231,6 +231,25 @@ def test_random_frames(words, sr, program, neuromap):
     neuromap("verify", sr, *words).assert_refused(2, "frames")
 
 
+def test_a_density_beside_a_file_of_frames(sr, program, neuromap):
+    for words in (("simulate", program), ("verify", sr), ("report", sr), ("explore", sr)):
+        neuromap(*words, "--stimulus", "x", "--density", "0.5").assert_refused(2, "--stimulus and --density", "one of")
+
+
+def test_a_file_that_is_missing_is_named_with_its_kind(sr, program, neuromap):
+    for words, kind in (
+        (("map", "nowhere"), "network file"), (("simulate", "nowhere"), "program file"),
+        (("map", sr, "--chip", "no/where"), "chip file"), (("map", sr, "--pins", "nowhere"), "pins file"),
+        (("map", sr, "--defects", "nowhere"), "defects file"), (("verify", sr, "--program", "nowhere"), "program file"),
+        (("simulate", program, "--stimulus", "nowhere"), "file of frames"),
+    ):  # fmt: skip
+        neuromap(*words).assert_refused(2, "where: does not exist; give the path of a " + kind)
+
+
+def test_delays_that_begin_with_the_greatest(neuromap):
+    neuromap("bench", "--cores", "1", "--delays", "5-2").assert_refused(2, "delay 5 to 2", "give 2 to 5")
+
+
 def test_runs_have_an_end(folder, sr, program, neuromap):
     for words in (("simulate", program), ("verify", sr), ("report", sr)):
         neuromap(*words, "--frames", "10000001").assert_refused(2, "10000001 frames", "at most 10000000 ticks")

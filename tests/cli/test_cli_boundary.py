@@ -44,6 +44,7 @@ RAISED = [
     (KeyboardInterrupt(), 130, "interrupted"),
     (MemoryError(), 1, "out of memory"),
     (FileNotFoundError(2, "No such file", "a.toml"), 2, "a.toml: No such file"),
+    (OSError(24, "Too many open files"), 2, "raise its limit (ulimit -n)"),
     (ZeroDivisionError("x"), 1, "internal error"),
 ]
 
@@ -120,17 +121,33 @@ def test_program_and_module_are_one(folder):
     assert done.stderr.count("\n") == 1
 
 
-def run(words, **options):
+def run(words, python="", **options):
     """Run the program in a shell, whose redirections follow the words."""
-    return subprocess.run(f"{sys.executable} -m neuromap {words}", shell=True, text=True, check=False, **options)
+    return subprocess.run(
+        f"{sys.executable} {python} -m neuromap {words}", shell=True, text=True, check=False, **options
+    )
 
 
-@pytest.mark.parametrize("words", ["rollouts SR", "rollouts SR --json", "rollouts nowhere.toml --json"])
-def test_stdout_that_is_full(words, sr):
-    done = run(f"{words.replace('SR', str(sr))} >/dev/full", stderr=subprocess.PIPE)
+@pytest.mark.parametrize(
+    ("words", "python", "where"),
+    [("rollouts SR", "", ">/dev/full"), ("rollouts SR --json", "", ">&-"), ("rollouts SR", "-u", ">/dev/full")],
+)
+def test_stdout_that_takes_nothing(words, python, where, sr):
+    done = run(f"{words.replace('SR', str(sr))} {where}", python, stderr=subprocess.PIPE)
     assert done.returncode == 2
-    assert done.stderr.startswith("neuromap: ")
+    assert done.stderr.startswith("neuromap: stdout: ")
+    assert "/dev/null" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words", ["--version", "rollouts --help", "chips", "simulate PROGRAM -o FILE", "rollouts no.toml --json"]
+)
+def test_no_command_loses_what_it_prints_in_silence(words, program, folder):
+    words = words.replace("PROGRAM", str(program)).replace("FILE", str(folder / "t"))
+    done = run(f"{words} >&-", stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert (folder / "t").exists() == ("-o" in words)
     assert run(f"{words} >/dev/full 2>/dev/full").returncode == 2
 
 
@@ -139,11 +156,10 @@ def test_streams_that_are_closed(folder, program):
     assert whole.returncode == 0
     silent = run(f"simulate {program} 2>&-", stdout=subprocess.PIPE)
     assert (silent.returncode, silent.stdout) == (0, whole.stdout)
-    assert run(f"simulate {program} -o {folder}/t >&- 2>&- <&-").returncode == 0
+    assert run(f"simulate {program} -o {folder}/t >/dev/null 2>&- <&-").returncode == 0
     assert (folder / "t").exists()
-    refused = run("rollouts nowhere.toml --json >&-", stderr=subprocess.PIPE)
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert run("rollouts nowhere.toml 2>&-").returncode == 2
+    assert run(f"simulate {program} >&- 2>&- <&-").returncode == 2
 
 
 def test_an_error_line_has_no_control_characters_and_an_end(capsys):

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 import neuromap as nm
 
-pytest.importorskip("sklearn", reason="the digits ship inside scikit-learn: install neuromap[examples]")
+pytest.importorskip("sklearn", reason="the digits ship inside scikit-learn: install neuromap-rollouts[examples]")
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 NETS = {
@@ -242,7 +242,7 @@ def test_stimulus_names_a_folder_that_is_not_there(monkeypatch, tmp_path, capsys
 @pytest.mark.parametrize("name", NETS)
 def test_trained_network_is_the_reference(monkeypatch, tmp_path, data, name):
     """The PyTorch network and the reference agree on random weights, under every pattern."""
-    torch = pytest.importorskip("torch", reason="training needs neuromap[training]")
+    torch = pytest.importorskip("torch", reason="training needs neuromap-rollouts[training]")
     model = script(monkeypatch, "digits_net").DigitsNet(DIGITS / f"{name}.toml", seed=11)
     (tmp_path / "net.toml").write_text((DIGITS / f"{name}.toml").read_text())
     save_file(model.tensors(), tmp_path / f"{name}.safetensors")
@@ -259,7 +259,7 @@ def test_trained_network_is_the_reference(monkeypatch, tmp_path, data, name):
 
 
 def test_training_lowers_the_loss_and_repeats_itself(monkeypatch, capsys, data):
-    torch = pytest.importorskip("torch", reason="training needs neuromap[training]")
+    torch = pytest.importorskip("torch", reason="training needs neuromap-rollouts[training]")
     train = script(monkeypatch, "train")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

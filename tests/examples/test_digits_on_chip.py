@@ -10,7 +10,7 @@ import pytest
 
 import neuromap as nm
 
-pytest.importorskip("sklearn", reason="the digits ship inside scikit-learn: install neuromap[examples]")
+pytest.importorskip("sklearn", reason="the digits ship inside scikit-learn: install neuromap-rollouts[examples]")
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 

@@ -34,10 +34,12 @@ class FrameOptions:
         Raises
         ------
         InputError
-            If both a file and a number of random frames are given.
+            If both a file and a number or density of random frames are given.
         """
         if self.stimulus is not None and self.n_frames is not None:
             raise InputError("--stimulus and --frames: give one of them, frames from a file or random frames")
+        if self.stimulus is not None and self.density is not None:
+            raise InputError("--stimulus and --density: give one of them, a density is that of random frames")
         return RandomFrames(DEFAULT_FRAMES if self.n_frames is None else self.n_frames, self.seed, self.density)
 
     def arguments(self) -> dict[str, Any]:

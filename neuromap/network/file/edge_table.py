@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from typing import Any, get_args
 
@@ -15,8 +16,9 @@ from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, MAX_NEURONS
 from neuromap.network.transforms.weights import MAX_SEED, MAX_VALUES, SeededWeights
 from neuromap.network.transforms.windows import PADDINGS
 
-__all__ = ["parse_edge", "read_transform"]
+__all__ = ["edge_ends", "parse_edge", "read_transform"]
 
+_EDGE = re.compile(rf"[ \t]*({NAME.pattern})[ \t]*->[ \t]*({NAME.pattern})[ \t]*")
 _CLASSES: dict[str, type[Transform]] = {transform.kind: transform for transform in get_args(Transform)}
 _KEYS = {
     kind: ("transform", *(f.name for f in fields(transform) if f.name not in ("source_shape", "target_shape")))
@@ -27,18 +29,24 @@ _KEYS = {
 _ALL_KEYS = _KEYS["conv"]  # no other kind takes more
 
 
+def edge_ends(text: str) -> EdgeKey | None:
+    """Read ``"A -> B"``, with or without spaces around the arrow; ``None`` where it is something else."""
+    found = _EDGE.fullmatch(text)
+    return None if found is None else (found[1], found[2])
+
+
 def parse_edge(text: str, path: str) -> EdgeKey:
-    """Read ``"A -> B"``, with or without spaces around the arrow.
+    """Read ``"A -> B"`` as :func:`edge_ends` does.
 
     Raises
     ------
     NetworkError
         If there is not exactly one arrow between two names.
     """
-    ends = [end.strip(" \t") for end in text.split("->")]
-    if len(ends) != 2 or not all(NAME.fullmatch(end) for end in ends):
+    ends = edge_ends(text)
+    if ends is None:
         raise NetworkError(f'{path}: found {show(text)}; allowed is "A -> B", with {NAME_RULE}')
-    return ends[0], ends[1]
+    return ends
 
 
 def read_transform(table: TomlTable, source: Shape | None, target: Shape | None) -> Transform | None:

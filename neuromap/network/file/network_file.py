@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from neuromap.files.messages import did_you_mean
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
 from neuromap.network.complete import check_pooling
-from neuromap.network.file.edge_table import parse_edge, read_transform
+from neuromap.network.file.edge_table import edge_ends, parse_edge, read_transform
 from neuromap.network.file.weights_file import read_tensors
 from neuromap.network.names import check_name
 from neuromap.network.network import RESERVED_PATTERNS, Edge, EdgeKey, Network, Node
@@ -61,7 +62,7 @@ def load_network(path: str | Path) -> Network:
     """
     path = path_given("load_network", path, NetworkError)
     try:
-        return _read(read_toml(path, "network file", MAX_FILE_BYTES, NetworkError), path)
+        return _read(read_toml(path, "network file", MAX_FILE_BYTES, NetworkError, long_table="edges"), path)
     except NetworkError as error:
         raise NetworkError(f"{path}: {error}") from None
 
@@ -71,46 +72,59 @@ def _read(values: dict[str, Any], path: Path) -> Network:
     top.check_format(FORMAT, "network file")
     top.allow(_TOP_KEYS)
     name = top.text("name") if "name" in top else path.stem
-    tables = _edge_tables(top.table("edges"))
-    nodes = _nodes(top.table("nodes"), tables)
-    edges = {
-        (u, v): Edge(u, v, read_transform(table, nodes[u].shape, nodes[v].shape)) for (u, v), table in tables.items()
-    }
+    table = top.table("edges")
+    texts = _edge_texts(table)
+    nodes = _nodes(top.table("nodes"), table, texts)
+    # Names first: what is wrong with them is told before anything large is built.
+    outputs = _outputs(top, nodes)
+    patterns = _patterns(top.table("rollouts"), texts)
     # Once without numbers: faults of the graph are told before those of the weights file.
-    network = Network(name, nodes, edges, _outputs(top, nodes), _patterns(top.table("rollouts"), edges))
+    network = Network(name, nodes, _edges(table, texts, nodes), outputs, patterns)
     if "weights" in top:
         network = _with_weights(network, top.table("weights", ("file",)), path.parent)
     check_pooling(network.nodes, network.edges.values())
     return network
 
 
-def _edge_tables(table: TomlTable) -> dict[EdgeKey, TomlTable]:
-    spelled: dict[EdgeKey, str] = {}
-    found = {}
-    for text, edge in table.tables():
-        key = parse_edge(text, table.key_path(text))
-        if key in spelled:
+def _edge_texts(table: TomlTable) -> dict[EdgeKey, str]:
+    """Give every edge with its text in the file."""
+    one: dict[str, str] = {}  # object for all mentions of a node
+    found: dict[EdgeKey, str] = {}
+    for text in table.values:
+        u, v = edge_ends(text) or parse_edge(text, table.key_path(text))
+        key = one.setdefault(u, u), one.setdefault(v, v)
+        if key in found:
             raise NetworkError(
                 f"{table.key_path(text)}: is edge {Edge(*key).label} a second time, after "
-                f"{table.key_path(spelled[key])}; no parallel edges are allowed"
+                f"{table.key_path(found[key])}; no parallel edges are allowed"
             )
-        spelled[key] = text
-        found[key] = edge
+        found[key] = text
     return found
 
 
-def _nodes(table: TomlTable, edges: Mapping[EdgeKey, TomlTable]) -> dict[str, Node]:
+def _edges(table: TomlTable, texts: Mapping[EdgeKey, str], nodes: Mapping[str, Node]) -> dict[EdgeKey, Edge]:
+    return {key: _edge(table, text, nodes[key[0]], nodes[key[1]]) for key, text in texts.items()}
+
+
+def _edge(table: TomlTable, text: str, source: Node, target: Node) -> Edge:
+    if source.shape is None and table.values[text] == {}:
+        return Edge(source.name, target.name)
+    return Edge(source.name, target.name, read_transform(table.table(text), source.shape, target.shape))
+
+
+def _nodes(table: TomlTable, edge_table: TomlTable, edges: Mapping[EdgeKey, str]) -> dict[str, Node]:
     """Read the nodes; without any table of nodes, the edges name them."""
     if not table.values:
-        return {n: Node(n) for key in edges for n in key}
+        return {n: Node(n) for n in dict.fromkeys(chain.from_iterable(edges))}
     for name, node in table.tables():
         check_name(name, node.path)
         _check_no_dots(name, node)
-    for (u, v), edge in edges.items():
+    for (u, v), text in edges.items():
         for n in (u, v):
             if n not in table:
                 raise NetworkError(
-                    f"{edge.path}: node {n} does not exist; add [{table.key_path(n)}]" + did_you_mean(n, table.values)
+                    f"{edge_table.key_path(text)}: node {n} does not exist; add [{table.key_path(n)}]"
+                    + did_you_mean(n, table.values)
                 )
     targets = {v for _, v in edges}
     nodes = {name: _node(name, part, has_incoming=name in targets) for name, part in table.tables()}
@@ -165,7 +179,7 @@ def _outputs(top: TomlTable, nodes: Mapping[str, Node]) -> tuple[str, ...]:
     return tuple(outputs)
 
 
-def _patterns(table: TomlTable, edges: Mapping[EdgeKey, Edge]) -> dict[str, tuple[EdgeKey, ...]]:
+def _patterns(table: TomlTable, edges: Collection[EdgeKey]) -> dict[str, tuple[EdgeKey, ...]]:
     patterns = {}
     for name, rollout in table.tables():
         check_name(name, rollout.path)
@@ -179,7 +193,7 @@ def _patterns(table: TomlTable, edges: Mapping[EdgeKey, Edge]) -> dict[str, tupl
         for key in (parse_edge(text, where) for text in rollout.texts("streaming")):
             label = Edge(*key).label
             if key not in edges:
-                near = did_you_mean(label, [edge.label for edge in edges.values()])
+                near = did_you_mean(label, (Edge(*key).label for key in edges))
                 raise NetworkError(
                     f"{where}: edge {label} does not exist" + (near or "; allowed are edges of the file")
                 )

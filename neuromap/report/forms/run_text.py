@@ -8,6 +8,7 @@ from typing import NamedTuple
 from neuromap.forms.numbers import plain, seconds
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.run_figures import RunFigures
+from neuromap.simulation.activity.energy import figures_lacking
 
 __all__ = ["RunColumn", "run_columns", "run_lines", "scaled"]
 
@@ -181,15 +182,19 @@ def _overloaded_ports(report: LatencyReport) -> list[str]:
 
 def _energy_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
     energy = found[0].energy
+    names = ", ".join(figures_lacking(report.chip, energy.absent))
+    lacking = f"; not published and missing: {names}" if names else ""
     if energy.joules_per_frame is None:
         held = [key for key, term in energy.terms.items() if term.joules_each is not None]
+        if not held and "off_chip_bit_joules" in report.chip.energy:
+            return f"energy: no sum{lacking}."
         if not held:
             return f"energy: the chip file of {report.chip.name} has no figures."
         line = f"energy: no sum, as {', '.join(held)} are held by the fit, which the chip file does not give"
-        return f"{line}; not published and missing: {', '.join(energy.absent)}." if energy.absent else f"{line}."
+        return f"{line}{lacking}."
     added = [key for key, term in energy.terms.items() if term.joules_each is not None and term.included_in is None]
     held = [key for key, term in energy.terms.items() if term.included_in is not None]
     line = f"energy of the whole board: {', '.join(added)}"
     if held:
         line += f"; {', '.join(held)} held by these"
-    return f"{line}; not published and missing: {', '.join(energy.absent)}." if energy.absent else f"{line}."
+    return f"{line}{lacking}."

@@ -8,6 +8,7 @@ synaptic event, which includes everything, is no marginal cost and enters no sum
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 from neuromap.errors import InputError
@@ -15,7 +16,10 @@ from neuromap.forms.card import Card
 from neuromap.forms.numbers import joules
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
-__all__ = ["Counts", "Energy", "EnergyTerm", "bits_off_chip", "energy_of"]
+__all__ = ["Counts", "Energy", "EnergyTerm", "bits_off_chip", "energy_of", "figures_lacking"]
+
+_FOR_BITS = ("boundary_bits_per_second", "boundary_spikes_per_second")
+"""What the ports of a chip carry together: their ratio is the bits of a spike."""
 
 
 @dataclass(frozen=True)
@@ -200,8 +204,35 @@ def bits_off_chip(chip: ChipSpec) -> float | None:
         Bits per second over spikes per second of the chip's ports (34 for TrueNorth, whose spikes have 32 bits
         between routers); ``None`` where the chip file lacks one of them.
     """
-    bits, spikes = (chip.router.get(f"boundary_{what}_per_second") for what in ("bits", "spikes"))
+    bits, spikes = (chip.router.get(key) for key in _FOR_BITS)
     return None if bits is None or not spikes else bits / spikes
+
+
+def figures_lacking(chip: ChipSpec, absent: Iterable[str]) -> tuple[str, ...]:
+    """Name the figures without which terms are absent.
+
+    Parameters
+    ----------
+    chip : ChipSpec
+        Its figures.
+    absent : iterable of str
+        Keys of the terms; :attr:`Energy.absent` gives them.
+
+    Returns
+    -------
+    tuple of str
+        The keys themselves, but where the chip file has the energy of a bit off chip, what it lacks to count bits.
+    """
+    return tuple(
+        f"{' and '.join(_lacking_for_bits(chip))} (needed beside off_chip_bit_joules)"
+        if key == "off_chip_bit_joules" and key in chip.energy
+        else key
+        for key in absent
+    )
+
+
+def _lacking_for_bits(chip: ChipSpec) -> list[str]:
+    return [key for key in _FOR_BITS if not chip.router.get(key)]
 
 
 def energy_of(chip: ChipSpec, counts: Counts) -> Energy:

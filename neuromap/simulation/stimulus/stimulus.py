@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import math
-import stat
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +24,7 @@ from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
 from neuromap.files.given import path_given, real_number, whole_number
 from neuromap.files.messages import show
+from neuromap.files.regular_file import read_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
@@ -247,12 +247,7 @@ def load_frames(
     path = path_given("load_frames", path, StimulusError)
     read = _read_npz if path.suffix == ".npz" else _read_safetensors
     try:
-        status = path.stat()
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # reading a folder says so itself
-            raise StimulusError("is no regular file")
-        if status.st_size > _MAX_VALUES:
-            raise StimulusError(f"holds {status.st_size} bytes; at most {_MAX_VALUES} are read")
-        frames = read(path)
+        frames = read(read_bytes(path, "file of frames (safetensors)", _MAX_VALUES, StimulusError))
         return frames if source is None else dict(check_frames(frames, source))
     except OSError as error:
         raise StimulusError(f"{path}: cannot be read ({error.strerror or error})") from None
@@ -260,17 +255,17 @@ def load_frames(
         raise StimulusError(f"{path}: {error}") from None
 
 
-def _read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
+def _read_safetensors(data: bytes) -> dict[str, NDArray[Any]]:
     try:
-        return load_tensors(path.read_bytes())
+        return load_tensors(data)
     except (SafetensorError, KeyError, ValueError, TypeError):
         # KeyError and TypeError: a dtype that NumPy does not have, such as bfloat16
         raise StimulusError("not a readable safetensors file; save frames with save_frames or NumPy's savez") from None
 
 
-def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
+def _read_npz(data: bytes) -> dict[str, NDArray[Any]]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
             if unpacked > _MAX_VALUES:
                 raise StimulusError(f"holds {unpacked} bytes; at most {_MAX_VALUES} are read")

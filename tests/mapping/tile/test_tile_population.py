@@ -239,7 +239,7 @@ def test_shuffled_neurons_are_brought_together(chip):
 def test_without_pymetis_the_line_says_what_to_install(chip, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pymetis", None)
     pop, matrix = population(None, 300, np.ones(300)), sparse.csr_array(np.eye(300, dtype=np.int64))
-    with pytest.raises(NotSupportedError, match=r"pip install 'neuromap\[partition\]'"):
+    with pytest.raises(NotSupportedError, match=r"pip install 'neuromap-rollouts\[partition\]'"):
         tile_population(
             0, pop, matrix, np.ones(300, bool), np.ones(300, np.int64), core_of(chip()), partitioner="metis"
         )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.simulation.activity.energy import Counts, bits_off_chip, energy_of
+from neuromap.simulation.activity.energy import Counts, bits_off_chip, energy_of, figures_lacking
 
 counts = st.builds(
     Counts,
@@ -105,6 +105,9 @@ def test_without_the_bits_of_a_spike_the_energy_off_chip_is_absent(missing):
     found = energy_of(chip, Counts(ticks=1, chips=1, host_spikes=7))
     assert bits_off_chip(chip) is None
     assert "off_chip_bit_joules" in found.absent
+    named = ", ".join(figures_lacking(chip, found.absent))
+    assert f"{missing} (needed beside off_chip_bit_joules)" in named  # which the file has
+    assert figures_lacking(replace(chip, energy={}), ["off_chip_bit_joules"]) == ("off_chip_bit_joules",)
 
 
 def test_static_power_counts_every_chip_of_the_board():

@@ -172,9 +172,9 @@ def test_pickles_and_missing_files_are_refused(tmp_path):
         np.save(file, np.zeros((4, 3)))
     with pytest.raises(StimulusError, match="not a readable"):
         load_frames(path)
-    with pytest.raises(StimulusError, match="No such file"):
+    with pytest.raises(StimulusError, match="does not exist; give the path of a file of frames"):
         load_frames(tmp_path / "absent.safetensors")
-    with pytest.raises(StimulusError, match="Is a directory"):
+    with pytest.raises(StimulusError, match="is a folder; expected a file of frames"):
         load_frames(tmp_path)
 
 

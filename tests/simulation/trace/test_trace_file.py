@@ -141,7 +141,7 @@ def test_places_that_take_no_file_are_refused(mixer, tmp_path):
 
 def test_without_h5py_the_remedy_is_named(mixer, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(NotSupportedError, match=r"pip install 'neuromap\[hdf5\]'"):
+    with pytest.raises(NotSupportedError, match=r"pip install 'neuromap-rollouts\[hdf5\]'"):
         simulate_to_file(tmp_path / "run.h5", mixer(1, 1), stimulus_of(np.random.default_rng(1), 3))
     (tmp_path / "run.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
     with pytest.raises(NotSupportedError, match="h5py"):

@@ -80,6 +80,6 @@ def _import_pymetis() -> Any:
         import pymetis
     except ImportError:
         raise NotSupportedError(
-            "partitioner metis: pymetis is not installed; pip install 'neuromap[partition]', or choose overlap"
+            "partitioner metis: pymetis is not installed; pip install 'neuromap-rollouts[partition]', or choose overlap"
         ) from None
     return pymetis

@@ -50,7 +50,7 @@ def import_h5py() -> Any:
         import h5py
     except ImportError:
         raise NotSupportedError(
-            "HDF5: needs h5py, which is not installed; pip install 'neuromap[hdf5]', or choose a name that does not "
-            "end in .h5"
+            "HDF5: needs h5py, which is not installed; pip install 'neuromap-rollouts[hdf5]', or choose a name that "
+            "does not end in .h5"
         ) from None
     return h5py

@@ -38,7 +38,7 @@ def brian2():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         brian2 = pytest.importorskip(
-            "brian2", reason="the oracle needs brian2: pip install neuromap[brian2]", exc_type=ImportError
+            "brian2", reason="the oracle needs brian2: pip install neuromap-rollouts[brian2]", exc_type=ImportError
         )
     brian2.prefs.codegen.target = "numpy"
     brian2.BrianLogger.suppress_hierarchy("brian2")
