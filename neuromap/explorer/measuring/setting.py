@@ -27,8 +27,8 @@ class Setting:
         The network.
     chips : mapping of str to ChipSpec
         By name.
-    frames : mapping of str to ndarray of bool, shape (n_frames, size)
-        Input frames, checked.
+    stimuli : tuple of mapping of str to ndarray of bool, shape (n_frames, size)
+        Input frames of every stimulus, checked; with the first, rows are verified.
     verify : bool
         Whether chip is held against reference.
     engine : EngineChoice
@@ -37,14 +37,14 @@ class Setting:
 
     network: Network
     chips: Mapping[str, ChipSpec]
-    frames: Mapping[str, NDArray[np.bool_]]
+    stimuli: tuple[Mapping[str, NDArray[np.bool_]], ...]
     verify: bool
     engine: EngineChoice
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Take the values apart that hold read-only mappings: these do not travel between processes."""
         chips = {name: _fields(chip) for name, chip in self.chips.items()}
-        return _put_together, (_fields(self.network), chips, dict(self.frames), self.verify, self.engine)
+        return _put_together, (_fields(self.network), chips, tuple(map(dict, self.stimuli)), self.verify, self.engine)
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -55,9 +55,9 @@ def _fields(value: Any) -> dict[str, Any]:
 def _put_together(
     network: Mapping[str, Any],
     chips: Mapping[str, Mapping[str, Any]],
-    frames: Mapping[str, NDArray[np.bool_]],
+    stimuli: tuple[Mapping[str, NDArray[np.bool_]], ...],
     verify: bool,
     engine: EngineChoice,
 ) -> Setting:
     values = {name: ChipSpec(**parts) for name, parts in chips.items()}
-    return Setting(Network(**network), values, frames, verify, engine)
+    return Setting(Network(**network), values, stimuli, verify, engine)
