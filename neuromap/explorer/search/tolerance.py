@@ -17,7 +17,7 @@ UNMEASURED = 0.001
 _LEAST, _MOST = 1e-6, 0.5
 
 
-def check_tolerance(tolerance: float | None) -> float | None:
+def check_tolerance(tolerance: float | None, name: str = "energy_tolerance") -> float | None:
     """Check a tolerance that was asked for.
 
     Raises
@@ -28,7 +28,7 @@ def check_tolerance(tolerance: float | None) -> float | None:
     if tolerance is None:
         return None
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < 1:
-        raise InputError(f"energy_tolerance = {tolerance!r}: must be a part from 0 to below 1, such as 0.02")
+        raise InputError(f"{name} = {tolerance!r}: must be a part from 0 to below 1, such as 0.02")
     return float(tolerance)
 
 

@@ -1,7 +1,7 @@
-"""What a row's run took: the network-on-chip, work, energy and node times, as the report shows them.
+"""What a row takes in steady operation: the network-on-chip, work, energy and node times, as the report shows them.
 
-All of them are of the verification frames, from start to the last frame's response. Figures per tick are means over
-the ticks of the run unless they say "most in one tick"; figures per frame are those per tick times the frame period.
+All of them are of whole frame periods, as many as there are frames, over all stimuli. Figures per tick are means over
+the ticks of these periods unless they say "most in one tick"; figures per frame are what was counted over the frames.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from neuromap.report.figures.mesh_figures import MeshFigures
 from neuromap.simulation.activity.node_work import NodeTime
+from neuromap.simulation.activity.spread import Spread
 
 __all__ = [
     "EnergyFigures",
@@ -29,18 +30,18 @@ class WorkFigures:
 
     Attributes
     ----------
-    synaptic_events_per_tick, synaptic_events_per_frame : float or None
+    synaptic_events_per_tick, synaptic_events_per_frame : float
         Synapses on axons that are due, over all cores.
     largest_core_events_per_tick : int
         Most synaptic events of one core in one tick.
-    firing_neurons_per_tick : float or None
+    firing_neurons_per_tick : float
         Neurons that fire, copies, relays, splitters and those that are read out included.
     """
 
-    synaptic_events_per_tick: float | None
-    synaptic_events_per_frame: float | None
+    synaptic_events_per_tick: float
+    synaptic_events_per_frame: float
     largest_core_events_per_tick: int
-    firing_neurons_per_tick: float | None
+    firing_neurons_per_tick: float
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class EnergyTermFigures:
     ----------
     counted : str
         What is counted.
-    count_per_frame : float or None
+    count_per_frame : float
         How many per frame.
     joules_each, joules_per_frame, watts : float or None
         Energy of one, of all per frame, and power; ``None`` where the chip file has no figure.
@@ -60,7 +61,7 @@ class EnergyTermFigures:
     """
 
     counted: str
-    count_per_frame: float | None
+    count_per_frame: float
     joules_each: float | None
     joules_per_frame: float | None
     watts: float | None
@@ -75,6 +76,8 @@ class EnergyFigures:
     ----------
     joules_per_tick, joules_per_frame, watts : float or None
         Sum of the terms that are known and in no other; ``None`` where the chip file has no figure at all.
+    joules_per_frame_spread : Spread or None
+        Mean, deviation and confidence interval of the energy per frame over the stimuli.
     terms : mapping of str to EnergyTermFigures
         By the keys of the chip file.
     absent : tuple of str
@@ -85,6 +88,7 @@ class EnergyFigures:
 
     joules_per_tick: float | None
     joules_per_frame: float | None
+    joules_per_frame_spread: Spread | None
     watts: float | None
     terms: Mapping[str, EnergyTermFigures]
     absent: tuple[str, ...]
@@ -106,7 +110,7 @@ class EnergyFigures:
     def average_joules_per_frame(self, work: WorkFigures) -> float | None:
         """Give what the published average per synaptic event would make; for comparison only."""
         each, events = self.average_joules_per_synaptic_event, work.synaptic_events_per_frame
-        return None if each is None or events is None else each * events
+        return None if each is None else each * events
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,7 @@ class NodeTimeFigures:
 
 @dataclass(frozen=True)
 class RunFigures:
-    """All figures of a run.
+    """All figures of a row in steady operation.
 
     Attributes
     ----------
