@@ -76,10 +76,11 @@ def _brute_force(
     *,
     executions: tuple[str, ...] = ("windowed", "pipelined"),
     n_frames: int = 32,
+    n_stimuli: int = 1,
     tolerance: float = 0.0,
     **choices: Any,
 ) -> Brute:
-    stimuli, _ = choose_stimuli(net, None, RandomFrames(n_frames))
+    stimuli, _ = choose_stimuli(net, None, RandomFrames(n_frames), n_stimuli)
     points: dict[tuple[tuple[int, ...], str], Point | None] = {}
     for pattern in all_valid(net):
         for execution in executions:

@@ -17,7 +17,7 @@ from neuromap.explorer.candidates.row_bounds import core_bound_of_all
 from neuromap.explorer.explore import explore
 from neuromap.network import build_network
 
-QUICK = {"n_frames": 4, "verify": False}
+QUICK = {"n_frames": 4, "n_stimuli": 1, "verify": False}
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
 
@@ -160,11 +160,11 @@ def test_results_depend_on_what_was_simulated(sr, tmp_path):
     path = tmp_path / "found.jsonl"
     explore(sr, most_mapped=1, results=path, **QUICK)
     size = len(path.read_text().splitlines())
-    for change in ({"seed": 1}, {"chips": nm.load_chip("truenorth").__class__(**chip_fields(energy={}))}):
+    for change in ({"seed": 1}, {"n_stimuli": 2}, {"chips": nm.load_chip("truenorth").__class__(**chip_fields(energy={}))}):
         explore(sr, most_mapped=1, results=path, **{**QUICK, **change})
         size += 1
         assert len(path.read_text().splitlines()) == size
-    verified = explore(sr, most_mapped=1, results=path, n_frames=4, verify=True)
+    verified = explore(sr, most_mapped=1, results=path, **{**QUICK, "verify": True})
     assert verified.rows[0].verified is True
 
 
