@@ -29,7 +29,7 @@ def count(number: int) -> str:
 
 
 def front(points: set[Point], tolerance: float) -> set[Point]:
-    """Give the points that no point given is as good as and better than; energies, the last figures, have a tolerance."""
+    """Give the points of the front; less is better, and energies, the last figures, are equal within the tolerance."""
     found: set[Point] = set()
     for point in sorted(points):  # what beats a point comes before it
         if not any(_beats(other, point, tolerance) for other in found):

@@ -107,8 +107,8 @@ StimuliOption = Annotated[
     said_option(
         "--stimuli",
         metavar="N",
-        text=f"Without --stimulus: random stimuli, 1 to {MOST_STIMULI}, over which energy and traffic per frame are means, "
-        f"with the seeds from --seed on; the first is verified with.  [default: {DEFAULT_STIMULI}]",
+        text=f"Without --stimulus: random stimuli, 1 to {MOST_STIMULI}, over which energy and traffic per frame are "
+        f"means, with the seeds from --seed on; the first is verified with.  [default: {DEFAULT_STIMULI}]",
     ),
 ]
 EngineOption = Annotated[

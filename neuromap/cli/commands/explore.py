@@ -130,8 +130,8 @@ def explore(
         said_option(
             "--energy-tolerance",
             metavar="PART",
-            text="Energies that differ by at most this part, 0 to below 1, count as equal on the fronts.  [default: what "
-            "another draw of stimuli might change]",
+            text="Energies that differ by at most this part, 0 to below 1, count as equal on the fronts.  "
+            "[default: what another draw of stimuli might change]",
         ),
     ] = None,
     html: Annotated[str | None, file_option("--html", holds="fronts and rows as one self-contained HTML page")] = None,

@@ -177,7 +177,6 @@ class OpenRows:
         if place not in self._core_bounds:
             self._core_bounds[place] = self.all_rows.core_bound(place)
 
-
     def _some_bound_excludes(self, group: Group) -> bool:
         """Whether a row would be excluded by some bound on its cores: a quick look before one is computed."""
         by_cores = "neuron_update_joules" in group.choice.chip.energy  # then more cores mean more energy too

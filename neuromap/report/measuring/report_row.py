@@ -74,7 +74,7 @@ def report_row(
 def make_row(
     rollout: Rollout, program: Program, stimuli: Sequence[Mapping[str, ArrayLike]], choice: EngineChoice
 ) -> ReportRow:
-    """Predict, measure, observe and verify; see :func:`report_row`. All but figures per frame is of the first stimulus."""
+    """Predict, measure, observe and verify; see :func:`report_row`. Verification is with the first stimulus."""
     each = [check_frames(frames, rollout.network) for frames in stimuli]
     checked = each[0]
     verification = hold_against_reference(rollout, program, checked, None, choice)

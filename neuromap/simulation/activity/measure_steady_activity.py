@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Protocol
 
@@ -164,7 +164,7 @@ def _count(
             wires.add(spikes)
             work.add(spikes)
         sums.append(energy_counts(wires.counts, work.result(), chips))
-    return tuple(_less(after, before) for before, after in zip(sums, sums[1:], strict=False))
+    return tuple(_less(after, before) for before, after in pairwise(sums))
 
 
 def _less(after: Counts, before: Counts) -> Counts:

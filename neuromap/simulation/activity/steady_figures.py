@@ -72,7 +72,9 @@ class SteadyFigures(Card):
         """How far the energy of a frame spreads over the stimuli; ``None`` where the chip has no figures."""
         mean = self.joules_per_frame
         known = [energy_of(self.chip, counts).joules for counts in self.each]
-        return None if mean is None else spread_of([total / self.n_frames for total in known if total is not None], mean)
+        return (
+            None if mean is None else spread_of([total / self.n_frames for total in known if total is not None], mean)
+        )
 
     @property
     def spikes_per_frame(self) -> float:

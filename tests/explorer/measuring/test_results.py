@@ -29,7 +29,9 @@ def line(key, result, **changes):
     return json.dumps({"key": key, **asdict(result), **changes}) + "\n"
 
 
-@pytest.mark.parametrize("result", [MAPPED, REFUSED, Measured("mapped", "", "ticks", 1, 1, 1, 1, False, 1, None, None, True)])
+@pytest.mark.parametrize(
+    "result", [MAPPED, REFUSED, Measured("mapped", "", "ticks", 1, 1, 1, 1, False, 1, None, None, True)]
+)
 def test_what_is_written_is_read(result, tmp_path):
     path = tmp_path / "found.jsonl"
     explorer_results(path).add("a", result)

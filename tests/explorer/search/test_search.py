@@ -160,7 +160,11 @@ def test_results_depend_on_what_was_simulated(sr, tmp_path):
     path = tmp_path / "found.jsonl"
     explore(sr, most_mapped=1, results=path, **QUICK)
     size = len(path.read_text().splitlines())
-    for change in ({"seed": 1}, {"n_stimuli": 2}, {"chips": nm.load_chip("truenorth").__class__(**chip_fields(energy={}))}):
+    for change in (
+        {"seed": 1},
+        {"n_stimuli": 2},
+        {"chips": nm.load_chip("truenorth").__class__(**chip_fields(energy={}))},
+    ):
         explore(sr, most_mapped=1, results=path, **{**QUICK, **change})
         size += 1
         assert len(path.read_text().splitlines()) == size
@@ -256,9 +260,7 @@ def test_splitters_anywhere(data, networks, chip, brute_force, point_of):
     brute = brute_force(
         net, small, pattern, n_frames=4, tolerance=tolerance, splitters="anywhere", ticks_per_step=ticks
     )
-    found = explore(
-        net, small, splitters="anywhere", ticks_per_step=ticks, energy_tolerance=tolerance, **QUICK
-    )
+    found = explore(net, small, splitters="anywhere", ticks_per_step=ticks, energy_tolerance=tolerance, **QUICK)
     assert found.gap.is_exact
     assert {point_of(row) for row in found.front} == brute.front
     assert {point_of(row) for row in found.class_front} == brute.class_front

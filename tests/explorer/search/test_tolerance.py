@@ -44,7 +44,7 @@ def test_the_tolerance_is_how_well_the_given_energy_is_known():
 
 @pytest.mark.parametrize("wrong", [-0.1, 1, 1.5, float("nan"), True, "0.1"])
 def test_a_tolerance_out_of_range_is_refused(wrong):
-    with pytest.raises(InputError, match="energy_tolerance = .*: must be a part from 0 to below 1"):
+    with pytest.raises(InputError, match=r"energy_tolerance = .*: must be a part from 0 to below 1"):
         explore(nm.load_network("examples/digits/ff.toml"), energy_tolerance=wrong)
 
 
@@ -66,6 +66,8 @@ def test_report_explorer_and_python_give_one_figure(execution):
         assert row.energy_half_width_joules == measured.joules_spread.half_width
         assert shown.energy.joules_per_frame_spread == measured.joules_spread
         noc = shown.network_on_chip
-        assert noc.spikes_per_frame + noc.readout_spikes_per_frame == pytest.approx(measured.spikes_per_frame, rel=1e-15)
+        assert noc.spikes_per_frame + noc.readout_spikes_per_frame == pytest.approx(
+            measured.spikes_per_frame, rel=1e-15
+        )
         assert noc.hops_per_frame == measured.hops_per_frame
         assert shown.work.synaptic_events_per_frame == measured.synaptic_events_per_frame

@@ -99,7 +99,7 @@ def test_the_interval_is_that_of_students_t(values):
 
 @pytest.mark.parametrize("wrong", [0, -1, 101, True, 2.0, "5", None])
 def test_a_number_of_stimuli_out_of_range_is_refused(wrong, small):
-    with pytest.raises(InputError, match="n_stimuli = .*: must be a whole number from 1 to 100"):
+    with pytest.raises(InputError, match=r"n_stimuli = .*: must be a whole number from 1 to 100"):
         measure_steady_activity(small[0], n_stimuli=wrong)
 
 
