@@ -34,6 +34,7 @@ _HOMES = {
     "load_trace": "simulation.trace.reading.load_trace",
     "map_rollout": "mapping.map_rollout",
     "measure_activity": "simulation.activity.measure_activity",
+    "measure_steady_activity": "simulation.activity.measure_steady_activity",
     "random_frames": "simulation.stimulus.stimulus",
     "reference": "simulation.reference_frames",
     "simulate": "simulation.run.simulate",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from neuromap.rollout.patterns.pattern import RolloutPattern as RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout as Rollout
     from neuromap.simulation.activity.measure_activity import measure_activity as measure_activity
+    from neuromap.simulation.activity.measure_steady_activity import measure_steady_activity as measure_steady_activity
     from neuromap.simulation.reference_frames import reference as reference
     from neuromap.simulation.run.simulate import simulate as simulate
     from neuromap.simulation.run.simulate import simulate_to_file as simulate_to_file

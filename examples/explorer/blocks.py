@@ -28,9 +28,20 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
-def front(points: set[Point]) -> set[Point]:
-    """Give the points that no other is at least as good as everywhere; less is better."""
-    return {p for p in points if not any(q != p and all(x <= y for x, y in zip(q, p, strict=True)) for q in points)}
+def front(points: set[Point], tolerance: float) -> set[Point]:
+    """Give the points of the front; less is better, and energies, the last figures, are equal within the tolerance."""
+    found: set[Point] = set()
+    for point in sorted(points):  # what beats a point comes before it
+        if not any(_beats(other, point, tolerance) for other in found):
+            found.add(point)
+    return found
+
+
+def _beats(one: Point, other: Point, tolerance: float) -> bool:
+    exact = all(x <= y for x, y in zip(one[:-1], other[:-1], strict=True))
+    if not exact or one[-1] > other[-1] * (1 + tolerance):
+        return False
+    return one[:-1] != other[:-1] or one[-1] < other[-1] * (1 - tolerance)
 
 
 def _point(row: Mapping[str, Any]) -> Point:
@@ -55,13 +66,14 @@ def compared(name: str) -> dict[str, Any]:
     candidates = [dict(zip(brute["columns"], row, strict=True)) for row in brute["rows"]]
     every = {_point(row) for row in candidates}
     rows = {_point(row) for row in mapped_rows(found)}
+    tolerance = found.get("energy_tolerance", 0.0)
     return {
         "candidates": len(candidates),
         "alike": sum(_point(row) in rows for row in candidates),
         "unknown_to_brute_force": len(rows - every),
         "points": len(every),
-        "front_points": len(front(every)),
-        "fronts_equal": front(every) == front(rows),
+        "front_points": len(front(every, tolerance)),
+        "fronts_equal": front(every, tolerance) == {_point(row) for row in mapped_rows(found) if row["on_front"]},
     }
 
 

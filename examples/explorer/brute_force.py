@@ -17,11 +17,11 @@ from typing import NamedTuple
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.explore import explore
-from neuromap.explorer.measuring.steady_energy import energy_per_frame
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.rollout.patterns.behaviour import equivalent
+from neuromap.simulation.activity.measure_steady_activity import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_frames
+from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
 
 FRAMES = 8
 
@@ -40,7 +40,7 @@ class Point(NamedTuple):
 def point_of(network: str, chip: str, values: tuple[int, ...], execution: str) -> Point | None:
     """Map one candidate and measure it; ``None`` where it does not fit."""
     net = nm.load_network(network)
-    frames, _ = choose_frames(net, None, RandomFrames(FRAMES))
+    stimuli, _ = choose_stimuli(net, None, RandomFrames(FRAMES))
     try:
         mapping = map_with_stages(nm.Rollout(net, nm.RolloutPattern(net, values), execution), nm.load_chip(chip))
     except DoesNotFitError:
@@ -53,7 +53,7 @@ def point_of(network: str, chip: str, values: tuple[int, ...], execution: str) -
         min(rollout.worst_case_reaction(o) for o in net.outputs) * step,
         program.period,
         program.n_cores,
-        rounded(energy_per_frame(program, frames, EngineChoice(threads=1))),
+        rounded(steady_figures(program, stimuli, EngineChoice(threads=1)).joules_per_frame),
     )
 
 
@@ -62,9 +62,21 @@ def rounded(energy: float | None) -> float:
     return 0.0 if energy is None else float(f"{energy:.11g}")
 
 
-def front(points: set[Point]) -> set[Point]:
-    """Points that no other is at least as good as everywhere and better than somewhere."""
-    return {p for p in points if not any(all(x <= y for x, y in zip(q, p, strict=True)) and q != p for q in points)}
+def front(points: set[Point], tolerance: float) -> set[Point]:
+    """Points that no point of this set beats, energies within the tolerance being equal."""
+    found: set[Point] = set()
+    for point in sorted(points):  # what beats a point comes before it
+        if not any(beats(other, point, tolerance) for other in found):
+            found.add(point)
+    return found
+
+
+def beats(one: Point, other: Point, tolerance: float) -> bool:
+    """Whether a point is as good everywhere and better somewhere."""
+    exact = all(x <= y for x, y in zip(one[:-1], other[:-1], strict=True))
+    if not exact or one.energy > other.energy * (1 + tolerance):
+        return False
+    return one[:-1] != other[:-1] or one.energy < other.energy * (1 - tolerance)
 
 
 def main() -> int:
@@ -92,12 +104,12 @@ def main() -> int:
     print(f"brute force: {time.monotonic() - start:.0f} s", flush=True)
     mapped = [(task[2], point) for task, point in zip(tasks, points, strict=True) if point is not None]
     own = {p for values, p in mapped if equivalent(given, nm.RolloutPattern(net, values)) is not None}
-    expected = front({point for _, point in mapped}), front(own)
-
     start = time.monotonic()
     found = explore(net, chosen.chip, given, n_frames=FRAMES, verify=False, processes=chosen.processes)
     print(f"explorer: {time.monotonic() - start:.0f} s, {found.n_rows} rows, {found.n_mapped} mapped")
     print(found.gap.statement)
+    tolerance = found.energy_tolerance
+    expected = front({point for _, point in mapped}, tolerance), front(own, tolerance)
     rows = [
         {
             Point(

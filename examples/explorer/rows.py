@@ -48,6 +48,8 @@ def document(found: Exploration) -> dict[str, Any]:
         "candidates": found.n_candidates,
         "distinct_rows": found.n_rows,
         "mapped": found.n_mapped,
+        "stimuli": found.stimulus["n_stimuli"],
+        "energy_tolerance": found.energy_tolerance,
         "gap": {
             "is_exact": gap.is_exact,
             "open_rows": gap.open_rows,

@@ -19,13 +19,12 @@ from examples.explorer.rows import document
 from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.schedules import schedules_of
-from neuromap.explorer.measuring.steady_energy import energy_per_frame, steady_counts
 from neuromap.files.whole_file import write_whole
 from neuromap.rollout.patterns.behaviour import behaviour_classes, count_behaviour_classes
 from neuromap.rollout.patterns.counting import enumerate_valid
 from neuromap.rollout.schedule.rollout import EXECUTIONS
-from neuromap.simulation.activity.energy import energy_of
-from neuromap.simulation.stimulus.choose_frames import choose_frames
+from neuromap.simulation.activity.measure_steady_activity import steady_figures
+from neuromap.simulation.stimulus.choose_frames import choose_stimuli
 
 __all__ = ["STUDIES", "Study", "brute_force", "curves", "explored"]
 
@@ -69,7 +68,7 @@ def brute_force(name: str, work: Path) -> dict[str, Any]:
         Gets a file per candidate, so that it can be gone on with.
     """
     network = network_of(name)
-    frames, _ = choose_frames(network)
+    stimuli, _ = choose_stimuli(network)
     folder = work / f"brute-{name}"
     folder.mkdir(parents=True, exist_ok=True)
     found = []
@@ -86,7 +85,7 @@ def brute_force(name: str, work: Path) -> dict[str, Any]:
                     "reaction": min(rollout.worst_case_reaction(o) for o in network.outputs),
                     "period": program.period,
                     "cores": program.n_cores,
-                    "energy": energy_per_frame(program, frames),
+                    "energy": steady_figures(program, stimuli).joules_per_frame,
                 }
                 write_whole(kept, json.dumps(one).encode())
             one = json.loads(kept.read_text())
@@ -214,11 +213,8 @@ def _kept(work: Path, name: str, pattern: nm.RolloutPattern, execution: str) -> 
 
 
 def _tick(rollout: nm.Rollout, program: nm.Program) -> Mapping[str, Any]:
-    frames, _ = choose_frames(rollout.network)
-    traffic = nm.measure_activity(program, frames).traffic
-    counts = steady_counts(program, frames)
-    n_frames = len(next(iter(frames.values())))
-    energy = energy_of(program.chip, counts)
+    found = nm.measure_steady_activity(program)
+    traffic = found.activity.traffic
     first, full = _responses(rollout)
     return {
         "execution": rollout.execution,
@@ -231,9 +227,11 @@ def _tick(rollout: nm.Rollout, program: nm.Program) -> Mapping[str, Any]:
         "peak_core_link": 0 if traffic.busiest_core_link is None else traffic.busiest_core_link.spikes,
         "safe_tick_cycles": traffic.safe_tick_cycles,
         "safe_tick_any_cycles": traffic.safe_tick_any_cycles,
-        "spikes_per_frame": round(counts.spikes / n_frames, 3),
+        "spikes_per_frame": round(found.spikes_per_frame, 3),
         "terms": [
-            [t.title, t.included_in, float(f"{t.joules / n_frames:.9g}")] for t in energy.terms if t.joules is not None
+            [t.title, t.included_in, float(f"{found.per_frame(t.joules):.9g}")]
+            for t in found.energy.terms
+            if t.joules is not None
         ],
     }
 

@@ -25,6 +25,7 @@ from neuromap.explorer.search.gap import gap_of
 from neuromap.explorer.search.listed_rows import listed_rows
 from neuromap.explorer.search.open_rows import open_rows
 from neuromap.explorer.search.search_rows import search_rows
+from neuromap.explorer.search.tolerance import check_tolerance, measured_tolerance
 from neuromap.files.given import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.workers import check_processes
@@ -34,7 +35,7 @@ from neuromap.rollout.patterns.behaviour import count_behaviour_classes
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, DEFAULT_STIMULI, RandomFrames, choose_stimuli
 
 __all__ = ["explore"]
 
@@ -54,6 +55,8 @@ def explore(
     n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
     density: float | None = None,
+    n_stimuli: int = DEFAULT_STIMULI,
+    energy_tolerance: float | None = None,
     seconds: float | None = None,
     most_mapped: int | None = None,
     processes: int = 1,
@@ -93,6 +96,12 @@ def explore(
     frames, n_frames, seed, density
         Input frames for energy and verification, as in :func:`neuromap.report.latency.latency_report`. The seed also
         draws the sample of patterns where there are too many to search all.
+    n_stimuli : int
+        Random stimuli over which energies are means, 1 to 100, as there.
+    energy_tolerance : float, optional
+        Energies that differ by at most this part, 0 to below 1, count as equal on the fronts. By default what another
+        draw of stimuli might change: the relative half width of the 95 % confidence interval of the given pattern's
+        energy, rounded up to 1, 2 or 5 times a power of ten; 0.001 with a single stimulus.
     seconds : float, optional
         No mapping begins later than that many seconds after the search began.
     most_mapped : int, optional
@@ -144,9 +153,10 @@ def explore(
     effort = Effort(seconds, most_mapped)
     check_processes(processes)
     names = named_patterns(network, given)
-    checked, stimulus = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
+    tolerance = check_tolerance(energy_tolerance)
+    stimuli, stimulus = choose_stimuli(network, frames, RandomFrames(n_frames, seed, density), n_stimuli)
     choice = EngineChoice(engine, threads, noise_seed)
-    setting = Setting(network, {chip.name: chip for chip in asked.chips}, checked, verify, choice)
+    setting = Setting(network, {chip.name: chip for chip in asked.chips}, stimuli, verify, choice)
     measurements = Measurements(setting, results, processes)
 
     # candidates: patterns, and the choices with which they are mapped; equal schedules are one row
@@ -157,8 +167,10 @@ def explore(
     rows = search_rows(choices, names, fingerprint_of_setting(setting))
 
     # search: map rows until no other can be on a front
-    still_open = open_rows(rows, _allowed_by(limits))
     with measurements:
+        if tolerance is None:
+            tolerance = measured_tolerance(rows, measurements, effort, len(stimuli), progress)
+        still_open = open_rows(rows, _allowed_by(limits), tolerance)
         complete = map_best_first(still_open, measurements, effort, progress)
 
     # answer: the rows, their fronts, and what these are worth
@@ -174,6 +186,7 @@ def explore(
         n_mapped=len(still_open.found),
         gap=gap_of(still_open, space, complete, limits is not None),
         stimulus=stimulus,
+        energy_tolerance=tolerance,
     )
 
 

@@ -26,7 +26,7 @@ from neuromap.rollout.patterns.sequential import MostSequential, most_sequential
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, DEFAULT_STIMULI, RandomFrames, choose_stimuli
 
 __all__ = ["latency_report", "report_on_program"]
 
@@ -41,6 +41,7 @@ def latency_report(
     n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
     density: float | None = None,
+    n_stimuli: int = DEFAULT_STIMULI,
     engine: str = "fast",
     threads: int | None = None,
     noise_seed: int = 0,
@@ -65,6 +66,9 @@ def latency_report(
         Input frames to verify with, row 0 is frame 0, or a file of them; random ones by default.
     n_frames, seed, density : int, int, float or None
         Number, seed and density of the random frames; without one every frame draws its own.
+    n_stimuli : int
+        Random stimuli over which energy and traffic per frame are means, 1 to 100, with the seeds ``seed``,
+        ``seed + 1``, ...; the first is verified with. Frames that are given are the only one.
     engine, threads, noise_seed : str, int or None, int
         As in :func:`neuromap.simulation.run.simulate.simulate`.
     options : MappingOptions, optional
@@ -105,7 +109,7 @@ def latency_report(
     spec = load_chip(chip)
     chosen, summary = _patterns(network, patterns)
     wanted = _executions(executions)
-    checked, stimulus = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
+    stimuli, stimulus = choose_stimuli(network, frames, RandomFrames(n_frames, seed, density), n_stimuli)
     choice = EngineChoice(engine, threads, noise_seed)
 
     rows: list[ReportRow] = []
@@ -122,7 +126,7 @@ def latency_report(
                 rows.append(refused_row(pattern, execution, error))
                 continue
             # Predictions come from the rollout as it was scheduled: splitters may have lengthened it.
-            rows.append(make_row(mapped.rollout, mapped.program, checked, choice))
+            rows.append(make_row(mapped.rollout, mapped.program, stimuli, choice))
     if progress is not None:
         progress("done", total, total)
 
@@ -137,6 +141,7 @@ def report_on_program(
     n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
     density: float | None = None,
+    n_stimuli: int = DEFAULT_STIMULI,
     engine: str = "fast",
     threads: int | None = None,
     noise_seed: int = 0,
@@ -150,7 +155,7 @@ def report_on_program(
         that :func:`neuromap.mapping.map_rollout.map_with_stages` gave with it.
     program : Program
         What is measured, observed and verified.
-    frames, n_frames, seed, density, engine, threads, noise_seed
+    frames, n_frames, seed, density, n_stimuli, engine, threads, noise_seed
         As in :func:`latency_report`.
 
     Returns
@@ -168,8 +173,8 @@ def report_on_program(
     needs("report_on_program", rollout, Rollout)
     needs("report_on_program", program, Program)
     network = rollout.network
-    checked, stimulus = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
-    row = make_row(rollout, program, checked, EngineChoice(engine, threads, noise_seed))
+    stimuli, stimulus = choose_stimuli(network, frames, RandomFrames(n_frames, seed, density), n_stimuli)
+    row = make_row(rollout, program, stimuli, EngineChoice(engine, threads, noise_seed))
     summary = most_sequential_summary(network) if rollout.pattern.name == "sequential" else None
     return _report(network, program.chip, [row], stimulus, summary)
 

@@ -13,6 +13,7 @@ _HOMES = {
     "Potentials": "trace.readout",
     "Readout": "trace.readout",
     "Recording": "trace.recording",
+    "SteadyActivity": "activity.steady_figures",
     "Trace": "trace.trace",
     "Width": "engine.neuron",
     "check_frames": "stimulus.stimulus",
@@ -23,6 +24,7 @@ _HOMES = {
     "load_frames": "stimulus.stimulus",
     "load_trace": "trace.reading.load_trace",
     "measure_activity": "activity.measure_activity",
+    "measure_steady_activity": "activity.measure_steady_activity",
     "random_frames": "stimulus.stimulus",
     "reference": "reference_frames",
     "run_events": "run.run_events",
@@ -35,6 +37,8 @@ _HOMES = {
 if TYPE_CHECKING:
     from neuromap.simulation.activity.activity import Activity as Activity
     from neuromap.simulation.activity.measure_activity import measure_activity as measure_activity
+    from neuromap.simulation.activity.measure_steady_activity import measure_steady_activity as measure_steady_activity
+    from neuromap.simulation.activity.steady_figures import SteadyActivity as SteadyActivity
     from neuromap.simulation.engine.neuron import Width as Width
     from neuromap.simulation.engine.neuron import fire as fire
     from neuromap.simulation.engine.neuron import integrate as integrate

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.explorer.measuring.steady_energy import energy_per_frame
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import build_network
 from neuromap.rollout.patterns.behaviour import equivalent
+from neuromap.simulation.activity.measure_steady_activity import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_frames
+from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
 
 
 class Point(NamedTuple):
@@ -46,12 +46,22 @@ def all_valid(net: nm.Network) -> list[nm.RolloutPattern]:
     return [pattern for pattern in patterns if pattern.is_valid]
 
 
-def beats(a: Point, b: Point) -> bool:
-    return all(x <= y for x, y in zip(a, b, strict=True)) and any(x < y for x, y in zip(a, b, strict=True))
+def beats(a: Point, b: Point, tolerance: float) -> bool:
+    """At least as good in everything and better in one figure, where energies within the tolerance are equal."""
+    if any(x > y for x, y in zip(a[:5], b[:5], strict=True)) or a.energy > b.energy * (1 + tolerance):
+        return False
+    return a[:5] != b[:5] or a.energy < b.energy * (1 - tolerance)
 
 
-def not_beaten(points: set[Point]) -> set[Point]:
-    return {p for p in points if not any(beats(q, p) for q in points)}
+def not_beaten(points: set[Point], tolerance: float) -> set[Point]:
+    """The set whose points do not beat each other and beat all others, found by taking it apart from the top."""
+    front, left = set(), set(points)
+    while left:
+        top = {p for p in left if not any(beats(q, p, tolerance) for q in left)}
+        assert top, "beaten in a circle"
+        front |= top
+        left = {p for p in left - top if not any(beats(q, p, tolerance) for q in top)}
+    return front
 
 
 def rounded(energy: float | None) -> float:
@@ -66,9 +76,11 @@ def _brute_force(
     *,
     executions: tuple[str, ...] = ("windowed", "pipelined"),
     n_frames: int = 32,
+    n_stimuli: int = 1,
+    tolerance: float = 0.0,
     **choices: Any,
 ) -> Brute:
-    frames, _ = choose_frames(net, None, RandomFrames(n_frames))
+    stimuli, _ = choose_stimuli(net, None, RandomFrames(n_frames), n_stimuli)
     points: dict[tuple[tuple[int, ...], str], Point | None] = {}
     for pattern in all_valid(net):
         for execution in executions:
@@ -89,20 +101,26 @@ def _brute_force(
                 min(rollout.worst_case_reaction(o) for o in net.outputs) * step,
                 program.period,
                 program.n_cores,
-                rounded(energy_per_frame(program, frames, EngineChoice(threads=1))),
+                rounded(steady_figures(program, stimuli, EngineChoice(threads=1)).joules_per_frame),
             )
             points[pattern.values, execution] = point
-    return fronts(net, points, given)
+    return fronts(net, points, given, tolerance)
 
 
-def fronts(net: nm.Network, points: dict[tuple[tuple[int, ...], str], Point | None], given: nm.RolloutPattern) -> Brute:
+def fronts(
+    net: nm.Network,
+    points: dict[tuple[tuple[int, ...], str], Point | None],
+    given: nm.RolloutPattern,
+    tolerance: float = 0.0,
+) -> Brute:
     """Front of all points, and of those whose patterns compute what the given one does."""
     own = {
         point
         for (values, _), point in points.items()
         if point is not None and equivalent(given, nm.RolloutPattern(net, values)) is not None
     }
-    return Brute(points, not_beaten({p for p in points.values() if p is not None}), not_beaten(own))
+    every = {p for p in points.values() if p is not None}
+    return Brute(points, not_beaten(every, tolerance), not_beaten(own, tolerance))
 
 
 @pytest.fixture(scope="session")

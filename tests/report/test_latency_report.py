@@ -179,9 +179,10 @@ def test_stimulus_is_described():
     network = small_sr()
     options = {"patterns": ["streaming"], "executions": ["windowed"]}
     random = latency_report(network, **options, n_frames=5, seed=3, density=0.25)
-    assert dict(random.stimulus) == {"kind": "random", "n_frames": 5, "seed": 3, "density": 0.25}
+    assert dict(random.stimulus) == {"kind": "random", "n_frames": 5, "seed": 3, "density": 0.25, "n_stimuli": 5}
+    assert "over 5 stimuli of 5 random frames (seeds 3 to 7, density 0.25)" in random.to_text(400)
     given = latency_report(network, **options, frames={"I": np.ones((7, 3), dtype=bool)})
-    assert dict(given.stimulus) == {"kind": "given", "n_frames": 7}
+    assert dict(given.stimulus) == {"kind": "given", "n_frames": 7, "n_stimuli": 1}
     assert given.rows[0].verification.n_frames == 7
     assert "verified with 7 given frames" in given.to_text()
     assert latency_report(network, **options).stimulus["n_frames"] == DEFAULT_FRAMES
@@ -191,7 +192,7 @@ def test_frames_of_a_file_are_named(tmp_path):
     path = tmp_path / "ones.safetensors"
     save_frames(path, {"I": np.ones((7, 3), dtype=bool)})
     found = latency_report(small_sr(), patterns=["streaming"], executions=["windowed"], frames=path)
-    assert dict(found.stimulus) == {"kind": "given", "n_frames": 7, "file": str(path)}
+    assert dict(found.stimulus) == {"kind": "given", "n_frames": 7, "n_stimuli": 1, "file": str(path)}
     jsonschema.validate(json.loads(found.to_json()), report_schema())
     for text in (found.to_text(width=400), found.to_html()):
         assert f"7 given frames ({path})" in text
@@ -204,7 +205,7 @@ def test_a_program_is_reported_like_a_row(report):
     found = report_on_program(rollout, program, n_frames=5, seed=3)
     assert (found.chip, found.version) == (program.chip, report.version)
     assert (found.most_sequential, found.most_sequential_proven) == (1, True)
-    assert dict(found.stimulus) == {"kind": "random", "n_frames": 5, "seed": 3, "density": None}
+    assert dict(found.stimulus) == {"kind": "random", "n_frames": 5, "seed": 3, "density": None, "n_stimuli": 5}
     (row,) = found.rows
     same = next(r for r in report.rows if (r.pattern, r.execution) == ("sequential", "pipelined"))
     assert (row.predicted, row.measured, row.verified) == (same.predicted, same.measured, True)

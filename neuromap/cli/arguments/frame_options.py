@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.arguments.options import DensityOption, FramesOption, SeedOption, StimulusOption
 from neuromap.errors import InputError, StimulusError
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames, check_stimulus_count
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.program import Program
 
-__all__ = ["MAX_TICKS", "FrameOptions", "check_run_length", "read_stimuli"]
+__all__ = ["MAX_TICKS", "FrameOptions", "check_run_length", "read_stimuli", "stimuli_arguments"]
 
 MAX_TICKS = 10_000_000
 """Ticks that one run of the command line may have; hours of work, and more output than anyone reads."""
@@ -51,6 +51,23 @@ class FrameOptions:
             As :meth:`random`.
         """
         return {"frames": self.stimulus, **asdict(self.random())}
+
+
+def stimuli_arguments(fed: FrameOptions, n_stimuli: int | None) -> dict[str, Any]:
+    """Make the arguments of functions that take several stimuli: those of the frames, and how many there are.
+
+    Raises
+    ------
+    InputError
+        If the number is out of range, or a file of frames is given too; and as :meth:`FrameOptions.random`.
+    """
+    if n_stimuli is None:
+        return fed.arguments()
+    check_stimulus_count(n_stimuli, "--stimuli")
+    if fed.stimulus is not None:
+        raise InputError("--stimulus and --stimuli: give one of them, frames from a file are the only stimulus")
+    check_run_length((DEFAULT_FRAMES if fed.n_frames is None else fed.n_frames) * n_stimuli)
+    return {**fed.arguments(), "n_stimuli": n_stimuli}
 
 
 def check_run_length(n_frames: int | None, program: Program | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from neuromap.errors import InputError
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
+from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, DEFAULT_STIMULI, MOST_STIMULI
 
 __all__ = [
     "DEFAULT_CHIP",
@@ -23,6 +23,7 @@ __all__ = [
     "NoiseSeedOption",
     "PatternOption",
     "SeedOption",
+    "StimuliOption",
     "StimulusOption",
     "ThreadsOption",
     "chip_file_of",
@@ -99,6 +100,15 @@ DensityOption = Annotated[
         "--density",
         metavar="P",
         help="Part of the input neurons that spike in a random frame; by default every frame has its own.",
+    ),
+]
+StimuliOption = Annotated[
+    int | None,
+    said_option(
+        "--stimuli",
+        metavar="N",
+        text=f"Without --stimulus: random stimuli, 1 to {MOST_STIMULI}, over which energy and traffic per frame are "
+        f"means, with the seeds from --seed on; the first is verified with.  [default: {DEFAULT_STIMULI}]",
     ),
 ]
 EngineOption = Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length
+from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length, stimuli_arguments
 from neuromap.cli.arguments.limit_options import LimitOptions
 from neuromap.cli.arguments.option_blocks import with_option_blocks
 from neuromap.cli.arguments.options import (
@@ -17,6 +17,7 @@ from neuromap.cli.arguments.options import (
     ExecutionsOption,
     JsonFlag,
     NetworkFile,
+    StimuliOption,
     chip_file_of,
     file_option,
     said_option,
@@ -123,6 +124,16 @@ def explore(
         bool, typer.Option("--verify/--no-verify", help="Whether chip and reference are compared in every mapped row.")
     ] = True,
     fed: FrameOptions,
+    stimuli: StimuliOption = None,
+    energy_tolerance: Annotated[
+        float | None,
+        said_option(
+            "--energy-tolerance",
+            metavar="PART",
+            text="Energies that differ by at most this part, 0 to below 1, count as equal on the fronts.  "
+            "[default: what another draw of stimuli might change]",
+        ),
+    ] = None,
     html: Annotated[str | None, file_option("--html", holds="fronts and rows as one self-contained HTML page")] = None,
     svg: Annotated[str | None, file_option("--svg", holds="the picture of the fronts")] = None,
     csv: Annotated[str | None, file_option("--csv", holds="all rows as CSV")] = None,
@@ -140,6 +151,7 @@ def explore(
     from neuromap.explorer.answer.limits import ClosestRow
     from neuromap.explorer.answer.objectives import objective_named
     from neuromap.explorer.explore import explore as search
+    from neuromap.explorer.search.tolerance import check_tolerance
     from neuromap.files.whole_file import write_all
     from neuromap.forms.formed import form
     from neuromap.mapping.asked.options import SPLITTERS
@@ -154,6 +166,7 @@ def explore(
         "ticks_per_step": split_ticks(ticks_per_step) if ticks_per_step else None,
         "seconds": above_zero("--seconds", seconds),
         "most_mapped": above_zero("--most-mapped", most_mapped),
+        "energy_tolerance": check_tolerance(energy_tolerance, "--energy-tolerance"),
         "processes": above_zero("--processes", processes),
     }
     named = list(dict.fromkeys(chips or [DEFAULT_CHIP]))
@@ -180,7 +193,7 @@ def explore(
             verify=verify,
             results=results,
             progress=progress,
-            **fed.arguments(),
+            **stimuli_arguments(fed, stimuli),
             **{name: value for name, value in search_arguments.items() if value is not None},
         )
     # a chip's file is what --chip takes, its name need not be

@@ -10,7 +10,7 @@ import typer
 
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.engine_options import EngineOptions
-from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length
+from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length, stimuli_arguments
 from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.option_blocks import with_option_blocks
 from neuromap.cli.arguments.options import (
@@ -18,6 +18,7 @@ from neuromap.cli.arguments.options import (
     ExecutionsOption,
     JsonFlag,
     NetworkFile,
+    StimuliOption,
     chip_file_of,
     chosen_chip,
     file_option,
@@ -68,6 +69,7 @@ def report(
     ] = None,
     *,
     fed: FrameOptions,
+    stimuli: StimuliOption = None,
     engine: EngineOptions,
     flags: MappingFlags,
     html: Annotated[str | None, file_option("--html", holds="the report as one self-contained HTML page")] = None,
@@ -120,7 +122,7 @@ def report(
     net = nm.load_network(network)
     wanted = split_executions(executions) if executions else []
     named = split_patterns(patterns or []) or list(patterns or [])
-    arguments = {**fed.arguments(), **how}
+    arguments = {**stimuli_arguments(fed, stimuli), **how}
     if program_file is not None:
         if len(named) > 1 or len(wanted) > 1:
             raise InputError(f"{program_file}: one program has one pattern and one execution; give one of each")

@@ -80,6 +80,8 @@ class Exploration(Formed):
         What the fronts are worth.
     stimulus : mapping
         As in a latency report.
+    energy_tolerance : float
+        Energies that differ by at most this part count as equal on the fronts.
     """
 
     _called = "an exploration"
@@ -95,6 +97,7 @@ class Exploration(Formed):
     n_mapped: int
     gap: Gap
     stimulus: Mapping[str, Any] = field(default_factory=dict)
+    energy_tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stimulus", ReadOnlyMapping(self.stimulus))

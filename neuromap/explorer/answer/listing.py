@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
-from neuromap.explorer.answer.objectives import OBJECTIVES, Objective
+from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES, Objective
 from neuromap.explorer.answer.row_figures import plainness, value_of
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.rollout.schedule.execution import TIME_AXIS
@@ -105,7 +105,7 @@ def list_rows(exploration: Exploration, limits: Limits | None = None, *, every: 
             chosen.append(row)
     chosen.sort(key=lambda row: row.status != "mapped")  # stable: the order of the exploration otherwise
     n_chosen = sum(row.status == "mapped" for row in chosen)
-    n_all, chosen = len(chosen), chosen if every else _without_alike(chosen, given)
+    n_all, chosen = len(chosen), chosen if every else _without_alike(chosen, exploration)
     groups = [[row for row in chosen if row.needs_retraining is needs] for needs in (False, True)]
     same, other = groups if every else [_without_many_open(group) for group in groups]
     mapped = sum(row.status == "mapped" for row in allowed)
@@ -125,12 +125,18 @@ def _without_many_open(rows: Sequence[ExploredRow]) -> list[ExploredRow]:
     return [row for row in rows if id(row) not in still_open[_MOST_OPEN:]]
 
 
-def _without_alike(rows: Sequence[ExploredRow], given: Sequence[int]) -> list[ExploredRow]:
-    """Keep one of the rows that only differ in what a user need not choose between, and those of the given pattern."""
+def _without_alike(rows: Sequence[ExploredRow], exploration: Exploration) -> list[ExploredRow]:
+    """Keep one of the rows that only differ in what a user need not choose between, and those of the given pattern.
+
+    Rows of one front whose other figures are equal have energies within the tolerance: they are equal too.
+    """
+    given = exploration.given.values
     kept: dict[object, ExploredRow] = {}
     for k, row in enumerate(rows):
-        figures = tuple(value_of(row, objective) for objective in OBJECTIVES)
-        key: object = (row.needs_retraining, row.candidate.chip, row.candidate.execution, row.status, figures)
+        figures: list[object] = [value_of(row, objective) for objective in OBJECTIVES if objective != ENERGY]
+        fronts = row.on_front, row.on_class_front and not row.needs_retraining
+        figures.append(fronts if any(fronts) else value_of(row, ENERGY))
+        key: object = (row.needs_retraining, row.candidate.chip, row.candidate.execution, row.status, *figures)
         if (
             row.candidate.values == given
             and row.candidate.splitters == "slack"

@@ -77,13 +77,17 @@ class ExploredRow(Card):
     core_bound : int
         Proven least number of cores of any mapping of the row.
     energy_joules : float or None
-        Per frame, all terms whose figures the chip has; ``None`` where it was not mapped or the chip has none.
+        Per frame in steady operation, all terms whose figures the chip has, mean over the stimuli; ``None`` where it
+        was not mapped or the chip has none.
+    energy_half_width_joules : float or None
+        Half width of the 95 % confidence interval of that mean; ``None`` also for a single stimulus.
     energy_bound : float or None
         Proven least energy per frame; ``None`` where the chip has no figures.
     verified : bool or None
         Chip against reference, of every mapped row whether on a front or not; ``None`` where it was not asked.
     on_front : bool
-        No other row of any class is at least as good in every objective and better in one.
+        No row on the front of all classes is at least as good in every objective and better in one; energies within
+        the exploration's tolerance count as equal.
     on_class_front : bool
         The same among the rows of its own class.
     """
@@ -103,6 +107,7 @@ class ExploredRow(Card):
     energy_bound: float | None
     cores: int | None = None
     energy_joules: float | None = None
+    energy_half_width_joules: float | None = None
     message: str = ""
     times_are_bounds: bool = False
     schedule: Literal["steps", "ticks"] = "steps"

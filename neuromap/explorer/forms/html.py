@@ -21,7 +21,7 @@ from neuromap.explorer.answer.listing import (
 from neuromap.explorer.answer.objectives import ENERGY
 from neuromap.explorer.answer.quantities import figure
 from neuromap.explorer.forms.draw_front import constant_line, picture
-from neuromap.explorer.forms.text import count_line, gap_line
+from neuromap.explorer.forms.text import count_line, energy_line, gap_line
 from neuromap.forms.numbers import seconds, short_count
 from neuromap.forms.page import page_environment
 from neuromap.simulation.stimulus.choose_frames import describe_frames
@@ -89,6 +89,7 @@ def to_html(
         gap=gap_line(exploration),
         axes=time_axes(rows),
         has_energy=is_known(rows, ENERGY),
+        energy_text=energy_line(exploration),
         several_chips=len(exploration.chips) > 1,
         several_choices=len({(row.candidate.splitters, row.candidate.ticks_per_step) for row in rows}) > 1,
         bounds=any(not row.full_response_exact for row in rows),

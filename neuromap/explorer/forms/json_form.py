@@ -19,7 +19,7 @@ from neuromap.version import __version__
 
 __all__ = ["FORMAT", "exploration_schema", "to_dict", "to_json"]
 
-FORMAT = "neuromap-exploration-1"
+FORMAT = "neuromap-exploration-2"
 """What the member ``format`` says."""
 
 
@@ -64,6 +64,7 @@ def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advi
         "chips": [form(chip, "head") for chip in exploration.chips],
         "stimulus": dict(exploration.stimulus) or None,
         "time_axis": dict(TIME_AXIS),
+        "energy_tolerance": exploration.energy_tolerance,
         "objectives": [
             {"name": o.name, "title": o.title, "unit": o.unit, "better": "less" if o.sign > 0 else "more"}
             for o in OBJECTIVES
@@ -125,6 +126,7 @@ def _row(exploration: Exploration, row: ExploredRow, limits: Limits) -> dict[str
         "cores": row.cores,
         "core_bound": row.core_bound,
         "energy_joules": row.energy_joules,
+        "energy_half_width_joules": row.energy_half_width_joules,
         "energy_bound_joules": row.energy_bound,
         "verified": row.verified,
         "on_front": row.on_front,

@@ -18,11 +18,11 @@ from neuromap.explorer.answer.listing import (
     time_axes,
 )
 from neuromap.explorer.answer.objectives import ENERGY
-from neuromap.explorer.answer.quantities import figure
+from neuromap.explorer.answer.quantities import figure, percent
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.numbers import plain, seconds, short_count
 from neuromap.forms.tables import Column, block_table, columns_in_blocks, printed
-from neuromap.simulation.stimulus.choose_frames import describe_frames
+from neuromap.simulation.stimulus.choose_frames import describe_frames, describe_stimuli
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "count_line",
+    "energy_line",
     "exploration_cells",
     "exploration_tables",
     "gap_line",
@@ -181,6 +182,15 @@ def _counted(number: int, what: str, plural: str) -> str:
     return f"{short_count(number)} {what}{'' if number == 1 else plural}"
 
 
+def energy_line(exploration: Exploration) -> str:
+    """Say what energies are of, and which differences count."""
+    over = f", mean over {describe_stimuli(exploration.stimulus)}" if exploration.stimulus else ""
+    return (
+        f"energy: per frame in steady operation{over}, all terms whose figures the chip file has (≥: a proven lower "
+        f"bound); on the fronts energies within {percent(exploration.energy_tolerance)} count as equal."
+    )
+
+
 def gap_line(exploration: Exploration) -> str:
     """Say what the fronts are worth, as a sentence."""
     text = exploration.gap.statement.strip()
@@ -213,10 +223,11 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         )
         notes.append(
             "cores: in use (≥: a proven lower bound on those of any mapping; alone where the row was not mapped). "
-            "front: no row of all classes, or of its own, is at least as good in everything and better in one figure."
+            "front: no row on the front of all classes, or of its own, is at least as good in everything and better in "
+            "one figure."
         )
     if is_known(rows, ENERGY):
-        notes.append("energy: per frame, all terms whose figures the chip file has (≥: a proven lower bound).")
+        notes.append(energy_line(exploration))
     elif rows:
         notes.append("energy: the chip has no such figures; it is no part of the front.")
     if any(not row.full_response_exact for row in rows):

@@ -6,11 +6,13 @@ from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.rows import Candidate
 from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.setting import Setting
-from neuromap.explorer.measuring.steady_energy import energy_per_frame
+from neuromap.hardware.program.program import Program
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.activity.measure_steady_activity import steady_figures
+from neuromap.simulation.activity.spread import Spread
 from neuromap.verification.law import hold_against_reference
 
 __all__ = ["evaluate"]
@@ -43,7 +45,8 @@ def evaluate(setting: Setting, candidate: Candidate) -> Measured:
     outputs = network.outputs
     verified = None
     if setting.verify:
-        verified = hold_against_reference(timed, program, setting.frames, None, setting.engine).verified
+        verified = hold_against_reference(timed, program, setting.stimuli[0], None, setting.engine).verified
+    energy = _energy(setting, program)
     return Measured(
         "mapped",
         schedule="ticks" if timed.is_tick_level else "steps",
@@ -53,6 +56,14 @@ def evaluate(setting: Setting, candidate: Candidate) -> Measured:
         worst_case_reaction_ticks=min(timed.worst_case_reaction(name) for name in outputs) * scale,
         full_response_exact=all(timed.full_response_is_exact(name) for name in outputs),
         cores=program.n_cores,
-        energy_joules=energy_per_frame(program, setting.frames, setting.engine),
+        energy_joules=None if energy is None else energy.mean,
+        energy_half_width_joules=None if energy is None else energy.half_width,
         verified=verified,
     )
+
+
+def _energy(setting: Setting, program: Program) -> Spread | None:
+    """Energy per frame over the stimuli; where the chip has no figures nothing is run."""
+    if not program.chip.energy:
+        return None
+    return steady_figures(program, setting.stimuli, setting.engine).joules_spread

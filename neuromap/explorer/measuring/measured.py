@@ -27,7 +27,9 @@ class Measured:
     cores : int or None
         Cores in use.
     energy_joules : float or None
-        Per frame.
+        Per frame, mean over the stimuli.
+    energy_half_width_joules : float or None
+        Half width of its 95 % confidence interval; ``None`` also for a single stimulus.
     verified : bool or None
         Chip against reference; ``None`` where it was not asked.
     """
@@ -42,4 +44,5 @@ class Measured:
     full_response_exact: bool | None = None
     cores: int | None = None
     energy_joules: float | None = None
+    energy_half_width_joules: float | None = None
     verified: bool | None = None

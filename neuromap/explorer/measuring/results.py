@@ -17,11 +17,12 @@ from neuromap.version import __version__
 
 __all__ = ["FORMAT", "explorer_results", "fingerprint_of_setting"]
 
-FORMAT = "neuromap-explorer-results-1"
+FORMAT = "neuromap-explorer-results-2"
 _LARGEST = 1 << 53
 """Larger whole numbers are not exact as floating-point numbers, and no figure of a chip."""
 _LONGEST_MESSAGE = 2000
 _WHOLE = ("frame_period_ticks", "first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks", "cores")
+_ENERGIES = ("energy_joules", "energy_half_width_joules")
 _FIGURES = tuple(field.name for field in fields(Measured) if field.default is None)
 
 
@@ -46,13 +47,14 @@ def explorer_results(path: str | Path | None) -> ResultsFile[Measured]:
 
 
 def fingerprint_of_setting(setting: Setting) -> str:
-    """Give the digest of network, frames and noise seed: everything but chip and candidate.
+    """Give the digest of network, stimuli and noise seed: everything but chip and candidate.
 
     Engine and threads make no difference to any spike.
     """
     found = Fingerprint(f"{FORMAT} {__version__} {setting.engine.noise_seed}")
     found.add_network(setting.network)
-    found.add_frames(setting.frames)
+    for frames in setting.stimuli:
+        found.add_frames(frames)
     return found.text()
 
 
@@ -69,14 +71,17 @@ def _measured(record: Mapping[str, Any]) -> Measured | None:
         return plain if message and all(found[name] is None for name in _FIGURES) else None
     if found["status"] != "mapped" or not all(_is_count(found[name]) for name in _WHOLE):
         return None
-    energy = found["energy_joules"]
-    if energy is not None:
-        if not (type(energy) is float and math.isfinite(energy) and energy >= 0) and not _is_whole(energy):
-            return None
-        energy = float(energy)
+    energies = {name: found[name] for name in _ENERGIES}
+    if not all(energy is None or _is_energy(energy) for energy in energies.values()):
+        return None
     if not isinstance(found["full_response_exact"], bool) or not isinstance(found["verified"], bool | None):
         return None
-    return Measured(**{**found, "message": message, "energy_joules": energy})
+    energies = {name: None if energy is None else float(energy) for name, energy in energies.items()}
+    return Measured(**{**found, "message": message, **energies})
+
+
+def _is_energy(value: Any) -> bool:
+    return (type(value) is float and math.isfinite(value) and value >= 0) or _is_whole(value)
 
 
 def _is_whole(value: Any) -> bool:

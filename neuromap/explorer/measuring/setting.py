@@ -26,8 +26,8 @@ class Setting(Value):
         The network.
     chips : mapping of str to ChipSpec
         By name.
-    frames : mapping of str to ndarray of bool, shape (n_frames, size)
-        Input frames, checked.
+    stimuli : tuple of mapping of str to ndarray of bool, shape (n_frames, size)
+        Input frames of every stimulus, checked; with the first, rows are verified.
     verify : bool
         Whether chip is held against reference.
     engine : EngineChoice
@@ -36,6 +36,6 @@ class Setting(Value):
 
     network: Network
     chips: Mapping[str, ChipSpec]
-    frames: Mapping[str, NDArray[np.bool_]]
+    stimuli: tuple[Mapping[str, NDArray[np.bool_]], ...]
     verify: bool
     engine: EngineChoice

@@ -1,4 +1,11 @@
-"""Which of many rows of figures no other row is better than.
+"""Which of many rows of figures no other row is better than, energies within a tolerance counting as equal.
+
+Row q *dominates* row r with tolerance t if q is no worse in any figure but energy, its energy is at most (1 + t) times
+that of r, and it is better in a figure, for energy: below (1 - t) times that of r. With this one tolerant figure there
+are no cycles: along one, all other figures would be equal, so that the energy would fall at every step. But it is not
+transitive, as small differences add up. So a row is on the **front** if no row *of the front* dominates it: as there
+are no cycles, this is one set, and whatever is left out is matched within t by a row that is shown. With t = 0 it is
+the Pareto front. Proofs are in docs/explorer.md.
 
 Figures are compared as decimals of 12 significant digits: 10 ticks of 0.1 ms and one tick of 1 ms are the same time,
 though their floating-point products differ in the last bit.
@@ -9,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["dominated_by", "front_of"]
+__all__ = ["dominated_by", "excluded_by", "front_of"]
 
 Floats = NDArray[np.float64]
 
@@ -18,8 +25,8 @@ _SMALLEST = 1e-280
 """Smaller figures are compared as they are: the power of ten that scales them is no normal number."""
 
 
-def front_of(figures: ArrayLike) -> NDArray[np.bool_]:
-    """Mark the rows that no other row is at least as good as in every column and better in one.
+def front_of(figures: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
+    """Mark the rows that are on the front.
 
     Equal rows are on the front together. A figure that a row does not have (NaN) makes it comparable to rows without
     that figure only.
@@ -27,7 +34,9 @@ def front_of(figures: ArrayLike) -> NDArray[np.bool_]:
     Parameters
     ----------
     figures : array_like of float, shape (n, objectives)
-        Less is better in every column.
+        Less is better in every column; the last one is the energy.
+    tolerance : float
+        Part by which energies may differ and count as equal, 0 or more and below 1.
 
     Returns
     -------
@@ -36,27 +45,52 @@ def front_of(figures: ArrayLike) -> NDArray[np.bool_]:
     table = _rounded(figures)
     if not len(table):
         return np.zeros(0, np.bool_)
+    # whatever dominates a row comes before it in this order: by all other figures, then by energy
     distinct, place = np.unique(np.where(np.isnan(table), -np.inf, table), axis=0, return_inverse=True)
     distinct[np.isneginf(distinct)] = np.nan
-    on_front = np.array([not _dominated(row[None, :], distinct)[0] for row in distinct])
+    on_front = np.zeros(len(distinct), np.bool_)
+    for k, row in enumerate(distinct):
+        on_front[k] = not _beaten(row[None, :], distinct[:k][on_front[:k]], 1 + tolerance, 1 - tolerance)[0]
     return on_front[place.reshape(-1)]
 
 
-def dominated_by(figures: ArrayLike, others: ArrayLike) -> NDArray[np.bool_]:
-    """Mark the rows that some other row is at least as good as in every column, and better in one.
+def dominated_by(figures: ArrayLike, others: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
+    """Mark the rows that some other row dominates.
 
     Parameters
     ----------
     figures : array_like of float, shape (n, objectives)
-        Less is better; NaN where a row does not have the figure.
+        Less is better; NaN where a row does not have the figure. The last column is the energy.
     others : array_like of float, shape (m, objectives)
         What they are held against.
+    tolerance : float
+        As in :func:`front_of`.
 
     Returns
     -------
     ndarray of bool, shape (n,)
     """
-    return _dominated(_rounded(figures), _rounded(others))
+    return _beaten(_rounded(figures), _rounded(others), 1 + tolerance, 1 - tolerance)
+
+
+def excluded_by(bounds: ArrayLike, others: ArrayLike, tolerance: float = 0.0) -> NDArray[np.bool_]:
+    """Mark the rows that need not be known: whatever they are, some other row dominates them and all they dominate.
+
+    It is as good in every figure, the energy without tolerance, and better in one, the energy by more than the
+    tolerance. What dominates such a row also dominates whatever that row does, so the front is the same without it.
+
+    Parameters
+    ----------
+    bounds : array_like of float, shape (n, objectives)
+        Proven least figures of rows.
+    others, tolerance
+        As in :func:`dominated_by`.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    return _beaten(_rounded(bounds), _rounded(others), 1.0, 1 - tolerance)
 
 
 def _rounded(figures: ArrayLike) -> Floats:
@@ -71,12 +105,16 @@ def _rounded(figures: ArrayLike) -> Floats:
     return table
 
 
-def _dominated(table: Floats, against: Floats) -> NDArray[np.bool_]:
+def _beaten(table: Floats, against: Floats, as_good_below: float, better_below: float) -> NDArray[np.bool_]:
+    """Mark the rows that another is as good as and better than, for energy: below such multiples of theirs."""
     found = np.zeros(len(table), np.bool_)
     absent = np.isnan(table)
+    still_good, better_from = table.copy(), table.copy()
+    still_good[:, -1:] *= as_good_below
+    better_from[:, -1:] *= better_below
     for row in against:
         comparable = (absent == np.isnan(row)).all(axis=1)
-        as_good = ((row <= table) | absent).all(axis=1)
-        better = (row < table).any(axis=1)
+        as_good = ((row <= still_good) | absent).all(axis=1)
+        better = (row < better_from).any(axis=1)
         found |= comparable & as_good & better
     return found

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.explorer.answer.exploration import Gap
+from neuromap.explorer.answer.quantities import percent
 from neuromap.explorer.candidates.pattern_space import PatternSpace
 from neuromap.explorer.search.figures import N_TIMES, Figures
 from neuromap.explorer.search.open_rows import OpenRows
@@ -49,8 +50,12 @@ def gap_of(ended: OpenRows, space: PatternSpace, complete: bool, limited: bool) 
     )
     where = " within the limits" if limited else ""
     if is_exact:
-        return replace(gap, statement=f"exact: every row{where} that could be on a front was mapped")
-    return replace(gap, statement="not exact: " + "; ".join(_shortcomings(gap, ended, space, where)))
+        parts = [f"exact: every row{where} that could be on a front was mapped"]
+    else:
+        parts = ["not exact: " + "; ".join(_shortcomings(gap, ended, space, where))]
+    if any(group.choice.chip.energy for group in ended.all_rows.groups):
+        parts.append(f"energies within {percent(ended.tolerance)} count as equal")
+    return replace(gap, statement="; ".join(parts))
 
 
 def _cores_factor(ended: OpenRows) -> float:

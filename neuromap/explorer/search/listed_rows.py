@@ -44,10 +44,10 @@ def _found_rows(ended: OpenRows) -> list[ExploredRow]:
     of_mapped = [found.figures for found in ended.found.values() if found.measured.status == "mapped"]
     figures = np.array(of_mapped, np.float64).reshape(-1, N_FIGURES)
     classes = np.array([rows[k].behaviour_class for k in mapped], np.int64)
-    of_all = front_of(figures)
+    of_all = front_of(figures, ended.tolerance)
     of_class = np.zeros(len(mapped), np.bool_)
     for number in np.unique(classes):
-        of_class[classes == number] = front_of(figures[classes == number])
+        of_class[classes == number] = front_of(figures[classes == number], ended.tolerance)
     for k, on_front, on_class_front in zip(mapped, of_all.tolist(), of_class.tolist(), strict=True):
         rows[k] = replace(rows[k], on_front=on_front, on_class_front=on_class_front)
     return rows

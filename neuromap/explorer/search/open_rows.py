@@ -14,7 +14,7 @@ from neuromap.explorer.answer.rows import ExploredRow, RowStatus
 from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.search.figures import N_FIGURES, Figures, figures_of, nan_of
-from neuromap.explorer.search.front import dominated_by
+from neuromap.explorer.search.front import excluded_by
 from neuromap.explorer.search.groups import Group, RowPlace
 from neuromap.explorer.search.search_rows import SearchRows
 
@@ -45,17 +45,19 @@ class OpenRows:
         All rows.
     beyond : ndarray of bool, shape (groups,)
         Groups that are beyond the limits.
+    tolerance : float
+        Part by which energies may differ and count as equal.
 
     Attributes
     ----------
-    all_rows, beyond
+    all_rows, beyond, tolerance
         As given.
     found : dict of RowPlace to Found
         Rows that were mapped or refused, in their order.
     """
 
-    def __init__(self, all_rows: SearchRows, beyond: Bools) -> None:
-        self.all_rows, self.beyond = all_rows, beyond
+    def __init__(self, all_rows: SearchRows, beyond: Bools, tolerance: float) -> None:
+        self.all_rows, self.beyond, self.tolerance = all_rows, beyond, tolerance
         self.found: dict[RowPlace, Found] = {}
         self._excluded_groups = np.zeros(len(all_rows.groups), np.bool_)
         self._excluded_alone: set[RowPlace] = set()
@@ -83,13 +85,13 @@ class OpenRows:
     def exclude_alone(self, place: RowPlace) -> bool:
         """Exclude an open row if its own bound on cores does, computed where it may, and say whether it did."""
         group = self.all_rows.groups[place.group]
-        rivals = self.rivals(group.is_given_class)
-        if not _some_bound_excludes(group, rivals):
+        if not self._some_bound_excludes(group):
             return False
         self._compute_bound(place)
         cores = self.bound_of(place)
         energy = energy_bound(group.choice.chip, group.period_ticks, cores)
-        if not _is_dominated(group.bounds._replace(cores=float(cores), energy=nan_of(energy)), rivals):
+        bounds = group.bounds._replace(cores=float(cores), energy=nan_of(energy))
+        if not self._is_excluded(bounds, group.is_given_class):
             return False
         self._excluded_alone.add(place)
         return True
@@ -101,8 +103,8 @@ class OpenRows:
         figures = figures_of(measured, group.choice.chip.tick_seconds)
         self.found[place] = Found(measured, figures)
         if measured.status == "mapped":
-            dominated = dominated_by(self._bounds, [figures])
-            self._excluded_groups |= dominated & _may_exclude(group.is_given_class, self._given)
+            excluded = excluded_by(self._bounds, [figures], self.tolerance)
+            self._excluded_groups |= excluded & _may_exclude(group.is_given_class, self._given)
             for is_given_class, rivals in self._rivals.items():
                 if _may_exclude(group.is_given_class, is_given_class):
                     rivals.append(figures)
@@ -132,7 +134,7 @@ class OpenRows:
     def only_cores_open(self, number: int) -> bool:
         """Whether a mapped row is better than any row of a group could be, cores aside."""
         group = self.all_rows.groups[number]
-        return _some_bound_excludes(group, self.rivals(group.is_given_class))
+        return self._some_bound_excludes(group)
 
     def others(self, most: int) -> list[ExploredRow]:
         """Describe rows that were not mapped: open ones first, then those that a bound excludes, cheapest first.
@@ -175,8 +177,18 @@ class OpenRows:
         if place not in self._core_bounds:
             self._core_bounds[place] = self.all_rows.core_bound(place)
 
+    def _some_bound_excludes(self, group: Group) -> bool:
+        """Whether a row would be excluded by some bound on its cores: a quick look before one is computed."""
+        by_cores = "neuron_update_joules" in group.choice.chip.energy  # then more cores mean more energy too
+        known = group.bounds.energy
+        energy = math.inf if by_cores and not math.isnan(known) else known
+        return self._is_excluded(group.bounds._replace(cores=math.inf, energy=energy), group.is_given_class)
 
-def open_rows(all_rows: SearchRows, allows: Callable[[ExploredRow], bool]) -> OpenRows:
+    def _is_excluded(self, bounds: Figures, is_given_class: bool) -> bool:
+        return bool(excluded_by([bounds], self.rivals(is_given_class), self.tolerance)[0])
+
+
+def open_rows(all_rows: SearchRows, allows: Callable[[ExploredRow], bool], tolerance: float) -> OpenRows:
     """Begin a search: all rows are open but those beyond the limits.
 
     Parameters
@@ -186,6 +198,8 @@ def open_rows(all_rows: SearchRows, allows: Callable[[ExploredRow], bool]) -> Op
     allows : callable
         Whether a row, not mapped, may be within the limits. They are bounds on figures that all rows of a group share
         until they are mapped, so one row answers for all.
+    tolerance : float
+        Part by which energies may differ and count as equal.
 
     Returns
     -------
@@ -195,19 +209,7 @@ def open_rows(all_rows: SearchRows, allows: Callable[[ExploredRow], bool]) -> Op
         not allows(all_rows.describe(RowPlace(number, int(group.rows[0]))))
         for number, group in enumerate(all_rows.groups)
     ]
-    return OpenRows(all_rows, np.array(beyond, np.bool_))
-
-
-def _some_bound_excludes(group: Group, rivals: Sequence[Figures]) -> bool:
-    """Whether a row of the group would be excluded by some bound on its cores: a quick look before one is computed."""
-    by_cores = "neuron_update_joules" in group.choice.chip.energy  # then more cores mean more energy too
-    known = group.bounds.energy
-    energy = math.inf if by_cores and not math.isnan(known) else known
-    return _is_dominated(group.bounds._replace(cores=math.inf, energy=energy), rivals)
-
-
-def _is_dominated(bounds: Figures, rivals: Sequence[Figures]) -> bool:
-    return bool(dominated_by([bounds], rivals)[0])
+    return OpenRows(all_rows, np.array(beyond, np.bool_), tolerance)
 
 
 def _may_exclude(is_given_class: bool, others: Bools | bool) -> Bools:

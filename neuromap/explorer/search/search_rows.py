@@ -36,7 +36,7 @@ class SearchRows:
     named : mapping of RowPlace to (tuple of int, str)
         Pattern and execution that stand for a row of ``seeds``.
     fingerprints : mapping of MappingChoice to str
-        Of network, frames and noise seed, and of the choice's chip.
+        Of network, stimuli and noise seed, and of the choice's chip.
     """
 
     groups: tuple[Group, ...]
@@ -112,7 +112,7 @@ def search_rows(choices: Sequence[MappingChoice], names: NamedPatterns, setting:
     names : NamedPatterns
         Patterns with names.
     setting : str
-        Fingerprint of network, frames and noise seed.
+        Fingerprint of network, stimuli and noise seed.
 
     Returns
     -------

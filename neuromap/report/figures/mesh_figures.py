@@ -1,4 +1,4 @@
-"""Spikes of a row's run on the network-on-chip, as the report shows them."""
+"""Spikes of a row on the network-on-chip in steady operation, as the report shows them."""
 
 from __future__ import annotations
 
@@ -60,10 +60,13 @@ class MeshFigures(Card):
 
     Attributes
     ----------
-    n_ticks, spikes, hops : int
-        Ticks of the run, spikes of neurons with a target, links between routers that they cross.
-    spikes_per_tick, hops_per_spike : float or None
-        Means over ticks, and over the spikes that were really sent; ``None`` without a tick, and without a spike.
+    n_ticks, n_frames, spikes, hops : int
+        Ticks and frames that were counted, over all stimuli; spikes of neurons with a target, links between routers
+        that they cross.
+    spikes_per_tick, spikes_per_frame, hops_per_frame : float
+        Means over these ticks and frames.
+    hops_per_spike : float or None
+        Mean over the spikes that were really sent; ``None`` without a spike.
     busiest_link, busiest_core_link : LinkFigure or None
         Between two routers, and between a router and its core; ``None`` where no spike takes such a link.
     hop_cycles : int
@@ -84,13 +87,13 @@ class MeshFigures(Card):
         Longest router cycle with which the chip's tick is a safe one for any stimulus on the mesh.
     late : LateFigures or None
         Late spikes on the mesh at the chip's tick; ``None`` where the length of a router cycle is not known.
-    crossings_per_frame : float or None
+    crossings_per_frame : float
         Chip boundaries that spikes cross.
-    host_spikes_per_frame : float or None
+    host_spikes_per_frame : float
         Spikes from the host to axons, input and bias.
-    host_spikes_per_second : float or None
+    host_spikes_per_second : float
         The same over time.
-    readout_spikes_per_frame : float or None
+    readout_spikes_per_frame : float
         Spikes that are read out.
     port_spikes_per_tick : int
         Most spikes through the ports of one chip in one tick: host, readout and other chips.
@@ -106,9 +109,12 @@ class MeshFigures(Card):
     """
 
     n_ticks: int
+    n_frames: int
     spikes: int
     hops: int
-    spikes_per_tick: float | None
+    spikes_per_tick: float
+    spikes_per_frame: float
+    hops_per_frame: float
     hops_per_spike: float | None
     busiest_link: LinkFigure | None
     busiest_core_link: LinkFigure | None
@@ -123,10 +129,10 @@ class MeshFigures(Card):
     safe_tick_any_stimulus_seconds: float | None
     longest_cycle_seconds: float | None
     late: LateFigures | None
-    crossings_per_frame: float | None
-    host_spikes_per_frame: float | None
-    host_spikes_per_second: float | None
-    readout_spikes_per_frame: float | None
+    crossings_per_frame: float
+    host_spikes_per_frame: float
+    host_spikes_per_second: float
+    readout_spikes_per_frame: float
     port_spikes_per_tick: int
     port_spikes_per_second_limit: float | None
     port_seconds: float | None

@@ -1,7 +1,7 @@
-"""What a row's run took: the network-on-chip, work, energy and node times, as the report shows them.
+"""What a row takes in steady operation: the network-on-chip, work, energy and node times, as the report shows them.
 
-All of them are of the verification frames, from start to the last frame's response. Figures per tick are means over
-the ticks of the run unless they say "most in one tick"; figures per frame are those per tick times the frame period.
+All of them are of whole frame periods, as many as there are frames, over all stimuli. Figures per tick are means over
+the ticks of these periods unless they say "most in one tick"; figures per frame are what was counted over the frames.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.forms.card import Card
 from neuromap.report.figures.mesh_figures import MeshFigures
 from neuromap.simulation.activity.node_work import NodeTime
+from neuromap.simulation.activity.spread import Spread
 
 __all__ = [
     "EnergyFigures",
@@ -30,18 +31,18 @@ class WorkFigures(Card):
 
     Attributes
     ----------
-    synaptic_events_per_tick, synaptic_events_per_frame : float or None
+    synaptic_events_per_tick, synaptic_events_per_frame : float
         Synapses on axons that are due, over all cores.
     largest_core_events_per_tick : int
         Most synaptic events of one core in one tick.
-    firing_neurons_per_tick : float or None
+    firing_neurons_per_tick : float
         Neurons that fire, copies, relays, splitters and those that are read out included.
     """
 
-    synaptic_events_per_tick: float | None
-    synaptic_events_per_frame: float | None
+    synaptic_events_per_tick: float
+    synaptic_events_per_frame: float
     largest_core_events_per_tick: int
-    firing_neurons_per_tick: float | None
+    firing_neurons_per_tick: float
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class EnergyTermFigures:
     ----------
     counted : str
         What is counted.
-    count_per_frame : float or None
+    count_per_frame : float
         How many per frame.
     joules_each, joules_per_frame, watts : float or None
         Energy of one, of all per frame, and power; ``None`` where the chip file has no figure.
@@ -61,7 +62,7 @@ class EnergyTermFigures:
     """
 
     counted: str
-    count_per_frame: float | None
+    count_per_frame: float
     joules_each: float | None
     joules_per_frame: float | None
     watts: float | None
@@ -76,6 +77,8 @@ class EnergyFigures(Card):
     ----------
     joules_per_tick, joules_per_frame, watts : float or None
         Sum of the terms that are known and in no other; ``None`` where the chip file has no figure at all.
+    joules_per_frame_spread : Spread or None
+        Mean, deviation and confidence interval of the energy per frame over the stimuli.
     terms : mapping of str to EnergyTermFigures
         By the keys of the chip file.
     absent : tuple of str
@@ -86,6 +89,7 @@ class EnergyFigures(Card):
 
     joules_per_tick: float | None
     joules_per_frame: float | None
+    joules_per_frame_spread: Spread | None
     watts: float | None
     terms: Mapping[str, EnergyTermFigures]
     absent: tuple[str, ...]
@@ -107,7 +111,7 @@ class EnergyFigures(Card):
     def average_joules_per_frame(self, work: WorkFigures) -> float | None:
         """Give what the published average per synaptic event would make; for comparison only."""
         each, events = self.average_joules_per_synaptic_event, work.synaptic_events_per_frame
-        return None if each is None or events is None else each * events
+        return None if each is None else each * events
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ class NodeTimeFigures:
 
 @dataclass(frozen=True)
 class RunFigures(Card):
-    """All figures of a run.
+    """All figures of a row in steady operation.
 
     Attributes
     ----------

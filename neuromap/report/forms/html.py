@@ -20,7 +20,7 @@ from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.pictures import RowPictures, draw_row
 from neuromap.report.forms.run_text import run_columns, run_lines
-from neuromap.report.forms.text import at_least, sequential_line
+from neuromap.report.forms.text import at_least, difference_line, sequential_line
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.stimulus.choose_frames import describe_frames
@@ -99,6 +99,7 @@ def to_html(report: LatencyReport) -> str:
         terms=_terms(report),
         timed=_timed_nodes(report),
         sequential=sequential_line(report),
+        difference=difference_line(report),
         multiple=len(report.network.outputs) > 1,
         bounds=any(row.full_response_exact is False for row in report.rows),
         window=_WINDOW,

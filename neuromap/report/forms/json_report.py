@@ -17,7 +17,7 @@ from neuromap.rollout.schedule.execution import TIME_AXIS
 
 __all__ = ["RUN_KEYS", "SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
 
-SCHEMA_ID = "neuromap-latency-report-3"
+SCHEMA_ID = "neuromap-latency-report-4"
 """What the member ``format`` of a report says."""
 
 RUN_KEYS = tuple(f.name for f in fields(RunFigures))
@@ -117,7 +117,8 @@ def _run(figures: RunFigures | None) -> dict[str, Any]:
 def _energy(energy: EnergyFigures) -> dict[str, Any]:
     plain = {f.name: getattr(energy, f.name) for f in fields(energy)}
     terms = {key: asdict(term) for key, term in energy.terms.items()}
-    return {**plain, "terms": terms, "absent": list(energy.absent)}
+    spread = None if energy.joules_per_frame_spread is None else asdict(energy.joules_per_frame_spread)
+    return {**plain, "joules_per_frame_spread": spread, "terms": terms, "absent": list(energy.absent)}
 
 
 def _node_times(times: NodeTimeFigures) -> dict[str, Any]:

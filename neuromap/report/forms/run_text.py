@@ -9,6 +9,7 @@ from neuromap.forms.numbers import plain, seconds
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.run_figures import RunFigures
 from neuromap.simulation.activity.energy import figures_lacking
+from neuromap.simulation.stimulus.choose_frames import describe_stimuli
 
 __all__ = ["RunColumn", "run_columns", "run_lines", "scaled"]
 
@@ -52,7 +53,7 @@ def run_columns(report: LatencyReport) -> list[RunColumn]:
         return []
     chip = report.chip
     columns = [
-        RunColumn("spikes", "per\ntick", lambda f: plain(f.network_on_chip.spikes_per_tick)),
+        RunColumn("spikes", "per\nframe", lambda f: plain(f.network_on_chip.spikes_per_frame)),
         RunColumn("hops\nper spike", "", lambda f: plain(f.network_on_chip.hops_per_spike)),
         RunColumn("busiest link", "spikes in one\ntick", _busiest),
         RunColumn("shortest\ntick", "cycles", lambda f: plain(f.network_on_chip.shortest_tick_cycles)),
@@ -70,7 +71,7 @@ def run_columns(report: LatencyReport) -> list[RunColumn]:
     ]
     if any(f.energy.joules_per_frame is not None for f in found):
         columns += [
-            RunColumn("energy", "µJ per\nframe", lambda f: scaled(f.energy.joules_per_frame, 1e-6)),
+            RunColumn("energy", "µJ per\nframe", _energy),
             RunColumn("without\nstatic", "µJ per\nframe", lambda f: scaled(f.energy.active_joules_per_frame, 1e-6)),
             RunColumn("power", "mW", lambda f: scaled(f.energy.watts, 1e-3)),
         ]
@@ -85,6 +86,12 @@ def _busiest(figures: RunFigures) -> str:
 def _late(figures: RunFigures) -> str:
     late = figures.network_on_chip.late
     return plain(None if late is None else late.late_spikes)
+
+
+def _energy(figures: RunFigures) -> str:
+    spread = figures.energy.joules_per_frame_spread
+    interval = "" if spread is None or spread.half_width is None else f" ± {spread.half_width / 1e-6:.2g}"
+    return f"{scaled(figures.energy.joules_per_frame, 1e-6)}{interval}"
 
 
 def _chain(figures: RunFigures) -> str:
@@ -108,8 +115,8 @@ def run_lines(report: LatencyReport) -> list[str]:
     if not found:
         return []
     lines = [
-        "network-on-chip and energy: of a run of the verification frames; per frame: the mean per tick times the "
-        "frame period.",
+        "network-on-chip and energy: in steady operation, whole frame periods counted with the frames fed in a circle, "
+        f"over {describe_stimuli(report.stimulus)}; per frame: over all frames.",
         _tick_line(report, found),
         _port_line(found),
         *_overloaded_ports(report),
@@ -194,7 +201,10 @@ def _energy_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
         return f"{line}{lacking}."
     added = [key for key, term in energy.terms.items() if term.joules_each is not None and term.included_in is None]
     held = [key for key, term in energy.terms.items() if term.included_in is not None]
-    line = f"energy of the whole board: {', '.join(added)}"
+    spread = energy.joules_per_frame_spread
+    several = spread is not None and spread.half_width is not None
+    interval = " (mean over the stimuli ± half width of its 95 % confidence interval)" if several else ""
+    line = f"energy of the whole board{interval}: {', '.join(added)}"
     if held:
         line += f"; {', '.join(held)} held by these"
     return f"{line}{lacking}."

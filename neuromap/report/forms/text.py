@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "at_least",
+    "difference_line",
     "latency_cells",
     "latency_tables",
     "print_report",
@@ -27,6 +28,9 @@ __all__ = [
     "sequential_line",
     "summary_lines",
 ]
+
+_LONGEST_NAMES = 60
+"""Characters up to which a sentence names patterns."""
 
 _HEADERS = (
     "pattern",
@@ -187,6 +191,8 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
         "first and full response from stimulus onset: predicted from the schedule / measured on the program "
         "(-: not defined)."
     )
+    if (line := difference_line(report)) is not None:
+        below.append(line)
     if any(row.core_bound is not None for row in report.rows):
         below.append("cores: in use (≥: a lower bound on those of any mapping).")
     if any(row.full_response_exact is False for row in report.rows):
@@ -201,6 +207,32 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
         if row.verification is not None and not row.verification.verified:
             below.append(f"{row.pattern}, {row.execution}: not verified, {row.verification.message}")
     return above, below
+
+
+def difference_line(report: LatencyReport) -> str | None:
+    """Say why measured responses may differ from predicted ones; ``None`` where none does in a verified row."""
+    names = dict.fromkeys(row.pattern for row in report.rows if row.verified and _weights_tell(row))
+    if not names:
+        return None
+    where = ", ".join(names)
+    return (
+        f"measured differs from predicted{f' ({where})' if len(where) <= _LONGEST_NAMES else ''}: a weight of zero is "
+        "no synapse, so a measured first response is later where weights leave the shortest path closed, and a full "
+        "one earlier where they close the longest."
+    )
+
+
+def _weights_tell(row: ReportRow) -> bool:
+    """Whether an output's first response is measured later than predicted, or its full one earlier."""
+    return any(
+        _above(o.measured.first_response_ticks, o.predicted.first_response_ticks)
+        or (o.full_response_exact and _above(o.predicted.full_response_ticks, o.measured.full_response_ticks))
+        for o in row.outputs.values()
+    )
+
+
+def _above(one: int | None, other: int | None) -> bool:
+    return one is not None and other is not None and one > other
 
 
 def sequential_line(report: LatencyReport) -> str | None:

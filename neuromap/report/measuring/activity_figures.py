@@ -1,4 +1,4 @@
-"""Figures of a run, made of what was counted in it."""
+"""Figures of a row in steady operation, made of what was counted over its stimuli."""
 
 from __future__ import annotations
 
@@ -14,37 +14,22 @@ from neuromap.report.figures.run_figures import (
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.node_times import frame_time
 from neuromap.simulation.activity.activity import Activity
-from neuromap.simulation.activity.energy import Energy
 from neuromap.simulation.activity.node_work import node_times
-from neuromap.simulation.activity.work import Work
+from neuromap.simulation.activity.steady_figures import SteadyActivity
 from neuromap.simulation.noc.mesh import LinkLoad
-from neuromap.simulation.noc.traffic import Traffic
 
 __all__ = ["run_figures"]
 
 
-def run_figures(
-    activity: Activity,
-    energy: Energy,
-    chip: ChipSpec,
-    pattern: RolloutPattern,
-    period: int,
-    late: LateFigures | None = None,
-) -> RunFigures:
-    """Make the figures of a run.
+def run_figures(steady: SteadyActivity, pattern: RolloutPattern, late: LateFigures | None = None) -> RunFigures:
+    """Make the figures of a row.
 
     Parameters
     ----------
-    activity : Activity
+    steady : SteadyActivity
         What was counted.
-    energy : Energy
-        Of the same run.
-    chip : ChipSpec
-        The chip.
     pattern : RolloutPattern
         Valid; its sequential edges make the chains of a frame.
-    period : int
-        Frame period in ticks.
     late : LateFigures, optional
         As counted at the chip's tick.
 
@@ -53,20 +38,24 @@ def run_figures(
     RunFigures
     """
     return RunFigures(
-        _mesh(activity.traffic, chip, period, late),
-        _work(activity.work, period),
-        _energy(energy, period),
-        _node_times(activity, chip, pattern),
+        _mesh(steady, late),
+        _work(steady),
+        _energy(steady),
+        _node_times(steady.activity, steady.chip, pattern),
     )
 
 
-def _mesh(traffic: Traffic, chip: ChipSpec, period: int, late: LateFigures | None) -> MeshFigures:
+def _mesh(steady: SteadyActivity, late: LateFigures | None) -> MeshFigures:
+    traffic, chip = steady.activity.traffic, steady.chip
     n, port = traffic.n_ticks, traffic.port_seconds
     return MeshFigures(
         n_ticks=n,
+        n_frames=steady.total_frames,
         spikes=traffic.spikes,
         hops=traffic.hops,
-        spikes_per_tick=_per_tick(traffic.spikes, n),
+        spikes_per_tick=traffic.spikes / n,
+        spikes_per_frame=steady.per_frame(traffic.spikes),
+        hops_per_frame=steady.hops_per_frame,
         hops_per_spike=traffic.mean_hops,
         busiest_link=_link(traffic.busiest_link),
         busiest_core_link=_link(traffic.busiest_core_link),
@@ -81,10 +70,10 @@ def _mesh(traffic: Traffic, chip: ChipSpec, period: int, late: LateFigures | Non
         safe_tick_any_stimulus_seconds=traffic.safe_tick_any_seconds,
         longest_cycle_seconds=traffic.longest_cycle_seconds,
         late=late,
-        crossings_per_frame=_per_frame(traffic.crossings, n, period),
-        host_spikes_per_frame=_per_frame(traffic.host_spikes, n, period),
-        host_spikes_per_second=_per_tick(traffic.host_spikes / chip.tick_seconds, n),
-        readout_spikes_per_frame=_per_frame(traffic.readout_spikes, n, period),
+        crossings_per_frame=steady.crossings_per_frame,
+        host_spikes_per_frame=steady.per_frame(traffic.host_spikes),
+        host_spikes_per_second=traffic.host_spikes / chip.tick_seconds / n,
+        readout_spikes_per_frame=steady.per_frame(traffic.readout_spikes),
         port_spikes_per_tick=traffic.peak_port_spikes,
         port_spikes_per_second_limit=traffic.boundary_spikes_per_second,
         port_seconds=port,
@@ -97,31 +86,32 @@ def _link(load: LinkLoad | None) -> LinkFigure | None:
     return None if load is None else LinkFigure(load.link.x, load.link.y, load.link.direction, load.spikes, load.tick)
 
 
-def _work(work: Work, period: int) -> WorkFigures:
+def _work(steady: SteadyActivity) -> WorkFigures:
+    work = steady.activity.work
     return WorkFigures(
-        synaptic_events_per_tick=_per_tick(work.synaptic_events, work.n_ticks),
-        synaptic_events_per_frame=_per_frame(work.synaptic_events, work.n_ticks, period),
+        synaptic_events_per_tick=work.synaptic_events / work.n_ticks,
+        synaptic_events_per_frame=steady.synaptic_events_per_frame,
         largest_core_events_per_tick=int(work.peak_core_events.max(initial=0)),
-        firing_neurons_per_tick=_per_tick(work.spikes, work.n_ticks),
+        firing_neurons_per_tick=work.spikes / work.n_ticks,
     )
 
 
-def _energy(energy: Energy, period: int) -> EnergyFigures:
-    n, seconds = energy.counts.ticks, energy.seconds
+def _energy(steady: SteadyActivity) -> EnergyFigures:
+    energy = steady.energy
     terms = {}
     for term in energy.terms:
-        known = None if term.joules is None or not n else term.joules
         terms[term.key] = EnergyTermFigures(
             counted=term.title,
-            count_per_frame=_per_frame(term.count, n, period),
+            count_per_frame=steady.per_frame(term.count),
             joules_each=term.joules_each,
-            joules_per_frame=None if known is None else _per_frame(known, n, period),
-            watts=None if known is None else known / seconds,
+            joules_per_frame=None if term.joules is None else steady.per_frame(term.joules),
+            watts=None if term.joules is None else term.joules / energy.seconds,
             included_in=term.included_in,
         )
     return EnergyFigures(
         joules_per_tick=energy.joules_per_tick,
-        joules_per_frame=energy.joules_per_frame(period),
+        joules_per_frame=steady.joules_per_frame,
+        joules_per_frame_spread=steady.joules_spread,
         watts=energy.watts(),
         terms=terms,
         absent=energy.absent,
@@ -141,13 +131,3 @@ def _node_times(activity: Activity, chip: ChipSpec, pattern: RolloutPattern) -> 
         frame_events=int(frame_time(pattern, events)),
         frame_seconds=frame_time(pattern, seconds) if known else None,
     )
-
-
-def _per_tick(count: float, n_ticks: int) -> float | None:
-    """Give the mean per tick; ``None`` without a tick."""
-    return count / n_ticks if n_ticks else None
-
-
-def _per_frame(count: float, n_ticks: int, period: int) -> float | None:
-    """Give the mean per tick times the frame period in ticks; ``None`` without a tick."""
-    return count / n_ticks * period if n_ticks else None

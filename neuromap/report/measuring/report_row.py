@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,11 +22,9 @@ from neuromap.report.measuring.count_usage import count_usage, sampling_frequenc
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.activity.activity import Activity
-from neuromap.simulation.activity.energy import energy_of
-from neuromap.simulation.activity.measure_activity import count_activity
+from neuromap.simulation.activity.measure_steady_activity import count_steady_activity, steady_ticks
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.find_late_spikes import find_late_spikes
-from neuromap.simulation.run.tick_run import run_ticks
 from neuromap.simulation.stimulus.stimulus import check_frames
 from neuromap.verification.law import hold_against_reference
 from neuromap.verification.observe import difference_of_runs, extend_frames
@@ -53,7 +51,8 @@ def report_row(
     program : Program
         What was mapped from it (and perhaps edited since): where measurements come from.
     frames : mapping of str to array_like, shape (n_frames, size)
-        Input frames for verification; the observed difference repeats them as often as needed.
+        Input frames for verification, and the one stimulus of the figures per frame; the observed difference repeats
+        them as often as needed.
     engine, threads, noise_seed : str, int or None, int
         As in :func:`neuromap.simulation.run.simulate.simulate`.
 
@@ -69,12 +68,15 @@ def report_row(
     StimulusError
         If the frames do not fit the input nodes.
     """
-    return make_row(rollout, program, frames, EngineChoice(engine, threads, noise_seed))
+    return make_row(rollout, program, [frames], EngineChoice(engine, threads, noise_seed))
 
 
-def make_row(rollout: Rollout, program: Program, frames: Mapping[str, ArrayLike], choice: EngineChoice) -> ReportRow:
-    """Predict, measure, observe and verify; see :func:`report_row`."""
-    checked = check_frames(frames, rollout.network)
+def make_row(
+    rollout: Rollout, program: Program, stimuli: Sequence[Mapping[str, ArrayLike]], choice: EngineChoice
+) -> ReportRow:
+    """Predict, measure, observe and verify; see :func:`report_row`. Verification is with the first stimulus."""
+    each = [check_frames(frames, rollout.network) for frames in stimuli]
+    checked = each[0]
     verification = hold_against_reference(rollout, program, checked, None, choice)
     # A tick-level schedule is in ticks already and has no update steps.
     per_step = None if rollout.is_tick_level else program.ticks_per_step
@@ -109,7 +111,7 @@ def make_row(rollout: Rollout, program: Program, frames: Mapping[str, ArrayLike]
         ports=program.nodes,
     )
     if _on_board(program):
-        row = _with_activity(row, rollout.pattern, program, checked, choice)
+        row = _with_activity(row, rollout.pattern, program, each, choice)
     return _overall(row, rollout, outputs, second)
 
 
@@ -193,28 +195,32 @@ def _with_activity(
     row: ReportRow,
     pattern: RolloutPattern,
     program: Program,
-    frames: Mapping[str, NDArray[np.bool_]],
+    stimuli: Sequence[Mapping[str, NDArray[np.bool_]]],
     choice: EngineChoice,
 ) -> ReportRow:
-    """Add what the frames do on the chip, and what that costs."""
-    activity = count_activity(program, frames, choice)
-    energy = energy_of(program.chip, activity.counts)
-    late = _late(activity, program, frames, choice)
-    figures = run_figures(activity, energy, program.chip, pattern, program.period, late)
-    return replace(row, activity=activity, energy=energy, figures=figures, cores=core_map(program))
+    """Add what the stimuli do on the chip in steady operation, and what that costs."""
+    steady = count_steady_activity(program, stimuli, choice)
+    late = _late(steady.activity, program, stimuli, choice)
+    return replace(
+        row,
+        activity=steady.activity,
+        energy=steady.energy,
+        figures=run_figures(steady, pattern, late),
+        cores=core_map(program),
+    )
 
 
 def _late(
-    activity: Activity, program: Program, frames: Mapping[str, NDArray[np.bool_]], choice: EngineChoice
+    activity: Activity, program: Program, stimuli: Sequence[Mapping[str, NDArray[np.bool_]]], choice: EngineChoice
 ) -> LateFigures | None:
-    """Count late spikes at the chip's tick; a run of its own is needed only where there are some."""
+    """Count late spikes at the chip's tick; runs of their own are needed only where there are some."""
     traffic = activity.traffic
     if (cycle := traffic.clock.cycle_seconds) is None:
         return None
     tick_cycles = max(1, math.floor(traffic.tick_seconds / cycle * (1 + 1e-9)))
     if traffic.shortest_tick_cycles <= tick_cycles:
         return LateFigures(0, 0, None)
-    late = find_late_spikes(program, run_ticks(program, frames, choice=choice), tick_cycles)
+    late = find_late_spikes(program, steady_ticks(program, stimuli, choice), tick_cycles)
     return LateFigures(len(late), late.n_overdue, str(late.named(1)[0]))
 
 

@@ -15,7 +15,7 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
 from neuromap.simulation.run.tick_run import run_ticks
 
-__all__ = ["count_activity", "measure_activity"]
+__all__ = ["measure_activity"]
 
 
 def measure_activity(
@@ -28,7 +28,9 @@ def measure_activity(
     noise_seed: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Activity:
-    """Run a program once and count its traffic and its work.
+    """Run a program once and count its traffic and its work, start and end of the run included.
+
+    For figures per frame see :func:`neuromap.simulation.activity.measure_steady_activity.measure_steady_activity`.
 
     Parameters
     ----------
@@ -57,17 +59,7 @@ def measure_activity(
         If the program has no output node and ``n_ticks`` is not given, or its tables point outside it.
     """
     needs("measure_activity", program, Program)
-    return count_activity(program, frames, EngineChoice(engine, threads, noise_seed), n_ticks, progress)
-
-
-def count_activity(
-    program: Program,
-    frames: Mapping[str, ArrayLike] | None,
-    choice: EngineChoice,
-    n_ticks: int | None = None,
-    progress: Callable[[int, int], object] | None = None,
-) -> Activity:
-    """Run a program once; see :func:`measure_activity`."""
+    choice = EngineChoice(engine, threads, noise_seed)
     traffic, work = TrafficCounter(program), WorkCounter(program)
     for spikes in run_ticks(program, frames, n_ticks=n_ticks, choice=choice, progress=progress):
         traffic.add(spikes)

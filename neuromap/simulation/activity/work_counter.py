@@ -7,6 +7,8 @@ other, so its busiest tick says how long a tick it needs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,21 +59,35 @@ class WorkCounter:
         """
         if spikes.tick != self._tick:
             raise InputError(f"work: found tick {spikes.tick}; tick {self._tick} is next, add them one by one")
-        self._send(spikes)
+        self._spikes += len(spikes.cores)
+        self._send(spikes, self._tick)
         arrived = self._due.pop(self._tick, [])
         arrived.append(spikes.host_cores.astype(np.int64) * self._n_axons + spikes.host_axons)
         self._integrate(np.unique(np.concatenate(arrived)))  # two spikes on one axon are one
         self._tick += 1
 
-    def _send(self, spikes: TickSpikes) -> None:
-        self._spikes += len(spikes.cores)
+    def follow(self, before: Sequence[TickSpikes]) -> None:
+        """Begin another stretch of ticks, with what the ticks just before it have under way.
+
+        Parameters
+        ----------
+        before : sequence of TickSpikes
+            These ticks, in order, whatever their numbers. They are not counted themselves; but their spikes are work
+            of the tick in which they arrive. What the last stretch left under way is forgotten.
+        """
+        self._due.clear()
+        for back, spikes in zip(range(len(before), 0, -1), before, strict=True):
+            self._send(spikes, self._tick - back)
+        self._due = {tick: axons for tick, axons in self._due.items() if tick >= self._tick}
+
+    def _send(self, spikes: TickSpikes, tick: int) -> None:
         target = self._program.target_core[spikes.cores, spikes.neurons].astype(np.int64)
         sent = target >= 0
         sources = spikes.cores[sent], spikes.neurons[sent]
         axons = target[sent] * self._n_axons + self._program.target_axon[sources]
         delays = self._program.delay[sources]
         for delay in np.unique(delays).tolist():
-            self._due.setdefault(self._tick + delay, []).append(axons[delays == delay])
+            self._due.setdefault(tick + delay, []).append(axons[delays == delay])
 
     def _integrate(self, axons: NDArray[np.int64]) -> None:
         self._axon_events += len(axons)

@@ -16,7 +16,7 @@ from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.loads import Flow, port_spikes
 from neuromap.simulation.noc.mesh import Mesh, Ways, Window
 from neuromap.simulation.noc.traffic import Traffic
-from neuromap.simulation.noc.wires import WireCounter
+from neuromap.simulation.noc.wires import WireCounter, WireCounts
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
 __all__ = ["TrafficCounter", "measure_traffic"]
@@ -51,6 +51,11 @@ class TrafficCounter:
         self._worst = self._safe = self._simulated = 0
         self._node = np.where(program.is_relay, -1, program.neuron_node)
         self._node_arrivals = np.zeros(len(program.nodes) + 1, np.int64)  # the last: without a node
+
+    @property
+    def counts(self) -> WireCounts:
+        """The sums so far."""
+        return self._wires.counts
 
     def add(self, spikes: TickSpikes) -> None:
         """Count one tick.
@@ -89,7 +94,7 @@ class TrafficCounter:
         full, safe_any = _all_fire(self._program, self._window, self._clock)
         return Traffic(
             n_ticks=self._n_ticks,
-            **self._wires.result()._asdict(),
+            **self._wires.counts._asdict(),
             loads=self._on_board(self._loads),
             peak_loads=self._on_board(self._peak_loads),
             peak_ticks=self._on_board(self._peak_ticks, -1),

@@ -78,6 +78,11 @@ class WireCounter:
         """The part of the board that the program uses."""
         return self._window
 
+    @property
+    def counts(self) -> WireCounts:
+        """What was counted so far."""
+        return self._counts
+
     def add(self, spikes: TickSpikes) -> TickWires:
         """Count one tick and say where its spikes go."""
         mesh, cores, neurons = self._window.mesh, spikes.cores, spikes.neurons
@@ -91,10 +96,6 @@ class WireCounter:
         now = (len(ways.x), int(ways.hops.sum()), crossings, len(spikes.host_cores), int(readouts.sum()))
         self._counts = WireCounts(*(a + b for a, b in zip(self._counts, now, strict=True)))
         return TickWires(sent, ways, readouts)
-
-    def result(self) -> WireCounts:
-        """Give what was counted so far."""
-        return self._counts
 
     def _numbers(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Ints:
         numbers: Ints = cores.astype(np.int64) * self._program.target_core.shape[1] + neurons

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuromap.errors import InputError
 from neuromap.forms.card import Card
 
 if TYPE_CHECKING:
@@ -16,10 +17,26 @@ if TYPE_CHECKING:
     from neuromap.hardware.program.program import Program
     from neuromap.network.network import Network
 
-__all__ = ["DEFAULT_FRAMES", "RandomFrames", "choose_frames", "describe_frames"]
+__all__ = [
+    "DEFAULT_FRAMES",
+    "DEFAULT_STIMULI",
+    "MOST_STIMULI",
+    "RandomFrames",
+    "check_stimulus_count",
+    "choose_frames",
+    "choose_stimuli",
+    "describe_frames",
+    "describe_stimuli",
+]
 
 DEFAULT_FRAMES = 32
 """Random frames that are made where none are given, frame 0 included."""
+
+DEFAULT_STIMULI = 5
+"""Random stimuli over which figures per frame are means, where no frames are given."""
+
+MOST_STIMULI = 100
+"""More would tell little: the interval of a mean shrinks with the square root of their number."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +102,68 @@ def choose_frames(
     return checked, stimulus
 
 
+def choose_stimuli(
+    source: Network | Program,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    random: RandomFrames | None = None,
+    n_stimuli: int = DEFAULT_STIMULI,
+) -> tuple[tuple[dict[str, NDArray[np.bool_]], ...], dict[str, Any]]:
+    """Take the frames that are given as the only stimulus, or make several of random ones.
+
+    Parameters
+    ----------
+    source, frames, random
+        As in :func:`choose_frames`.
+    n_stimuli : int
+        Random stimuli, 1 to 100: their seeds are that of ``random`` and those that follow. Given frames are one.
+
+    Returns
+    -------
+    stimuli : tuple of dict of str to ndarray of bool, shape (n_frames, size)
+        Checked, all of one length; the first is what :func:`choose_frames` gives.
+    stimulus : dict
+        As there, with ``n_stimuli``, their number.
+
+    Raises
+    ------
+    InputError
+        If the number of stimuli is out of range.
+    StimulusError
+        As there.
+    """
+    check_stimulus_count(n_stimuli)
+    first, stimulus = choose_frames(source, frames, random)
+    asked = RandomFrames() if random is None else random
+    seeds = range(asked.seed + 1, asked.seed + n_stimuli) if frames is None else range(0)
+    stimuli = (first, *(choose_frames(source, None, replace(asked, seed=seed))[0] for seed in seeds))
+    return stimuli, {**stimulus, "n_stimuli": len(stimuli)}
+
+
+def check_stimulus_count(n_stimuli: int, name: str = "n_stimuli") -> None:
+    """Refuse numbers of stimuli that are no whole number from 1 to 100.
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
+    if type(n_stimuli) is not int or not 1 <= n_stimuli <= MOST_STIMULI:
+        raise InputError(f"{name} = {n_stimuli!r}: must be a whole number from 1 to {MOST_STIMULI}")
+
+
 def describe_frames(stimulus: Mapping[str, Any]) -> str:
     """Say in words what :func:`choose_frames` says of its frames."""
     if stimulus["kind"] == "random":
         density = "mixed densities" if stimulus["density"] is None else f"density {stimulus['density']:g}"
         return f"{stimulus['n_frames']} random frames (seed {stimulus['seed']}, {density})"
     return f"{stimulus['n_frames']} given frames" + (f" ({stimulus['file']})" if "file" in stimulus else "")
+
+
+def describe_stimuli(stimulus: Mapping[str, Any]) -> str:
+    """Say in words what :func:`choose_stimuli` says of its stimuli."""
+    n_stimuli = stimulus.get("n_stimuli", 1)
+    if n_stimuli == 1:
+        return f"1 stimulus of {describe_frames(stimulus)}"
+    seeds = f"seeds {stimulus['seed']} to {stimulus['seed'] + n_stimuli - 1}"
+    density = "mixed densities" if stimulus["density"] is None else f"density {stimulus['density']:g}"
+    return f"{n_stimuli} stimuli of {stimulus['n_frames']} random frames ({seeds}, {density})"

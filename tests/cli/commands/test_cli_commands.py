@@ -263,14 +263,14 @@ def test_report_on_a_program_counts_most_sequential_patterns(folder, sr, neuroma
 def test_stimulus_is_described_alike(folder, sr, program, neuromap):
     words = ("--patterns", "hybrid", "--executions", "pipelined")
     for chosen, said in (
-        ((), {"kind": "random", "seed": 0, "density": None, "n_frames": DEFAULT_FRAMES}),
+        ((), {"kind": "random", "seed": 0, "density": None, "n_frames": DEFAULT_FRAMES, "n_stimuli": 5}),
         (
-            ("--frames", "7", "--seed", "2", "--density", "0.25"),
-            {"kind": "random", "seed": 2, "density": 0.25, "n_frames": 7},
+            ("--frames", "7", "--seed", "2", "--density", "0.25", "--stimuli", "3"),
+            {"kind": "random", "seed": 2, "density": 0.25, "n_frames": 7, "n_stimuli": 3},
         ),
         (
             ("--stimulus", folder / "frames.safetensors"),
-            {"kind": "given", "file": str(folder / "frames.safetensors"), "n_frames": 9},
+            {"kind": "given", "file": str(folder / "frames.safetensors"), "n_frames": 9, "n_stimuli": 1},
         ),
     ):
         assert neuromap("report", sr, *words, *chosen, "--json").json["stimulus"] == said
@@ -391,6 +391,10 @@ def test_report_with_a_frame_period_of_ones_own(folder, sr, neuromap):
 def test_report_with_a_stimulus_file(folder, sr, neuromap):
     save_file({"I": np.eye(16, dtype=np.uint8)}, folder / "eye.safetensors")
     words = ("--patterns", "streaming", "--stimulus", folder / "eye.safetensors", "--json")
+    for stimuli, named in (("0", "--stimuli = 0"), ("101", "--stimuli = 101"), ("2", "--stimulus and --stimuli")):
+        done = neuromap("report", sr, *words, "--stimuli", stimuli)
+        assert (done.code, done.json["error"]["message"].count("\n")) == (2, 0)
+        assert named in done.json["error"]["message"]
     assert [row["verified"] for row in neuromap("report", sr, *words).json["rows"]] == [True, True]
 
 

@@ -208,6 +208,8 @@ def test_a_chip_that_computes_something_else_is_a_failure(sr, capsys):
         (("--given", "H1 -> O, H9 -> O"), "H9"),
         (("--chip", "nochip"), "nochip"),
         (("--density", "2"), "density"),
+        (("--stimuli", "0"), "--stimuli = 0"),
+        (("--energy-tolerance", "1"), "--energy-tolerance = 1.0"),
         (("--stimulus", "missing.safetensors"), "missing.safetensors"),
         (("--html", "no/such/folder.html"), "--html no/such/folder.html"),
         (("--svg", "."), "--svg"),

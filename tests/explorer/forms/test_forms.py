@@ -72,7 +72,7 @@ def explored(rows, **changes):
     fields = {
         "n_valid_patterns": 8, "n_classes": 2, "n_candidates": 16, "n_rows": 9, "n_mapped": 5,
         "gap": Gap(True, 0, 1.0, 2, 1, "The front is exact."),
-        "stimulus": {"kind": "random", "n_frames": 32, "seed": 0, "density": None},
+        "stimulus": {"kind": "random", "n_frames": 32, "seed": 0, "density": None, "n_stimuli": 5},
     }  # fmt: skip
     given_pattern = nm.RolloutPattern.named(NETWORK, "<i>p</i>")
     return Exploration(NETWORK, given_pattern, (CHIP,), tuple(rows), **{**fields, **changes})
@@ -146,7 +146,7 @@ def test_the_schema_is_sound_and_strict(some):
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     document = to_dict(some)
-    for spoil in ({"format": "neuromap-exploration-2"}, {"more": 1}, {"rows": [{}]}, {"counts": {}}):
+    for spoil in ({"format": "neuromap-exploration-0"}, {"more": 1}, {"rows": [{}]}, {"counts": {}}):
         assert not validator.is_valid({**document, **spoil})
 
 

@@ -21,7 +21,7 @@ from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.results import FORMAT, explorer_results
 
 HEAD = json.dumps({"format": FORMAT}) + "\n"
-MAPPED = Measured("mapped", "", "steps", 1, 2, 3, 2, True, 4, 1.5e-6, None)
+MAPPED = Measured("mapped", "", "steps", 1, 2, 3, 2, True, 4, 1.5e-6, 1e-9, None)
 REFUSED = Measured("does not fit", "core (0, 0): needs 300 axons, has 256")
 
 
@@ -29,7 +29,9 @@ def line(key, result, **changes):
     return json.dumps({"key": key, **asdict(result), **changes}) + "\n"
 
 
-@pytest.mark.parametrize("result", [MAPPED, REFUSED, Measured("mapped", "", "ticks", 1, 1, 1, 1, False, 1, None, True)])
+@pytest.mark.parametrize(
+    "result", [MAPPED, REFUSED, Measured("mapped", "", "ticks", 1, 1, 1, 1, False, 1, None, None, True)]
+)
 def test_what_is_written_is_read(result, tmp_path):
     path = tmp_path / "found.jsonl"
     explorer_results(path).add("a", result)
@@ -66,12 +68,16 @@ def test_the_first_line_must_name_the_format(text, tmp_path):
 WHOLE = ("frame_period_ticks", "first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks", "cores")
 WRONG = (
     *((MAPPED, {name: value}) for name in WHOLE for value in (0, -1, None, True, 1.0, 2**53 + 1, 10**400, [1])),
-    *((MAPPED, {"energy_joules": value}) for value in (-1.0, 10**400, float("nan"), float("inf"), True, "1")),
+    *(
+        (MAPPED, {name: value})
+        for name in ("energy_joules", "energy_half_width_joules")
+        for value in (-1.0, 10**400, float("nan"), float("inf"), True, "1")
+    ),
     *((MAPPED, {"verified": value}) for value in (0, 1, 1.0, "true")),
     *((MAPPED, {"full_response_exact": value}) for value in (None, 0, 1)),
     *((MAPPED, {"status": value}) for value in (["mapped"], "does not fit", None)),
     *((MAPPED, {"schedule": value}) for value in (["steps"], "seconds", None)),
-    *((REFUSED, {name: 1}) for name in (*WHOLE, "energy_joules")),
+    *((REFUSED, {name: 1}) for name in (*WHOLE, "energy_joules", "energy_half_width_joules")),
     *((REFUSED, {name: True}) for name in ("verified", "full_response_exact")),
     *((REFUSED, {"message": value}) for value in ("", " \n", None, 3)),
     (REFUSED, {"status": "mapped"}),

@@ -9,13 +9,22 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.explorer.candidates.row_bounds import energy_bound
-from neuromap.explorer.measuring.steady_energy import energy_per_frame, steady_counts
 from neuromap.network import build_network
 from neuromap.rollout.patterns.behaviour import behaviour_classes
+from neuromap.simulation.activity.measure_steady_activity import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_frames
 
+ALONE = EngineChoice(threads=1)
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+
+
+def steady_counts(program, frames):
+    return steady_figures(program, [frames], ALONE).counts
+
+
+def energy_per_frame(program, frames):
+    return steady_figures(program, [frames], ALONE).joules_per_frame
 
 
 def test_counted_by_hand(chip):
@@ -27,13 +36,13 @@ def test_counted_by_hand(chip):
     for pattern in ("streaming", "sequential"):
         for execution in ("windowed", "pipelined"):
             program = nm.map_rollout(nm.Rollout(net, pattern, execution), chip())
-            counts = steady_counts(program, frames, EngineChoice(threads=1))
+            counts = steady_counts(program, frames)
             assert counts.ticks == 4 * program.period
             assert counts.synaptic_events == 6 + 6
             assert counts.spikes == 6 + 6  # of A to O, and of O to the host
             assert counts.host_spikes == 6 + 6
             joules = (counts.ticks * 1e-6 + 12 * 1e-6) / 4  # 1 mW, ticks of 1 ms; 1 uJ per synaptic event
-            assert energy_per_frame(program, frames, EngineChoice(threads=1)) == pytest.approx(joules, rel=1e-12)
+            assert energy_per_frame(program, frames) == pytest.approx(joules, rel=1e-12)
             bound = energy_bound(program.chip, program.period, program.n_cores)
             assert bound == pytest.approx(program.period * 1e-6, rel=1e-12)
 
@@ -52,7 +61,7 @@ def test_patterns_of_a_class_take_the_same_pipelined(data, networks, chip):
     frames, _ = choose_frames(net, None, RandomFrames(5))
     for patterns in behaviour_classes(net):
         programs = [nm.map_rollout(nm.Rollout(net, pattern, "pipelined"), chip()) for pattern in patterns[:4]]
-        counts = [steady_counts(program, frames, EngineChoice(threads=1)) for program in programs]
+        counts = [steady_counts(program, frames) for program in programs]
         assert all(found.ticks == counts[0].ticks for found in counts)
         if max(sum(u == i for u, _ in net.edges) for i in net.inputs) == 1:
             assert all(found == counts[0] for found in counts)
@@ -65,15 +74,13 @@ def test_a_circle_has_no_beginning(data, turn, networks, chip):
     frames, _ = choose_frames(net, None, RandomFrames(5))
     pattern = data.draw(st.sampled_from(list(nm.rollout.enumerate_valid(net))))
     program = nm.map_rollout(nm.Rollout(net, pattern, data.draw(st.sampled_from(["windowed", "pipelined"]))), chip())
-    counts = steady_counts(program, frames, EngineChoice(threads=1))
+    counts = steady_counts(program, frames)
     bound = energy_bound(program.chip, program.period, program.n_cores)
-    assert bound <= energy_per_frame(program, frames, EngineChoice(threads=1)) * (1 + 1e-12)
+    assert bound <= energy_per_frame(program, frames) * (1 + 1e-12)
     if nm.rollout.maximum_cycle_ratio(pattern) is None:  # cycles may remember how they began
         turned = {name: np.roll(rows, turn, axis=0) for name, rows in frames.items()}
-        assert steady_counts(program, turned, EngineChoice(threads=1)) == counts
-        twice = steady_counts(
-            program, {name: np.tile(rows, (2, 1)) for name, rows in frames.items()}, EngineChoice(threads=1)
-        )
+        assert steady_counts(program, turned) == counts
+        twice = steady_counts(program, {name: np.tile(rows, (2, 1)) for name, rows in frames.items()})
         assert twice.synaptic_events == 2 * counts.synaptic_events
         assert twice.ticks == 2 * counts.ticks
         assert (twice.spikes, twice.hops, twice.host_spikes) == (

@@ -43,7 +43,8 @@ def test_the_front_is_that_of_brute_force(data, networks, chip, brute_force, poi
     executions = ("windowed", "pipelined", "pipelined:2", "pipelined:3")
     pattern = data.draw(st.sampled_from(list(nm.rollout.enumerate_valid(net))))
     brute = brute_force(net, chip(), pattern, executions=executions, n_frames=4)
-    found = explore(net, chip(), pattern, executions=executions, n_frames=4, verify=False)
+    options = {"n_frames": 4, "n_stimuli": 1, "verify": False, "energy_tolerance": 0}
+    found = explore(net, chip(), pattern, executions=executions, **options)
     assert found.gap.is_exact
     assert {point_of(row) for row in found.front} == brute.front
     assert {point_of(row) for row in found.class_front} == brute.class_front

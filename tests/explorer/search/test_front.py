@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from neuromap.explorer.search.front import dominated_by, front_of
+from neuromap.explorer.search.front import dominated_by, excluded_by, front_of
 
 FIGURES = st.sampled_from([0.0, 1.0, 2.0, np.nan, np.inf])
 TABLES = st.tuples(st.integers(0, 12), st.integers(1, 4)).flatmap(lambda s: arrays(np.float64, s, elements=FIGURES))
@@ -53,3 +55,61 @@ def test_products_of_chips_with_other_ticks():
     assert front_of([[11 * 1e-3, 1], [110 * 1e-4, 1]]).all()
     assert front_of([[0.0, 1], [5e-324, 1], [1e308, 0], [-np.inf, 2]]).tolist() == [True, False, True, True]
     assert front_of([[9.999999999999999, 1], [10.0, 1], [0.1 + 0.2, 3], [0.3, 3]]).tolist() == [True] * 4
+
+
+ENERGIES = st.sampled_from([0.0, 90.0, 98.0, 99.0, 99.5, 100.0, 100.5, 101.0, 102.0, 110.0, np.nan])
+WITH_ENERGY = st.integers(0, 10).flatmap(
+    lambda n: st.tuples(arrays(np.float64, (n, 2), elements=st.sampled_from([1.0, 2.0, 3.0])),
+                        arrays(np.float64, (n, 1), elements=ENERGIES)).map(np.hstack)
+)  # fmt: skip
+TOLERANCES = st.sampled_from([0.0, 0.001, 0.0075, 0.015, 0.1])
+
+
+def tolerantly_beats(a, b, tolerance):
+    """As good in all and better in one, where energies within the tolerance are equal."""
+    if np.isnan(a[-1]) != np.isnan(b[-1]) or (a[:-1] > b[:-1]).any() or a[-1] > b[-1] * (1 + tolerance):
+        return False
+    return bool((a[:-1] < b[:-1]).any() or a[-1] < b[-1] * (1 - tolerance))
+
+
+def kernel(table, tolerance):
+    """By its definition: a row is in it if none that is in it beats it; tried in all ways."""
+    n = len(table)
+    beaten = [[tolerantly_beats(a, b, tolerance) for a in table] for b in table]
+    sets = [
+        chosen for chosen in itertools.product([False, True], repeat=n)
+        if all(chosen[k] is not any(chosen[j] and beaten[k][j] for j in range(n)) for k in range(n))
+    ]  # fmt: skip
+    (only,) = sets  # there is one and no other
+    return list(only)
+
+
+@given(WITH_ENERGY.filter(lambda table: len(table) < 8), TOLERANCES)
+def test_the_front_with_a_tolerance_is_the_one_set_that_beats_all_else(table, tolerance):
+    assert front_of(table, tolerance).tolist() == kernel(table, tolerance)
+    beaten = [any(tolerantly_beats(other, row, tolerance) for other in table) for row in table]
+    assert dominated_by(table, table, tolerance).tolist() == beaten
+
+
+@given(WITH_ENERGY, WITH_ENERGY, TOLERANCES)
+def test_rows_that_a_bound_excludes_change_no_front(known, others, tolerance):
+    # whatever the true figures are: they are at least the bounds, and known rows are kept
+    excluded = excluded_by(others, known, tolerance)
+    left = np.vstack([known, others[~excluded]])
+    everything = np.vstack([left, others[excluded] * 1.004])
+    assert front_of(everything, tolerance).tolist() == front_of(left, tolerance).tolist() + [False] * excluded.sum()
+
+
+@given(TABLES, st.floats(1e-5, 0.4), st.lists(st.floats(-1, 1), min_size=12, max_size=12))
+def test_differences_far_below_the_tolerance_change_no_front(table, tolerance, noise):
+    """Energies are whole numbers of joules here; parts per million of noise lie on top."""
+    noisy = table.copy()
+    noisy[:, -1] *= 1 + 1e-6 * np.array(noise[: len(table)])
+    assert front_of(noisy, tolerance).tolist() == front_of(table, tolerance).tolist()
+
+
+def test_energies_that_creep_lose_nothing_beyond_the_tolerance():
+    """Each row is within the tolerance of the next, and the last far below the first: it stays on the front."""
+    rows = [[k, 100 * 0.996**k] for k in range(5)]
+    assert front_of(rows, 0.01).tolist() == [True, False, False, True, False]
+    assert dominated_by(rows, rows, 0.01).tolist() == [False, True, True, True, True]

@@ -17,7 +17,7 @@ from neuromap.explorer.candidates.row_bounds import core_bound_of_all
 from neuromap.explorer.explore import explore
 from neuromap.network import build_network
 
-QUICK = {"n_frames": 4, "verify": False}
+QUICK = {"n_frames": 4, "n_stimuli": 1, "verify": False}
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
 
@@ -160,11 +160,15 @@ def test_results_depend_on_what_was_simulated(sr, tmp_path):
     path = tmp_path / "found.jsonl"
     explore(sr, most_mapped=1, results=path, **QUICK)
     size = len(path.read_text().splitlines())
-    for change in ({"seed": 1}, {"chips": nm.load_chip("truenorth").__class__(**chip_fields(energy={}))}):
+    for change in (
+        {"seed": 1},
+        {"n_stimuli": 2},
+        {"chips": nm.load_chip("truenorth").__class__(**chip_fields(energy={}))},
+    ):
         explore(sr, most_mapped=1, results=path, **{**QUICK, **change})
         size += 1
         assert len(path.read_text().splitlines()) == size
-    verified = explore(sr, most_mapped=1, results=path, n_frames=4, verify=True)
+    verified = explore(sr, most_mapped=1, results=path, **{**QUICK, "verify": True})
     assert verified.rows[0].verified is True
 
 
@@ -191,8 +195,8 @@ def test_a_torn_last_line_is_left_out(sr, tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["hello\n", "hello", '{"format": "other"}\n', '{"format": "neuromap-explorer-results-1"}\n{"key": 3}\n',
-     '{"format": "neuromap-explorer-results-1"}\nnonsense\n[]\n', "[" * 100_000 + "\n", "\0\n"],
+    ["hello\n", "hello", '{"format": "other"}\n', '{"format": "neuromap-explorer-results-2"}\n{"key": 3}\n',
+     '{"format": "neuromap-explorer-results-2"}\nnonsense\n[]\n', "[" * 100_000 + "\n", "\0\n"],
 )  # fmt: skip
 def test_foreign_files_are_refused_and_kept(text, tmp_path):
     path = tmp_path / "found.jsonl"
@@ -252,8 +256,11 @@ def test_splitters_anywhere(data, networks, chip, brute_force, point_of):
     ticks = data.draw(st.sampled_from([None, 2]))
     small = chip(axons=size, neurons=size, delay=data.draw(st.sampled_from([(1, 15), (2, 7)])))
     pattern = nm.RolloutPattern.streaming(net)
-    brute = brute_force(net, small, pattern, n_frames=4, splitters="anywhere", ticks_per_step=ticks)
-    found = explore(net, small, splitters="anywhere", ticks_per_step=ticks, **QUICK)
+    tolerance = data.draw(st.sampled_from([0.0, 0.1]))
+    brute = brute_force(
+        net, small, pattern, n_frames=4, tolerance=tolerance, splitters="anywhere", ticks_per_step=ticks
+    )
+    found = explore(net, small, splitters="anywhere", ticks_per_step=ticks, energy_tolerance=tolerance, **QUICK)
     assert found.gap.is_exact
     assert {point_of(row) for row in found.front} == brute.front
     assert {point_of(row) for row in found.class_front} == brute.class_front

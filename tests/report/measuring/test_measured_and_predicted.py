@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from neuromap.errors import InputError, StimulusError
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
+from neuromap.report.latency import latency_report
 from neuromap.report.measuring.report_row import report_row
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus.stimulus import random_frames
@@ -144,3 +145,22 @@ def test_frames_are_repeated_or_cut():
     rows = np.array([[1, 0], [0, 1], [1, 1]], dtype=bool)
     assert (extend_frames({"I": rows}, 7)["I"] == np.concatenate([rows, rows, rows[:1]])).all()
     assert (extend_frames({"I": rows}, 2)["I"] == rows[:2]).all()
+
+
+def closing(direct, around):
+    """I -> O, and I -> A -> O, with one weight each."""
+    nodes = {"I": (1, None), "A": (1, 1), "O": (1, 1)}
+    return build_network(nodes, {("I", "O"): [[direct]], ("I", "A"): [[1]], ("A", "O"): [[around]]})
+
+
+@pytest.mark.parametrize(
+    ("weights", "first", "full"), [((1, 1), (1, 1), (2, 2)), ((0, 1), (1, 2), (2, 2)), ((1, 0), (1, 1), (2, 1))]
+)
+def test_weights_that_close_a_path_are_named_where_figures_differ(weights, first, full):
+    report = latency_report(closing(*weights), patterns=["streaming"], executions=["windowed"], n_frames=5)
+    row = report.rows[0]
+    assert row.verified
+    assert (row.predicted.first_response_ticks, row.measured.first_response_ticks) == first
+    assert (row.predicted.full_response_ticks, row.measured.full_response_ticks) == full
+    for form in (report.to_text(400), report.to_html()):
+        assert ("differs from predicted (streaming): a weight of zero is no synapse" in form) == (0 in weights)

@@ -1,0 +1,89 @@
+"""A program in steady operation: frames follow each other without end, and whole frame periods of that are looked at.
+
+The given frames are fed in a circle. After enough of them the window begins; it ends as many frame periods later as
+there are frames in the circle. So every input edge delivers every frame just once within it, wherever the program's
+clock begins: programs that are equal up to the labels of their frames do the same in it. (Networks with cycles may
+remember how they began; they begin in silence, which is the same for all whose thresholds are 1 or more.)
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import ProgramError
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
+from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
+from neuromap.simulation.stimulus.stimulus import frame_count
+
+__all__ = ["SteadyWindow", "steady_window"]
+
+Frames = Mapping[str, NDArray[np.bool_]]
+
+
+class SteadyWindow(NamedTuple):
+    """Whole frame periods of a run, as many as there are frames.
+
+    Attributes
+    ----------
+    before : tuple of TickSpikes
+        The ticks just before, as many as the longest delay (or all there are): what is under way as the window begins.
+    ticks : iterator of TickSpikes
+        The ticks of the window, numbered anew; to be gone through once.
+    """
+
+    before: tuple[TickSpikes, ...]
+    ticks: Iterator[TickSpikes]
+
+
+def steady_window(
+    program: Program, frames: Frames, choice: EngineChoice = DEFAULT_ENGINE, first_tick: int = 0
+) -> SteadyWindow:
+    """Run a program on frames in a circle until it is in steady operation.
+
+    Parameters
+    ----------
+    program : Program
+        Mapped, or written by hand, with input nodes.
+    frames : mapping of str to ndarray of bool, shape (n_frames, size)
+        The circle of input frames, checked.
+    choice : EngineChoice
+        What runs the ticks.
+    first_tick : int
+        Number of the window's first tick.
+
+    Returns
+    -------
+    SteadyWindow
+        Of ``n_frames`` frame periods; the run goes on while its ticks are taken.
+
+    Raises
+    ------
+    ProgramError
+        If the program has no input node, or its tables point outside it.
+    """
+    n_frames = frame_count(frames)
+    if not n_frames:
+        raise ProgramError(f"program {program.name}: has no input node, so no frames; count a run of ticks instead")
+    # silence puts networks that keep still in it into one state, whatever their first frame is called; then the circle,
+    # until everything depends on it: along a path delays add up to three frame periods per node, at most
+    silent, warm = len(program.nodes) + 1, 3 * len(program.nodes)
+    fed = {name: _in_a_circle(rows, silent, warm) for name, rows in frames.items()}
+    first_input = min(port.sample_tick for port in program.nodes if port.kind == "input")
+    begin = max(0, first_input + (silent + warm) * program.period)
+    run = run_ticks(program, fed, n_ticks=begin + n_frames * program.period, choice=choice)
+    before = deque(islice(run, begin), maxlen=int(program.delay.max(initial=1)))
+    return SteadyWindow(tuple(before), (spikes._replace(tick=k) for k, spikes in enumerate(run, first_tick)))
+
+
+def _in_a_circle(rows: NDArray[np.bool_], silent: int, warm: int) -> NDArray[np.bool_]:
+    """Give silent frames, then the circle, turned so that after ``warm`` of its frames the first one comes."""
+    n_frames, size = rows.shape
+    circle = np.resize(np.roll(rows, warm, axis=0), (warm + 2 * n_frames + warm, size))
+    return np.concatenate([np.zeros((silent, size), np.bool_), circle])
