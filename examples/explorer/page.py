@@ -1,4 +1,4 @@
-"""Compute and draw all of docs/explorer.md.
+"""Compute and draw all of docs/explorer-study.md.
 
     python -m examples.explorer.page                 everything: about an hour of one CPU core
     python -m examples.explorer.page --quick         figures and tables from the committed results: seconds
