@@ -12,9 +12,8 @@ _HEAD = """\
 
 <!-- Written by `python -m benchmarks.mapping`; edit benchmarks/mapping/page.py instead. -->
 
-How many cores the [mapper](mapping.md) takes, how many deliveries and hops, and how long it works. Every program is
-legal: the checker, which shares no code with the mapper, passed it. How to run this is said in
-`benchmarks/README.md`.
+How many cores, deliveries and hops the [mapper](mapping.md) needs, and how long it takes. Every program is
+legal: it passed the checker, which shares no code with the mapper. `benchmarks/README.md` explains how to run this.
 
 ## Networks
 
@@ -34,7 +33,7 @@ Patterns are streaming, in windowed execution, unless the row says otherwise.
 _CORES = ("network", "packing", "cores", "bound", "neurons in use", "axons in use", "CPU time", "peak MB")
 _HOPS = ("network", "neurons", "synapses", "packing", "deliveries", "copies", "relays", "weighted hops")
 _PUBLISHED = """\
-## Beside others
+## Compared with others
 
 Deliveries are distinct pairs of a source neuron, inputs included, and a core that reads it. A part is illegal if it has
 more than 256 neurons or reads more than 256 sources; partitioners that bound neither say little about cores. Copies
