@@ -34,7 +34,7 @@ class MappingFlags:
         said_option(
             "--placer",
             metavar="NAME",
-            text="Method of placing cores: auto, row-major, hilbert, spectral, assignment or exchange.  [default: auto]",
+            text="How to place cores: auto, row-major, hilbert, spectral, assignment or exchange.  [default: auto]",
         ),
     ] = None
     splitters: Annotated[
