@@ -78,7 +78,7 @@ def explore(
         said_option(
             "--splitters",
             metavar="WHERE",
-            text="Where splitters may be placed: slack, anywhere, never; several separated by commas.  [default: slack]",
+            text="Where splitters may be placed: slack, anywhere, never (commas between several).  [default: slack]",
         ),
     ] = None,
     ticks_per_step: Annotated[
