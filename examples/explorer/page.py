@@ -4,7 +4,7 @@
     python -m examples.explorer.page --quick         figures and tables from the committed results: seconds
     python -m examples.explorer.page --only ticks    one study or figure, then the tables
 
-Studies keep what they have mapped under build/explorer and go on from there. Figures need matplotlib (extra
+Studies keep what they have mapped under build/explorer and continue from there. Figures need matplotlib (extra
 ``benchmarks``).
 """
 
