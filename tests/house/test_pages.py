@@ -99,9 +99,7 @@ def test_relative_links_lead_somewhere(pages):
 def test_python_names_that_pages_link_to_exist_and_are_in_the_reference(pages):
     reference = (ROOT / "docs" / "api-reference.md").read_text(encoding="utf-8")
     linked = {
-        name
-        for text in pages.values()
-        for name in re.findall(r"\{py:\w+\}`(?:[^`<]*<|~)?(neuromap[\w.]*)>?`", text)
+        name for text in pages.values() for name in re.findall(r"\{py:\w+\}`(?:[^`<]*<|~)?(neuromap[\w.]*)>?`", text)
     }
     assert len(linked) > 40
     for name in sorted(linked):

@@ -135,7 +135,7 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, a
         )
         print_line(console, text)
     if not every:
-        print_line(console, "responses: predicted from the schedule; all figures of the program: --all")
+        print_line(console, f"times: of {program.execution} execution, predicted from the schedule; all figures: --all")
     print_written(console, output)
 
 

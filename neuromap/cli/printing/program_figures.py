@@ -127,11 +127,16 @@ def main_rows(figures: dict[str, Any], rollout: Rollout, program: Program) -> li
     at_most = "" if all(rollout.full_response_is_exact(name) for name in outputs) else "≤ "
     value = {name: (value, unit) for name, value, unit in figure_rows(figures)}
     tick = program.chip.tick_seconds
+    extra = [f"{figures[key]} {key}" for key in ("copies", "splitters", "relays") if figures[key] or key == "copies"]
     return [
         ("cores", *value["cores"]),
-        ("neurons", value["neurons"][0], f"in use, {figures['copies']} of them copies"),
+        ("neurons", value["neurons"][0], f"in use, of these {', '.join(extra)}"),
         ("mean hops", value["mean hops"][0], "from a neuron to its target"),
-        ("frame period", f"{program.period}", f"{_ticks(program.period, tick)}; {value['sampling frequency'][0]} Hz"),
+        (
+            "frame period",
+            f"{program.period}",
+            f"{_ticks(program.period, tick)}, sampling at {value['sampling frequency'][0]} Hz",
+        ),
         ("first response", f"{first}", f"{_ticks(first, tick)}, from stimulus onset"),
         ("full response", f"{at_most}{full}", f"{_ticks(full, tick)}, from stimulus onset"),
     ]

@@ -176,7 +176,12 @@ def test_map_prints_six_figures_and_the_times_of_the_report(words, sr, neuromap)
     predicted = row["predicted"]
     assert shown == [row["cores"], row["neurons"], row["frame_period_ticks"],
                      predicted["first_response_ticks"], predicted["full_response_ticks"]]  # fmt: skip
-    assert six["frame period"][1] == f"ticks = {row['frame_period_ticks']} ms; {row['sampling_frequency_hz']:.4g} Hz"
+    assert (
+        six["frame period"][1]
+        == f"ticks = {row['frame_period_ticks']} ms, sampling at {row['sampling_frequency_hz']:.4g} Hz"
+    )
+    own = sum(int(n) for n in re.findall(r"(\d+) (?:copies|splitters|relays)", six["neurons"][1]))
+    assert shown[1] - own == 8 + 6 + 3
     every = figures_of(neuromap("map", sr, *chosen, "--all").out)
     assert len(every) > 20
     assert every["cores"] == six["cores"]
