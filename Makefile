@@ -69,8 +69,9 @@ test-thorough: lint  ## The same with three times as many random examples
 docs: $(DOCS_STAMP)  ## Build the documentation into docs/_build; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
-readme: $(DEMO_STAMP)  ## Run the commands shown in README.md and docs/ and paste their output
+readme: $(DEMO_STAMP)  ## Run the commands of README.md and docs/ and the cells of the notebooks; paste what they print
 	$(BIN)/python docs/refresh_consoles.py
+	$(BIN)/python docs/refresh_notebooks.py
 
 # The wheel is tried where nothing of the checkout can be imported: another folder, another environment.
 wheel-check: | $(BIN)/python  ## Build the wheel; run demo and smoke tests against it in an empty environment

@@ -41,8 +41,8 @@ and a real-time factor above 1 means that the simulation is faster than the chip
 ![Milliseconds per tick over cores and over rate](img/benchmarks-scaling.svg)
 """
 _COLUMNS = (
-    "cores", "rate [Hz]", "at rest", "threads", "ms per tick (quartiles)", "real-time factor",
-    "synaptic events per second", "hot bytes per core", "limit by memory [ms]", "time / limit",
+    "cores", "rate [Hz]", "at rest", "threads", "ms per tick (quartiles)", "real-time factor", "events [10⁹/s]",
+    "limit [ms]", "time / limit",
 )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def page_text(found: list[dict[str, Any]]) -> str:
     gib = f", {machine['memory_bytes'] / 2**30:.0f} GiB" if machine["memory_bytes"] else ""
     cache = f", last-level cache {machine['cache_bytes'] / 2**20:.0f} MiB" if machine["cache_bytes"] else ""
     load = machine["load_average"]
-    others = f" The load average before the start was {load:.1f}: others were at work." if load and load >= 0.5 else ""
+    others = f" The load average before the start was {load:.1f}: others ran too." if load and load >= 0.5 else ""
     when = (
         f"Taken on {first['date'][:10]} on {machine['cpu']}, {machine['cpus']} CPUs{gib}{cache}, {machine['system']}, "
         f"Python {machine['python']}, NumPy {machine['numpy']}, Numba {machine['numba']}, neuromap "
@@ -145,9 +145,9 @@ def page_text(found: list[dict[str, Any]]) -> str:
     rows = [_row(run, timing) for document in found for run in document["runs"] for timing in run["timings"]]
     lines = [_line(_COLUMNS), "|" + " ---: |" * len(_COLUMNS), *(_line(row) for row in rows)]
     note = (
-        "At rest: the part of the cores that is silent. Rate: of the active cores, as asked for. Limit by memory: "
-        "bytes that a tick moves / the bandwidth that as many threads reach in the same rounds; it can be passed "
-        "where the hot memory fits into the last-level cache."
+        "At rest: the fraction of the cores that is silent. Rate: of the active cores, as asked for. Events: synaptic "
+        "events per second of wall clock. Limit: set by memory, the bytes that a tick moves over the bandwidth that as "
+        "many threads reach in the same rounds; a tick can be faster where its memory fits into the last-level cache."
     )
     return "\n".join([_HEAD, when + "\n", *lines, "", note, ""])
 
@@ -158,9 +158,7 @@ def _line(cells: tuple[str, ...]) -> str:
 
 def _row(run: dict[str, Any], timing: dict[str, Any]) -> tuple[str, ...]:
     tick, settings = timing["wall_seconds_per_tick"], run["settings"]
-    limit, distance, per_core = (
-        timing["memory_limit_seconds_per_tick"], timing["distance_to_memory_limit"], run["hot_bytes_per_core"],
-    )  # fmt: skip
+    limit, distance = timing["memory_limit_seconds_per_tick"], timing["distance_to_memory_limit"]
     return (
         f"{run['cores']:,}",
         f"{settings['rate_hz']:g}",
@@ -168,8 +166,7 @@ def _row(run: dict[str, Any], timing: dict[str, Any]) -> tuple[str, ...]:
         f"{timing['threads']}",
         f"**{_ms(tick['median'])}** ({_ms(tick['low'])} to {_ms(tick['high'])})",
         f"{timing['real_time_factor']:.3g}",
-        f"{timing['synaptic_events_per_wall_second'] / 1e9:.3g} × 10⁹",
-        "n/a" if per_core is None else f"{per_core:,.0f}",
+        f"{timing['synaptic_events_per_wall_second'] / 1e9:.3g}",
         "n/a" if limit is None else _ms(limit),
         "n/a" if distance is None else f"{distance:.3g}",
     )

@@ -12,9 +12,8 @@ _HEAD = """\
 
 <!-- Written by `python -m benchmarks.mapping`; edit benchmarks/mapping/page.py instead. -->
 
-How many cores the [mapper](mapping.md) takes, how many deliveries and hops, and how long it works. Every program is
-legal: the checker, which shares no code with the mapper, passed it. How to run this is said in
-`benchmarks/README.md`.
+How many cores, deliveries and hops the [mapper](mapping.md) needs, and how long it takes. Every program is
+legal: it passed the checker, which shares no code with the mapper. `benchmarks/README.md` explains how to run this.
 
 ## Networks
 
@@ -29,14 +28,12 @@ legal: the checker, which shares no code with the mapper, passed it. How to run 
 | grouped DSR4 | `examples/on_chip/dsr4.toml`: the paper's sizes |
 | 16 chips | 592x512 image of 4 features; depthwise convolutions with skips that add up, pools; 16-chip board |
 
-All patterns are streaming in windowed execution where nothing else is said.
+Patterns are streaming, in windowed execution, unless the row says otherwise.
 """
-_COLUMNS = (
-    "network", "neurons with the input", "synapses", "packing", "cores", "bound", "neurons in use", "axons in use",
-    "deliveries", "copies", "relays", "weighted hops", "CPU time", "peak MB",
-)  # fmt: skip
+_CORES = ("network", "packing", "cores", "bound", "neurons in use", "axons in use", "CPU time", "peak MB")
+_HOPS = ("network", "neurons", "synapses", "packing", "deliveries", "copies", "relays", "weighted hops")
 _PUBLISHED = """\
-## Beside others
+## Compared with others
 
 Deliveries are distinct pairs of a source neuron, inputs included, and a core that reads it. A part is illegal if it has
 more than 256 neurons or reads more than 256 sources; partitioners that bound neither say little about cores. Copies
@@ -52,7 +49,8 @@ measured earlier, with other code.
 """
 _NOTES = """\
 Bound: no mapping of this rollout takes fewer cores. CPU time: as a multiple of the first row's, measured in the same
-run, one thread, building the network left out. Neurons and axons in use: of those of the cores in use.
+run, with one thread, without building the network. Neurons and axons in use: of those of the cores in use. Neurons and
+synapses of the network: with its inputs, before mapping.
 """
 
 
@@ -76,11 +74,8 @@ def page_text(found: dict[str, Any]) -> str:
         f"Taken on {found['date']} on {machine['cpu']}, {machine['cpus']} CPUs, Python {machine['python']}, NumPy "
         f"{machine['numpy']}; the first row took {reference['cpu_seconds']:.1f} CPU seconds."
     )
-    table = [
-        _line(_COLUMNS),
-        "|---|" + "---:|" * (len(_COLUMNS) - 1),
-        *(_row(row, reference, bounds) for row in rows),
-    ]
+    cores = _table(_CORES, [_cores(row, reference, bounds) for row in rows])
+    hops = _table(_HOPS, [_hops(row) for row in rows])
     refused = [f"- {row['case']}, {_packing(row)}: {row['refused']}" for row in rows if "refused" in row]
     ours = [
         _line((f"neuromap, {_packing(row)}", row["case"], _n(row["cores"]), "0", _n(row["deliveries"])))
@@ -92,7 +87,7 @@ def page_text(found: dict[str, Any]) -> str:
         for row in found["partitioners"]
         if "parts" in row
     ]
-    parts = [_HEAD, when, "", "## Figures", "", *table, "", _NOTES]
+    parts = [_HEAD, when, "", "## Figures", "", *cores, "", *hops, "", _NOTES]
     if refused:
         parts += ["Refused:", "", *refused, ""]
     return "\n".join([*parts, _PUBLISHED.rstrip("\n"), *metis, *ours, ""])
@@ -102,27 +97,29 @@ def _packing(row: dict[str, Any]) -> str:
     return "packed" if row["packing"] else "one tile per core"
 
 
-def _row(row: dict[str, Any], reference: dict[str, Any], bounds: dict[str, int]) -> str:
-    head = (
-        row["case"],
-        _n(row.get("neurons_with_input")),
-        _n(row.get("network_synapses")),
-        "yes" if row["packing"] else "no",
-    )
+def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    return [_line(header), "|---|" + "---:|" * (len(header) - 1), *map(_line, lines)]
+
+
+def _cores(row: dict[str, Any], reference: dict[str, Any], bounds: dict[str, int]) -> tuple[str, ...]:
+    head = (row["case"], "yes" if row["packing"] else "no")
     if "cores" not in row:
-        return _line((*head, *("-" for _ in range(len(_COLUMNS) - len(head)))))
-    return _line(
-        (
-            *head,
-            f"**{_n(row['cores'])}**",
-            _n(bounds.get(row["case"])),
-            f"{row['neurons']:.0%}",
-            f"{row['axons']:.0%}",
-            *(_n(row[key]) for key in ("deliveries", "copies", "relays", "weighted_hops")),
-            f"{row['cpu_seconds'] / reference['cpu_seconds']:.2g}",
-            _n(round(row["peak_mb"])),
-        )
+        return (*head, *("-" for _ in range(len(_CORES) - len(head))))
+    return (
+        *head,
+        f"**{_n(row['cores'])}**",
+        _n(bounds.get(row["case"])),
+        f"{row['neurons']:.0%}",
+        f"{row['axons']:.0%}",
+        f"{row['cpu_seconds'] / reference['cpu_seconds']:.2g}",
+        _n(round(row["peak_mb"])),
     )
+
+
+def _hops(row: dict[str, Any]) -> tuple[str, ...]:
+    size = (_n(row.get("neurons_with_input")), _n(row.get("network_synapses")))
+    counted = (_n(row.get(key)) for key in ("deliveries", "copies", "relays", "weighted_hops"))
+    return (row["case"], *size, "yes" if row["packing"] else "no", *counted)
 
 
 def _n(number: int | None) -> str:

@@ -25,7 +25,7 @@ The network is the characterisation network: C cores of 256 neurons and 256 axon
 random permutation with delay 1, every axon has 128 synapses at random places, half of the axons excite (+1) and half
 inhibit (-1), leak +1, threshold 50, reset to 0, potentials uniform from 0 to 49 at the start. A neuron fires at 20 Hz
 if a tick is 1 ms; at C = 4096, a whole TrueNorth chip, a tick has 2.7 million synaptic events. All simulators are
-given the arrays of one neuromap program. How to run this yourself is said in `benchmarks/README.md`.
+given the arrays of one neuromap program. `benchmarks/README.md` explains how to run this.
 """
 
 _FAIRNESS = """\

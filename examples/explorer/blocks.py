@@ -1,4 +1,4 @@
-"""The parts of docs/explorer.md that state results: tables and sentences made from the committed documents."""
+"""The parts of docs/explorer-study.md that state results: tables and sentences made from the committed documents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from examples.explorer.rows import load, mapped_rows
 
 __all__ = ["BLOCKS", "PAGE", "with_blocks"]
 
-PAGE = Path(__file__).parents[2] / "docs" / "explorer.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explorer-study.md"
 STATIC_WATTS = 64.4e-3
 Row = dict[str, Any]
 Point = tuple[float, ...]
@@ -86,16 +86,14 @@ def small_table() -> str:
         lines.append(
             (
                 found["network"], count(found["valid_patterns"]), str(found["behaviour_classes"]),
-                str(found["candidates"]), str(found["distinct_rows"]), str(found["mapped"]),
+                str(found["distinct_rows"]), str(found["mapped"]),
                 str(sum(r["on_front"] for r in rows)), str(sum(r["on_class_front"] and not r["class"] for r in rows)),
                 f"{min(r['cores'] for r in rows)} to {max(r['cores'] for r in rows)}", str(found["gap"]["core_bound"]),
-                f"{sum(r['verified'] is True for r in rows)} of {len(rows)}",
                 "yes" if found["gap"]["is_exact"] else "no",
             )
         )  # fmt: skip
     header = (
-        "network", "valid patterns", "classes", "candidates", "distinct rows", "mapped", "on the front",
-        "on the front of its class", "cores", "bound of all", "verified", "exact",
+        "network", "patterns", "classes", "rows", "mapped", "front", "class front", "cores", "bound", "exact",
     )  # fmt: skip
     return table(header, lines)
 
@@ -107,15 +105,14 @@ def brute_table() -> str:
         c = compared(name)
         lines.append(
             (
-                load(name)["network"], "times, cores, energy", count(c["candidates"]),
-                count(c["alike"]), count(c["points"]), count(c["front_points"]), "yes" if c["fronts_equal"] else "NO",
+                load(name)["network"], count(c["candidates"]), count(c["alike"]), count(c["points"]),
+                count(c["front_points"]), "yes" if c["fronts_equal"] else "NO",
             )
         )  # fmt: skip
     header = (
-        "network", "figures compared", "candidates mapped by brute force", "with the figures of a row of the explorer",
-        "distinct figures", "of them on the front", "fronts equal",
+        "network", "candidates", "found by the explorer", "distinct figures", "on the front", "fronts equal",
     )  # fmt: skip
-    return table(header, lines, 2)
+    return table(header, lines)
 
 
 def front_table(name: str) -> str:
@@ -129,15 +126,15 @@ def front_table(name: str) -> str:
 def _rows_table(rows: Sequence[Row], tick: float) -> str:
     lines = [
         (
-            f"`{row['pattern']}`", row["execution"], str(row["class"]), str(row["patterns"]), str(row["first_ticks"]),
-            str(row["full_ticks"]), str(row["reaction_ticks"]), f"{1 / (row['period_ticks'] * tick):.4g}",
-            count(row["cores"]), count(row["core_bound"]), f"{row['energy_joules'] * 1e6:.2f}",
+            f"`{row['pattern']}`", row["execution"], str(row["class"]),
+            f"{row['first_ticks']} / {row['full_ticks']} / {row['reaction_ticks']}",
+            f"{1 / (row['period_ticks'] * tick):.4g}", f"{count(row['cores'])} (≥ {count(row['core_bound'])})",
+            f"{row['energy_joules'] * 1e6:.2f}",
         )
         for row in rows
     ]  # fmt: skip
     header = (
-        "pattern", "execution", "class", "patterns", "first [ms]", "full [ms]", "reaction [ms]", "sampling [Hz]",
-        "cores", "bound", "energy per frame [µJ]",
+        "pattern", "execution", "class", "responses [ticks]", "sampling [Hz]", "cores", "energy [µJ]",
     )  # fmt: skip
     return table(header, lines, 2)
 
@@ -152,8 +149,7 @@ def schedules_table() -> str:
         for r in load("schedules")["rows"]
     ]  # fmt: skip
     header = (
-        "network", "edges", "valid patterns", "classes = pipelined rows", "candidates", "distinct rows",
-        "distinct times (P, first, full)", "core bound of all",
+        "network", "edges", "valid patterns", "classes", "candidates", "rows", "distinct times", "bound",
     )  # fmt: skip
     return table(header, lines)
 
@@ -197,14 +193,13 @@ def tick_table() -> str:
         lines.append(
             (
                 row["network"].upper(), f"`{row['name'] or row['pattern']}`", row["execution"], count(row["cores"]),
-                str(row["period_ticks"]), str(row["first_ticks"]), count(round(row["spikes_per_frame"])),
-                count(cycles), count(row["safe_tick_cycles"]), count(row["safe_tick_any_cycles"]),
-                count(row["first_ticks"] * cycles), count(row["period_ticks"] * cycles),
+                f"{row['period_ticks']} / {row['first_ticks']}", count(cycles),
+                f"{count(row['safe_tick_cycles'])} / {count(row['safe_tick_any_cycles'])}",
+                f"{count(row['period_ticks'] * cycles)} / {count(row['first_ticks'] * cycles)}",
             )
         )  # fmt: skip
     header = (
-        "network", "pattern", "execution", "cores", "P [ticks]", "first [ticks]", "spikes per frame",
-        "shortest tick [cycles]", "safe tick", "safe for any stimulus", "first [cycles]", "P [cycles]",
+        "network", "pattern", "execution", "cores", "P / first", "shortest tick", "safe tick", "in cycles",
     )  # fmt: skip
     return table(header, lines, 3)
 

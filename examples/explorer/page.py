@@ -1,10 +1,10 @@
-"""Compute and draw all of docs/explorer.md.
+"""Compute and draw all of docs/explorer-study.md.
 
     python -m examples.explorer.page                 everything: about an hour of one CPU core
     python -m examples.explorer.page --quick         figures and tables from the committed results: seconds
     python -m examples.explorer.page --only ticks    one study or figure, then the tables
 
-Studies keep what they have mapped under build/explorer and go on from there. Figures need matplotlib (extra
+Studies keep what they have mapped under build/explorer and continue from there. Figures need matplotlib (extra
 ``benchmarks``).
 """
 

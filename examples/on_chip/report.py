@@ -25,8 +25,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "on-chip.md"
 NAMES = ("sr", *(f"dsr{n}" for n in range(7)))
 COLUMNS = (
-    "network", "pattern", "execution", "cores", "bound", "first response [ticks]", "full response [ticks]",
-    "period [ticks]", "sampling frequency [Hz]", "verified",
+    "network", "pattern", "execution", "cores", "bound", "first", "full", "period", "sampling [Hz]", "verified",
 )  # fmt: skip
 HEAD = """\
 # The paper's networks on one chip
@@ -34,9 +33,9 @@ HEAD = """\
 <!-- Written by `python -m examples.on_chip.report --page`; edit examples/on_chip/report.py instead. -->
 
 DSR0 to DSR6 and SR of Fischer, Köhler and Pfeil (2018), in versions that TrueNorth's cores can hold, each on one chip
-of 4096 cores. `examples/on_chip/README.md` says how they differ from the paper's. A tick is 1 ms. Bound: no
-mapping of that row takes fewer cores. Responses are those measured on the program; a program is verified if it is
-legal and its spikes are those of the reference in all of 32 random frames.
+of 4096 cores. `examples/on_chip/README.md` says how they differ from the paper's. *Bound*: no mapping of that row takes
+fewer cores. *First*, *full*: first and full response, measured on the program; *period*: frame period; all in ticks of
+1 ms. A program is *verified* if it is legal and its spikes are those of the reference in all of 32 random frames.
 """
 
 

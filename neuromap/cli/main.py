@@ -69,11 +69,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.command("rollouts", short_help="Patterns of a network: counts, bounds, times.", epilog=ROLLOUTS_EXAMPLES)(rollouts)
-app.command("chips", short_help="Packaged chips, or one chip in full.", epilog=CHIPS_EXAMPLES)(chips)
-app.command("map", short_help="Put a rolled-out network onto a chip.", epilog=MAP_EXAMPLES)(map_command)
+app.command("rollouts", short_help="Count and list rollout patterns, with times.", epilog=ROLLOUTS_EXAMPLES)(rollouts)
+app.command("chips", short_help="List packaged chips, or show one in full.", epilog=CHIPS_EXAMPLES)(chips)
+app.command("map", short_help="Map a rolled-out network onto a chip.", epilog=MAP_EXAMPLES)(map_command)
 app.command("simulate", short_help="Run a program on input frames.", epilog=SIMULATE_EXAMPLES)(simulate)
-app.command("verify", short_help="Show that the chip computes the rollout.", epilog=VERIFY_EXAMPLES)(verify)
+app.command("verify", short_help="Check that the chip computes the rollout.", epilog=VERIFY_EXAMPLES)(verify)
 app.command("report", short_help="Responses and costs per pattern.", epilog=REPORT_EXAMPLES)(report)
 app.command("explore", short_help="Which rollout to run: Pareto fronts.", epilog=EXPLORE_EXAMPLES)(explore)
 app.command("bench", short_help="How fast this machine runs a chip.", epilog=BENCH_EXAMPLES)(bench)

@@ -27,7 +27,7 @@ def page_module():
 
 @pytest.fixture(scope="module")
 def text():
-    return (ROOT / "docs" / "explorer.md").read_text(encoding="utf-8")
+    return (ROOT / "docs" / "explorer-study.md").read_text(encoding="utf-8")
 
 
 def result(name):

@@ -1,6 +1,7 @@
 """What the pages say is so: their Python runs, their consoles are real, their links and commands exist."""
 
 import doctest
+import pkgutil
 import re
 import runpy
 import tomllib
@@ -93,6 +94,17 @@ def test_relative_links_lead_somewhere(pages):
         for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
             if not re.match(r"[a-z]+:", link):
                 assert (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def test_python_names_that_pages_link_to_exist_and_are_in_the_reference(pages):
+    reference = (ROOT / "docs" / "api-reference.md").read_text(encoding="utf-8")
+    linked = {
+        name for text in pages.values() for name in re.findall(r"\{py:\w+\}`(?:[^`<]*<|~)?(neuromap[\w.]*)>?`", text)
+    }
+    assert len(linked) > 40
+    for name in sorted(linked):
+        assert pkgutil.resolve_name(name) is not None
+        assert name in reference or name.startswith("neuromap.errors."), f"{name} is not on the reference page"
 
 
 def test_every_page_is_in_the_table_of_contents(root):

@@ -34,7 +34,7 @@ class MappingFlags:
         said_option(
             "--placer",
             metavar="NAME",
-            text="How cores are placed: auto, row-major, hilbert, spectral, assignment or exchange.  [default: auto]",
+            text="How to place cores: auto, row-major, hilbert, spectral, assignment or exchange.  [default: auto]",
         ),
     ] = None
     splitters: Annotated[
@@ -42,7 +42,7 @@ class MappingFlags:
         said_option(
             "--splitters",
             metavar="WHERE",
-            text="Where splitters may stand: slack (where delays leave room, at no tick), anywhere (the schedule "
+            text="Where splitters may be placed: slack (where delays leave room, at no tick), anywhere (the schedule "
             "grows by ticks) or never (all fan-out is copies).  [default: slack]",
         ),
     ] = None
@@ -75,7 +75,7 @@ class MappingFlags:
     ] = None
     seconds: Annotated[
         float | None,
-        said_option("--seconds", metavar="S", text="Time for refining the placement; what it reaches then varies."),
+        said_option("--seconds", metavar="S", text="Time limit for refining the placement; the result may then vary."),
     ] = None
     ticks_per_step: Annotated[
         int | None,

@@ -67,7 +67,7 @@ ExecutionsOption = Annotated[
     said_option(
         "--executions",
         metavar="EXECUTIONS",
-        text="windowed, pipelined, pipelined:P for a frame every P update steps; with commas between them.  "
+        text="windowed, pipelined, pipelined:P for a frame every P update steps; separated by commas.  "
         "[default: windowed,pipelined]",
     ),
 ]
@@ -99,7 +99,7 @@ DensityOption = Annotated[
     typer.Option(
         "--density",
         metavar="P",
-        help="Part of the input neurons that spike in a random frame; by default every frame has its own.",
+        help="Fraction of the input neurons that spike in a random frame; by default every frame has its own.",
     ),
 ]
 StimuliOption = Annotated[

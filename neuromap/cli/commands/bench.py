@@ -48,7 +48,7 @@ def bench(
     rate: Annotated[float | None, _asks("Spikes per neuron and second of network time.", "20", "HZ")] = None,
     synapses: Annotated[int | None, _asks("Synapses of every axon.", "128")] = None,
     delays: Annotated[str | None, _asks("Delay in ticks, or its range.", "1", "D|D-D")] = None,
-    at_rest: Annotated[float | None, _asks("Part of the cores that is silent.", "0", "P")] = None,
+    at_rest: Annotated[float | None, _asks("Fraction of the cores that is silent.", "0", "P")] = None,
     heterogeneous: Annotated[
         bool, typer.Option("--heterogeneous", help="Give every neuron parameters of its own.")
     ] = False,
@@ -65,7 +65,7 @@ def bench(
     ] = None,
     seconds: Annotated[
         float | None,
-        _asks("Without --ticks: measure for about so long, each program and number of threads.", "2", "S"),
+        _asks("Without --ticks: measure each program and number of threads for about so long.", "2", "S"),
     ] = None,
     rounds: Annotated[int, typer.Option(metavar="N", help="Rounds over which medians are taken.")] = 7,
     scaling: Annotated[

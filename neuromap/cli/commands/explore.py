@@ -79,7 +79,7 @@ def explore(
         said_option(
             "--splitters",
             metavar="WHERE",
-            text="Where splitters may stand: slack, anywhere, never, or several with commas.  [default: slack]",
+            text="Where splitters may be placed: slack, anywhere, never (commas between several).  [default: slack]",
         ),
     ] = None,
     ticks_per_step: Annotated[
@@ -87,7 +87,7 @@ def explore(
         said_option(
             "--ticks-per-step",
             metavar="NUMBERS",
-            text="Ticks of an update step, or several with commas.  [default: as few as the delays need]",
+            text="Ticks of an update step, or several, separated by commas.  [default: as few as the delays need]",
         ),
     ] = None,
     *,
@@ -104,20 +104,23 @@ def explore(
     every: Annotated[bool, typer.Option("--all", help="Also list mapped rows that are on no front.")] = False,
     seconds: Annotated[
         float | None,
-        said_option("--seconds", metavar="S", text="Time for mapping and simulating; what is open then is said."),
+        said_option(
+            "--seconds", metavar="S", text="Time limit for mapping and simulating; what is left open is stated."
+        ),
     ] = None,
     most_mapped: Annotated[
-        int | None, said_option("--most-mapped", metavar="N", text="Rows that are mapped and simulated, at most.")
+        int | None, said_option("--most-mapped", metavar="N", text="Map and simulate at most so many rows.")
     ] = None,
     processes: Annotated[
-        int | None, said_option("--processes", metavar="N", text="Processes to map in; the results are the same.")
+        int | None,
+        said_option("--processes", metavar="N", text="Number of processes for mapping; results are the same."),
     ] = None,
     results: Annotated[
         str | None,
         said_option(
             "--results",
             metavar="FILE",
-            text="Keep every result in this file as soon as it is there, and take up those that it holds.",
+            text="Save every result in this file as soon as it is known, and reuse those that it holds.",
         ),
     ] = None,
     verify: Annotated[

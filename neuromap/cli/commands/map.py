@@ -37,6 +37,7 @@ Examples:
   neuromap map examples/digits/sr.toml
   neuromap map examples/digits/sr.toml --pattern hybrid --execution pipelined -o sr.nmp
   neuromap map examples/digits/sr.toml --pattern "H1 -> H1, H1 -> O" --chip ./my_chip.toml --json
+  neuromap map examples/digits/sr.toml --all
   neuromap map examples/digits/sr.toml --dry-run
   neuromap map examples/digits/sr.toml --splitters never --no-packing --placer hilbert
 """
@@ -61,6 +62,7 @@ def map_command(
             f"tried, for {TRYING:g} seconds or --seconds.",
         ),
     ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print every figure of the program, not six of them.")] = False,
     output: Annotated[str | None, file_option("--output", "-o", holds="the program")] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -94,7 +96,7 @@ def map_command(
             raise _with_remedies(refusal, Request(rollout, spec, options), flags) from None
     if output is not None:
         mapping.program.save(output)
-    _print_mapping(mapping, output, as_json=as_json)
+    _print_mapping(mapping, output, every=every, as_json=as_json)
 
 
 def _with_remedies(refusal: DoesNotFitError, request: Request, flags: MappingFlags) -> DoesNotFitError:
@@ -106,8 +108,8 @@ def _with_remedies(refusal: DoesNotFitError, request: Request, flags: MappingFla
     return DoesNotFitError(found.message, found)
 
 
-def _print_mapping(mapping: MappedRollout, output: str | None, *, as_json: bool) -> None:
-    from neuromap.cli.printing.program_figures import figure_rows, program_figures
+def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, as_json: bool) -> None:
+    from neuromap.cli.printing.program_figures import figure_rows, main_rows, program_figures
     from neuromap.forms.tables import new_table
     from neuromap.mapping.bounds.lower_bounds import core_bound
 
@@ -123,7 +125,7 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, as_json: bool)
     label = f"{program.name} ({program.pattern}, {program.execution}) on {program.chip.name}"
     console.print(label, markup=False)
     table = new_table("figure", "value", "")
-    for row in figure_rows(figures):
+    for row in figure_rows(figures) if every else main_rows(figures, mapping.rollout, program):
         table.add_row(*row)
     table.columns[2].justify = "left"
     console.print(table)
@@ -132,6 +134,8 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, as_json: bool)
             ": without slack there, so the schedule is in ticks" if is_tick_level else ": within the slack of delays"
         )
         print_line(console, text)
+    if not every:
+        print_line(console, f"times: of {program.execution} execution, predicted from the schedule; all figures: --all")
     print_written(console, output)
 
 

@@ -52,7 +52,7 @@ def report(
         said_option(
             "--patterns",
             metavar="PATTERNS",
-            text="Names with commas between them, or the streaming edges of one pattern ('H1 -> O, H2 -> O'). "
+            text="Names separated by commas, or the streaming edges of one pattern ('H1 -> O, H2 -> O'). "
             "May be repeated. By default streaming, sequential and those of the file.",
         ),
     ] = None,

@@ -38,7 +38,7 @@ def rollouts(
         typer.Option(
             "--pattern",
             metavar="PATTERN",
-            help="Only this pattern: a name, several names with commas between them, or streaming edges "
+            help="Only this pattern: a name, several names separated by commas, or streaming edges "
             "('H1 -> O, H2 -> O'). May be repeated. By default streaming, sequential and those of the file.",
             show_default=False,
         ),

@@ -45,7 +45,7 @@ def simulate(
         typer.Option(
             "--record",
             metavar="NEURONS",
-            help="Whose spikes are kept: outputs, all, node:NAME, core:3 or core:3-7, with commas between them.",
+            help="Whose spikes are recorded: outputs, all, node:NAME, core:3 or core:3-7, separated by commas.",
         ),
     ] = "outputs",
     record_potentials: Annotated[
@@ -53,7 +53,7 @@ def simulate(
         said_option(
             "--record-potentials",
             metavar="NEURONS",
-            text="Whose potential is kept after every tick, in the same words; by default nobody's.",
+            text="Whose potential is recorded after every tick, given as for --record; by default none.",
         ),
     ] = None,
     record_counts: Annotated[

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from neuromap.forms.numbers import seconds
+
 if TYPE_CHECKING:
     from neuromap.hardware.program.program import Program
     from neuromap.mapping.bounds.lower_bounds import CoreBound
+    from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["UNITS", "figure_rows", "program_figures"]
+__all__ = ["UNITS", "figure_rows", "main_rows", "program_figures"]
 
 UNITS = {
     "cores": "of {usable_cores}",
@@ -97,6 +100,50 @@ def figure_rows(figures: dict[str, Any]) -> list[tuple[str, str, str]]:
         name = key.removesuffix("_ticks").removesuffix("_hz").replace("_", " ")
         rows.append((name, _shown(key, value), unit))
     return rows
+
+
+def main_rows(figures: dict[str, Any], rollout: Rollout, program: Program) -> list[tuple[str, str, str]]:
+    """Write the six figures by which one rollout is preferred to another.
+
+    Parameters
+    ----------
+    figures : dict
+        From :func:`program_figures`.
+    rollout : Rollout
+        That was mapped, as the mapper scheduled it.
+    program : Program
+        Its program.
+
+    Returns
+    -------
+    list of (name, value, unit)
+        Cores, neurons, hops, frame period in ticks, and the responses that the schedule predicts, in ticks: over all
+        outputs the least first and the greatest full one.
+    """
+    scale = 1 if rollout.is_tick_level else program.ticks_per_step
+    outputs = rollout.network.outputs
+    first = scale * min(rollout.first_response(name) for name in outputs)
+    full = scale * max(rollout.full_response(name) for name in outputs)
+    at_most = "" if all(rollout.full_response_is_exact(name) for name in outputs) else "≤ "
+    value = {name: (value, unit) for name, value, unit in figure_rows(figures)}
+    tick = program.chip.tick_seconds
+    extra = [f"{figures[key]} {key}" for key in ("copies", "splitters", "relays") if figures[key] or key == "copies"]
+    return [
+        ("cores", *value["cores"]),
+        ("neurons", value["neurons"][0], f"in use, of these {', '.join(extra)}"),
+        ("mean hops", value["mean hops"][0], "from a neuron to its target"),
+        (
+            "frame period",
+            f"{program.period}",
+            f"{_ticks(program.period, tick)}, sampling at {value['sampling frequency'][0]} Hz",
+        ),
+        ("first response", f"{first}", f"{_ticks(first, tick)}, from stimulus onset"),
+        ("full response", f"{at_most}{full}", f"{_ticks(full, tick)}, from stimulus onset"),
+    ]
+
+
+def _ticks(count: int, tick_seconds: float) -> str:
+    return f"tick{'' if count == 1 else 's'} = {seconds(count * tick_seconds)}"
 
 
 def _shown(key: str, value: Any) -> str:

@@ -103,7 +103,7 @@ class MappingChoice(Value):
 
         They are those of its schedule but where splitters may change that. There, every delay is still at least as many
         ticks as a step has where the user says how many, and one else; and a cycle ratio of more than P - 1 steps is
-        one of more than (P - 1) times as many ticks (docs/explorer.md).
+        one of more than (P - 1) times as many ticks (docs/explorer-proofs.md).
         """
         if not self.may_change_schedule:
             return self.exact_times(slice(None))

@@ -1,7 +1,8 @@
 """Proven bounds on rows that are not mapped: cores and energy that no mapping can do without.
 
 *Cores of any pattern.* The bound of the streaming rollout (:func:`neuromap.mapping.bounds.lower_bounds.core_bound`)
-holds for every valid pattern, execution, number of ticks per step and choice of splitters; proof in docs/explorer.md.
+holds for every valid pattern, execution, number of ticks per step and choice of splitters; the proof is in
+docs/explorer-proofs.md.
 """
 
 from __future__ import annotations

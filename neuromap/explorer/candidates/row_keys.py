@@ -3,9 +3,9 @@
 Two candidates are one row if the mapper makes the same program of them, up to labels. What it sees of a schedule are
 the delays of the edges in ticks, the ticks at which inputs arrive and bias spikes are due, and the frame period.
 Within a behaviour class the delays along a spanning forest, the sampling steps of the inputs relative to each other,
-and P fix all of that up to shifts by whole frames (docs/explorer.md). Such shifts show in two places only, and the key
-holds both: which of the nodes that need bias spikes get them at the same tick, and whether two edges of one input begin
-with the same frame.
+and P fix all of that up to shifts by whole frames (docs/explorer-proofs.md). Such shifts show in two places only, and
+the key holds both: which of the nodes that need bias spikes get them at the same tick, and whether two edges of
+one input begin with the same frame.
 """
 
 from __future__ import annotations

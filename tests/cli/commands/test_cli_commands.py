@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -156,9 +157,34 @@ def test_map_prints_and_writes(folder, sr, neuromap):
     assert found["frame_period_ticks"] == program.period == 2
     assert found["neurons"] >= 8 + 6 + 3
     assert 0 < found["neuron_utilisation"] <= 1
-    text = neuromap("map", sr, "--pattern", "hybrid").out
-    assert "frame period" in text
-    assert "ticks" in text
+
+
+def figures_of(text):
+    """Name -> value and what stands beside it, of the table that ``map`` prints."""
+    lines = (re.split(r" {2,}", line.strip(), maxsplit=2) for line in text.splitlines())
+    return {words[0]: words[1:] for words in lines if len(words) == 3}
+
+
+@pytest.mark.parametrize("words", [(), ("--ticks-per-step", "3"), ("--splitters", "anywhere")])
+def test_map_prints_six_figures_and_the_times_of_the_report(words, sr, neuromap):
+    chosen = ("--pattern", "hybrid", *words)
+    six = figures_of(neuromap("map", sr, *chosen).out)
+    assert list(six) == ["cores", "neurons", "mean hops", "frame period", "first response", "full response"]
+    report = neuromap("report", sr, "--patterns", "hybrid", "--executions", "windowed", *words, "--json").json
+    (row,) = report["rows"]
+    shown = [int(six[name][0]) for name in ("cores", "neurons", "frame period", "first response", "full response")]
+    predicted = row["predicted"]
+    assert shown == [row["cores"], row["neurons"], row["frame_period_ticks"],
+                     predicted["first_response_ticks"], predicted["full_response_ticks"]]  # fmt: skip
+    assert (
+        six["frame period"][1]
+        == f"ticks = {row['frame_period_ticks']} ms, sampling at {row['sampling_frequency_hz']:.4g} Hz"
+    )
+    own = sum(int(n) for n in re.findall(r"(\d+) (?:copies|splitters|relays)", six["neurons"][1]))
+    assert shown[1] - own == 8 + 6 + 3
+    every = figures_of(neuromap("map", sr, *chosen, "--all").out)
+    assert len(every) > 20
+    assert every["cores"] == six["cores"]
 
 
 def test_map_is_deterministic(folder, sr, neuromap):
