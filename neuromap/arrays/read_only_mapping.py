@@ -35,6 +35,9 @@ class ReadOnlyMapping(Mapping[_K, _V]):
     def __iter__(self) -> Iterator[_K]:
         return iter(self._entries)
 
+    def __reversed__(self) -> Iterator[_K]:
+        return reversed(self._entries)
+
     def __len__(self) -> int:
         return len(self._entries)
 

@@ -147,7 +147,7 @@ def explore(
     """
     needs("explore", network, Network)
     require_weights(network)
-    if limits is not None and not callable(limits):
+    if limits is not None and not callable(getattr(limits, "allows", limits)):
         needs("explore: limits", limits, Limits)
     asked = asked_for(_one_of(chips, chip), executions, splitters, ticks_per_step, within)
     effort = Effort(seconds, most_mapped)

@@ -17,6 +17,7 @@ def test_it_is_equal_to_a_dictionary_and_shown_and_copied_like_one(entries: dict
     mapping = ReadOnlyMapping(entries)
     assert mapping == entries
     assert (repr(mapping), list(mapping)) == (repr(entries), list(entries))
+    assert list(reversed(mapping)) == list(reversed(entries))
     for twin in (pickle.loads(pickle.dumps(mapping)), copy.copy(mapping), copy.deepcopy(mapping)):
         assert (type(twin), twin) == (ReadOnlyMapping, entries)
 
