@@ -86,7 +86,7 @@ def data_frame(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) 
         import pandas
     except ImportError:
         raise NotSupportedError(
-            "to_pandas: needs pandas, which is not installed; pip install 'neuromap[pandas]', or take to_csv()"
+            "to_pandas: needs pandas, which is not installed; pip install 'neuromap-rollouts[pandas]', or take to_csv()"
         ) from None
     return pandas.DataFrame(lines, columns=_names(lines, columns)).convert_dtypes()
 

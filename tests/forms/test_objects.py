@@ -63,6 +63,7 @@ def values(network, shown):
         image, caught.value.infeasibility, with_potentials, rollout.count_valid_patterns(network),
         rollout.lemma1_bounds(network), rollout.most_sequential_summary(network), rollout.check_theorem1(pattern),
         rollout.RolloutWindow(pattern, 1), verification.measure(program), with_potentials.potential_table,
+        nm.measure_steady_activity(program, [{"I": np.ones((3, 2), bool)}]),
         explorer.Limits(cores=3.0), mapping.MappingOptions(seed=3), simulation.Width.of(program.chip), nm.Recording(),
     ]  # fmt: skip
     found = (part for value in [*shown.values(), *more] for part in parts(value))
