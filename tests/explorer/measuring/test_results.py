@@ -19,6 +19,7 @@ from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.explorer.candidates.row_table import row_table
 from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.results import FORMAT, explorer_results
+from neuromap.rollout.patterns.class_numbers import all_class_numbers
 
 HEAD = json.dumps({"format": FORMAT}) + "\n"
 MAPPED = Measured("mapped", "", "steps", 1, 2, 3, 2, True, 4, 1.5e-6, None)
@@ -102,7 +103,7 @@ def test_keys_of_other_widths_say_other_things():
     space, weights = pattern_space(graph, [given]), core_weights(graph, nm.load_chip("truenorth"))
     values = np.array(given.values, np.uint8)
     makers = [RowKeys(graph, Sharing(), names) for names in (("pipelined",), ("pipelined:200",))]
-    tables = [row_table(space, row_keys, values, weights) for row_keys in makers]
+    tables = [row_table(space, row_keys, values, weights, all_class_numbers(net)) for row_keys in makers]
     texts = [{table.key_text(row) for row in range(len(table))} for table in tables]
     assert texts[0].isdisjoint(texts[1])
     assert makers[0].meaning != makers[1].meaning
