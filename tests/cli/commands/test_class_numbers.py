@@ -38,13 +38,14 @@ def test_all_commands_give_a_class_the_same_number(network, neuromap):
 
     other = max(listed, key=lambda row: row["behaviour_class"])  # without a name, where there are so many classes
     typed = ", ".join(other["streaming_edges"])
+    quick = ("--frames", 2, "--most-mapped", 2, "--no-verify", "--json")
     for words in (
         (),
         ("--given", "sequential"),
         ("--given", typed, "--executions", "pipelined"),
         ("--within", "class"),
     ):
-        found = neuromap("explore", network, *words, "--frames", 2, "--most-mapped", 2, "--no-verify", "--json").json
+        found = neuromap("explore", network, *words, *quick).json
         assert all(row["behaviour_class"] == number[edges_of(row)] for row in found["rows"])
         own = number[edges_of(found["given"])]
         assert found["given"]["behaviour_class"] == own

@@ -198,7 +198,12 @@ def test_a_chip_that_computes_something_else_is_a_failure(sr, capsys):
         (("--max-energy", "1e999J"), "--max-energy"),
         (("--best", "speed"), "--best speed"),
         (("--within", "half"), "--within half"),
-        (("--executions", "sometimes"), "--executions"),
+        (
+            ("--executions", "sometimes"),
+            "--executions: execution 'sometimes': unknown; choose 'windowed', 'pipelined' or, "
+            "with a frame period in update steps from 1 to 1000,",
+        ),
+        (("--executions", "pipelined:1001"), "from 1 to 1000,"),
         (("--executions", ","), "--executions"),
         (("--splitters", "here"), "--splitters here"),
         (("--ticks-per-step", "0"), "--ticks-per-step 0"),
@@ -207,7 +212,7 @@ def test_a_chip_that_computes_something_else_is_a_failure(sr, capsys):
         (("--seconds", "0"), "--seconds 0"),
         (("--seconds", "nan"), "--seconds nan"),
         (("--most-mapped", "-1"), "--most-mapped -1"),
-        (("--processes", "0"), "--processes 0"),
+        (("--processes", "0"), "--processes 0: must be 1 to 1024"),
         (("--processes", "100000"), "processes"),
         (("--given", "nobody"), "nobody"),
         (("--given", "H1 -> O, H9 -> O"), "H9"),

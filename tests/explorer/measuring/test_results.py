@@ -19,6 +19,7 @@ from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.explorer.candidates.row_table import row_table
 from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.results import FORMAT, explorer_results
+from neuromap.jobs.results_file import with_checksum
 from neuromap.rollout.patterns.class_numbers import all_class_numbers
 
 HEAD = json.dumps({"format": FORMAT}) + "\n"
@@ -27,7 +28,7 @@ REFUSED = Measured("does not fit", "core (0, 0): needs 300 axons, has 256")
 
 
 def line(key, result, **changes):
-    return json.dumps({"key": key, **asdict(result), **changes}) + "\n"
+    return json.dumps(with_checksum({"key": key, **asdict(result), **changes})) + "\n"
 
 
 @pytest.mark.parametrize("result", [MAPPED, REFUSED, Measured("mapped", "", "ticks", 1, 1, 1, 1, False, 1, None, True)])
@@ -84,6 +85,32 @@ def test_results_that_cannot_be_are_refused(result, changes, tmp_path):
     path = tmp_path / "found.jsonl"
     path.write_text(HEAD + line("a", result) + line("b", result, **changes))
     with pytest.raises(InputError, match="line 3 is damaged"):
+        explorer_results(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('"cores": 4', '"cores": 3'), ('"key": "b"', '"key": "c"'), ("1.5e-06", "1.4e-06")]
+)
+def test_a_line_that_was_edited_is_refused(old, new, tmp_path):
+    path = tmp_path / "found.jsonl"
+    written = line("b", MAPPED)
+    assert old in written
+    path.write_text(HEAD + line("a", MAPPED) + written.replace(old, new))
+    with pytest.raises(InputError, match="line 3 was changed since it was written"):
+        explorer_results(path)
+
+
+def test_a_line_without_checksum_is_refused(tmp_path):
+    path = tmp_path / "found.jsonl"
+    path.write_text(HEAD + json.dumps({"key": "a", **asdict(MAPPED)}) + "\n")
+    with pytest.raises(InputError, match="line 2 was changed"):
+        explorer_results(path)
+
+
+def test_files_of_the_first_format_are_refused_with_what_to_do(tmp_path):
+    path = tmp_path / "found.jsonl"
+    path.write_text(json.dumps({"format": "neuromap-explorer-results-1"}) + "\n")
+    with pytest.raises(InputError, match="have no checksums; name a new file"):
         explorer_results(path)
 
 

@@ -191,8 +191,8 @@ def test_a_torn_last_line_is_left_out(sr, tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["hello\n", "hello", '{"format": "other"}\n', '{"format": "neuromap-explorer-results-1"}\n{"key": 3}\n',
-     '{"format": "neuromap-explorer-results-1"}\nnonsense\n[]\n', "[" * 100_000 + "\n", "\0\n"],
+    ["hello\n", "hello", '{"format": "other"}\n', '{"format": "neuromap-explorer-results-2"}\n{"key": 3}\n',
+     '{"format": "neuromap-explorer-results-2"}\nnonsense\n[]\n', "[" * 100_000 + "\n", "\0\n"],
 )  # fmt: skip
 def test_foreign_files_are_refused_and_kept(text, tmp_path):
     path = tmp_path / "found.jsonl"
