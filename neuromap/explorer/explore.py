@@ -32,6 +32,7 @@ from neuromap.jobs.workers import check_processes
 from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.behaviour import count_behaviour_classes
+from neuromap.rollout.patterns.class_numbers import all_class_numbers
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -161,9 +162,12 @@ def explore(
 
     # candidates: patterns, and the choices with which they are mapped; equal schedules are one row
     space = pattern_space(graph_of(network), list(names.patterns), seed=seed)
+    numbers = all_class_numbers(network)
+    if space.sample is not None:
+        numbers = numbers.met(space.sample)
     if asked.within == "class":
         space = space.of_class(names.given)
-    choices = mapping_choices(space, names.given, asked)
+    choices = mapping_choices(space, names.given, asked, numbers)
     rows = search_rows(choices, names, fingerprint_of_setting(setting))
 
     # search: map rows until no other can be on a front
@@ -181,6 +185,8 @@ def explore(
         rows=listed_rows(still_open),
         n_valid_patterns=space.n_valid,
         n_classes=count_behaviour_classes(network),
+        given_class=numbers.of_patterns([names.given])[0] or 0,
+        classes_are_of_network=numbers.are_of_network,
         n_candidates=space.n_patterns * asked.candidates_per_pattern,
         n_rows=sum(len(choice.table) for choice in choices),
         n_mapped=len(still_open.found),

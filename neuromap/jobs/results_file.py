@@ -1,9 +1,10 @@
 """Results in a file: what was done once is not done again, also after an interruption.
 
 One JSON object per line, the first of which names the format. Lines are only ever appended, each in one write; a line
-that was cut off is no JSON and is ignored, so that its job is done again. The key of a line is a fingerprint of
-everything that the result depends on, so a file may hold results of several works, and two of them may write to it;
-where both begin it, the first line is there twice.
+that was cut off is no JSON and is ignored, so that its job is done again. Every line but the first ends with a checksum
+of the rest, so that a line that was edited, by hand or by a failing disk, is refused rather than believed. The key of a
+line is a fingerprint of everything that the result depends on, so a file may hold results of several works, and two of
+them may write to it; where both begin it, the first line is there twice.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from neuromap.errors import InputError
 from neuromap.files.whole_file import check_target
 
-__all__ = ["ResultKind", "ResultsFile"]
+__all__ = ["ResultKind", "ResultsFile", "with_checksum"]
 
 Result = TypeVar("Result")
 
@@ -39,12 +41,15 @@ class ResultKind(Generic[Result]):
         Result -> members of its JSON object, all but ``"key"``.
     from_record : callable
         JSON object -> result; ``None`` where it is wrong in any way.
+    older : tuple of str
+        Formats of earlier versions, whose files are refused with what to do.
     """
 
     format: str
     title: str
     to_record: Callable[[Result], Mapping[str, Any]]
     from_record: Callable[[Mapping[str, Any]], Result | None]
+    older: tuple[str, ...] = ()
 
     @property
     def first_line(self) -> str:
@@ -104,7 +109,7 @@ class ResultsFile(Generic[Result]):
         self._known[fingerprint] = result
         if self._path is None:
             return
-        line = _line({"key": fingerprint, **self._kind.to_record(result)})
+        line = _line(with_checksum({"key": fingerprint, **self._kind.to_record(result)}))
         try:
             self._append(self._path, line)
         except OSError as error:
@@ -135,14 +140,25 @@ class ResultsFile(Generic[Result]):
                     raise self._foreign(path) from None
                 continue  # cut off, maybe with the next line behind it
             if number == 0:
-                if not isinstance(entry, dict) or entry.get("format") != self._kind.format:
-                    raise self._foreign(path)
+                self._check_format(entry, path)
             elif entry != {"format": self._kind.format}:  # else of two that began the file at the same moment
                 self._take_up(entry, f"results {path}: line {number + 1}")
         if torn:
             self._torn = (len(data), len(data) - len(torn))
 
+    def _check_format(self, entry: object, path: Path) -> None:
+        found = entry.get("format") if isinstance(entry, dict) else None
+        if found in self._kind.older:
+            raise InputError(
+                f"results {path}: is of format {found}, whose lines have no checksums; name a new file, in which the "
+                "work is done again"
+            )
+        if found != self._kind.format:
+            raise self._foreign(path)
+
     def _take_up(self, entry: object, where: str) -> None:
+        if isinstance(entry, dict) and entry.get("checksum") != _checksum(entry):
+            raise InputError(f"{where} was changed since it was written (its checksum differs); remove it")
         fingerprint = entry.get("key") if isinstance(entry, dict) else None
         result = self._kind.from_record(entry) if isinstance(entry, dict) and isinstance(fingerprint, str) else None
         if result is None or not isinstance(fingerprint, str):
@@ -152,6 +168,28 @@ class ResultsFile(Generic[Result]):
     def _foreign(self, path: Path) -> InputError:
         kind = self._kind
         return InputError(f"results {path}: is no file of {kind.title} ({kind.format}); name a new file")
+
+
+def with_checksum(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the members of a line with the checksum of all others as the last.
+
+    Parameters
+    ----------
+    members : mapping of str to any
+        As JSON writes them; a ``"checksum"`` among them is replaced.
+
+    Returns
+    -------
+    dict
+        ``"checksum"``: 16 hexadecimal digits of the SHA-256 of the rest, which is in the order of its names.
+    """
+    rest = {name: value for name, value in members.items() if name != "checksum"}
+    return {**rest, "checksum": _checksum(rest)}
+
+
+def _checksum(members: Mapping[str, Any]) -> str:
+    rest = {name: value for name, value in members.items() if name != "checksum"}
+    return sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _line(members: Mapping[str, Any]) -> str:

@@ -92,8 +92,8 @@ class Workers(Generic[Job, Result]):
             ) from None
 
 
-def check_processes(processes: int) -> None:
-    """Refuse a number of processes that is out of range.
+def check_processes(processes: int, name: str = "processes =") -> int:
+    """Give a number of processes back, unless it is out of range; ``name`` is what the message calls it.
 
     Raises
     ------
@@ -102,7 +102,8 @@ def check_processes(processes: int) -> None:
     """
     whole_number("processes", processes)
     if not 1 <= processes <= _MOST_PROCESSES:
-        raise InputError(f"processes = {processes}: must be 1 to {_MOST_PROCESSES}")
+        raise InputError(f"{name} {processes}: must be 1 to {_MOST_PROCESSES}")
+    return processes
 
 
 def _end_silently() -> None:

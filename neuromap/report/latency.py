@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from neuromap.network.network import Network
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.measuring.report_row import make_row, refused_row
+from neuromap.rollout.patterns.class_numbers import class_numbers
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.patterns.sequential import MostSequential, most_sequential_summary
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
@@ -191,7 +193,12 @@ def _report(
     network: Network, chip: ChipSpec, rows: list[ReportRow], stimulus: dict[str, Any], summary: MostSequential | None
 ) -> LatencyReport:
     count, proven = (None, None) if summary is None else (summary.count, summary.proven)
-    return LatencyReport(network, chip, tuple(rows), stimulus, count, proven)
+    patterns = [RolloutPattern.from_streaming_edges(network, row.streaming_edges) for row in rows]
+    numbers = class_numbers(network, patterns)
+    numbered = [
+        replace(row, behaviour_class=number) for row, number in zip(rows, numbers.of_patterns(patterns), strict=True)
+    ]
+    return LatencyReport(network, chip, tuple(numbered), stimulus, count, proven, numbers.are_of_network)
 
 
 def _patterns(

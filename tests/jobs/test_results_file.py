@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.jobs.results_file import ResultKind, ResultsFile
+from neuromap.jobs.results_file import ResultKind, ResultsFile, with_checksum
 
 
 def number_of(record):
@@ -50,7 +50,7 @@ def test_refusals_name_the_kind(tmp_path):
     path.write_text('{"format": "letters-1"}\n')
     with pytest.raises(InputError, match=r"is no file of numbers \(numbers-1\); name a new file"):
         ResultsFile(path, NUMBERS)
-    path.write_text(HEAD + json.dumps({"key": "a", "value": "three"}) + "\n")
+    path.write_text(HEAD + json.dumps(with_checksum({"key": "a", "value": "three"})) + "\n")
     with pytest.raises(InputError, match="line 2 is damaged; remove it or name a new file"):
         ResultsFile(path, NUMBERS)
     with pytest.raises(InputError, match="folder"):

@@ -11,20 +11,32 @@ from neuromap.errors import InputError
 __all__ = ["above_zero", "split_executions", "split_names", "split_ticks"]
 
 
-def split_executions(values: Sequence[str]) -> list[str]:
+def split_executions(values: Sequence[str], most: int | None = None) -> list[str]:
     """Take the values of ``--executions`` apart at commas and check them.
+
+    Parameters
+    ----------
+    values : sequence of str
+        As typed.
+    most : int, optional
+        Longest frame period that may be asked for, in update steps.
+
+    Returns
+    -------
+    list of str
+        Each once.
 
     Raises
     ------
     InputError
         If one is unknown, or none is left.
     """
-    from neuromap.rollout.schedule.execution import chosen_period
+    from neuromap.rollout.schedule.execution import MAX_PERIOD, chosen_period
 
     names = list(dict.fromkeys(_at_commas(values)))
     for name in names:
         try:
-            chosen_period(name)
+            chosen_period(name, most or MAX_PERIOD)
         except InputError as error:
             raise InputError(f"--executions: {error}") from None
     if not names:

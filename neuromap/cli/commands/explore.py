@@ -153,10 +153,12 @@ def explore(
     import neuromap as nm
     from neuromap.explorer.answer.limits import ClosestRow
     from neuromap.explorer.answer.objectives import objective_named
+    from neuromap.explorer.candidates.asked import MAX_PERIOD
     from neuromap.explorer.explore import explore as search
     from neuromap.explorer.search.tolerance import check_tolerance
     from neuromap.files.whole_file import write_all
     from neuromap.forms.formed import form
+    from neuromap.jobs.workers import check_processes
     from neuromap.mapping.asked.options import SPLITTERS
 
     limits = limited.limits()
@@ -164,13 +166,13 @@ def explore(
     if within not in ("all", "class"):
         raise InputError(f"--within {within}: unknown; choose all or class")
     search_arguments: dict[str, Any] = {
-        "executions": split_executions(executions) if executions else None,
+        "executions": split_executions(executions, MAX_PERIOD) if executions else None,
         "splitters": split_names(splitters, "--splitters", SPLITTERS) if splitters else None,
         "ticks_per_step": split_ticks(ticks_per_step) if ticks_per_step else None,
         "seconds": above_zero("--seconds", seconds),
         "most_mapped": above_zero("--most-mapped", most_mapped),
         "energy_tolerance": check_tolerance(energy_tolerance, "--energy-tolerance"),
-        "processes": above_zero("--processes", processes),
+        "processes": None if processes is None else check_processes(processes, "--processes"),
     }
     named = list(dict.fromkeys(chips or [DEFAULT_CHIP]))
     check_destinations(

@@ -55,8 +55,9 @@ def rollouts(
     the same function, so that trained weights can be kept.
     """
     import neuromap as nm
-    from neuromap.cli.printing.pattern_figures import class_numbers, pattern_counts, pattern_figures
+    from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures
     from neuromap.cli.printing.pattern_tables import print_rollouts
+    from neuromap.rollout.patterns.class_numbers import class_numbers
 
     if not 1 <= limit <= _MOST_LISTED:
         raise InputError(f"--limit {limit}: must be 1 to {_MOST_LISTED}")
@@ -65,12 +66,19 @@ def rollouts(
     net = nm.load_network(network)
     chosen, complete = _every_pattern(net, limit) if every else (_chosen_patterns(net, pattern or []), False)
     figures = pattern_counts(net)
+    numbers = class_numbers(net, chosen, in_order=every)
+    classes = numbers.of_patterns(chosen)
     rows: list[dict[str, Any]] = []
     with progress_bar("timing patterns") as progress:
-        for done, (one, number) in enumerate(zip(chosen, class_numbers(chosen), strict=True), start=1):
+        for done, (one, number) in enumerate(zip(chosen, classes, strict=True), start=1):
             rows.append(pattern_figures(one, number))
             progress(done, len(chosen))
-    figures |= {"listed": len(rows), "complete": complete, "patterns": rows}
+    figures |= {
+        "listed": len(rows),
+        "complete": complete,
+        "class_numbers_are_of_network": numbers.are_of_network,
+        "patterns": rows,
+    }
     if as_json:
         print_json(figures)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.printing.json_output import count_members
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from neuromap.rollout.patterns.pattern import RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["class_numbers", "pattern_counts", "pattern_figures"]
+__all__ = ["pattern_counts", "pattern_figures"]
 
 
 def pattern_counts(network: Network) -> dict[str, Any]:
@@ -48,18 +47,6 @@ def pattern_counts(network: Network) -> dict[str, Any]:
             "behaviour_classes": classes is not None,
         },
     }
-
-
-def class_numbers(patterns: Sequence[RolloutPattern]) -> list[int | None]:
-    """Give every pattern the number of its behaviour class, from 1 in the order in which they are met.
-
-    Patterns with the same number compute the same function up to a shift by whole frames; invalid ones have
-    none.
-    """
-    from neuromap.rollout.patterns.behaviour import class_key
-
-    numbers: dict[tuple[int, ...], int] = {}
-    return [numbers.setdefault(class_key(p), len(numbers) + 1) if p.is_valid else None for p in patterns]
 
 
 def pattern_figures(pattern: RolloutPattern, behaviour_class: int | None) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def print_rollouts(figures: Mapping[str, Any]) -> None:
         if not row["valid"]:
             cycle = " -> ".join([*row["cycle"], row["cycle"][0]])
             console.print(f"{row['name']}: invalid, its sequential edges form the cycle {cycle}", markup=False)
-    _print_notes(rows)
+    _print_notes(rows, numbers_are_of_network=figures["class_numbers_are_of_network"])
     if figures["listed"] < len(rows) or (rows and rows[0]["name"] == "#1" and not figures["complete"]):
         console.print(f"The first {figures['listed']} valid patterns; --limit shows more.")
 
@@ -100,7 +100,7 @@ def _responses(steps: Mapping[str, int], exact: Mapping[str, bool], n_outputs: i
     return ", ".join(some + (["..."] if len(shown) > 4 else []))
 
 
-def _print_notes(rows: list[Mapping[str, Any]]) -> None:
+def _print_notes(rows: list[Mapping[str, Any]], *, numbers_are_of_network: bool) -> None:
     console = text_console()
     console.print("F: inference factor. First response: from stimulus onset to the first output that depends on it;")
     console.print("full response: to the first output that the longest path from the input has reached.")
@@ -108,7 +108,11 @@ def _print_notes(rows: list[Mapping[str, Any]]) -> None:
         console.print("<=: an upper bound, the search for the longest path was cut off.")
     if any(row["behaviour_class"] not in (None, 1) for row in rows):
         console.print("Class: patterns of one behaviour class compute the same function up to a shift by whole frames;")
-        console.print("to change from one class to another, a network must be trained anew.")
+        console.print("to change from one class to another, a network must be trained anew. Class 1 is streaming's.")
+    if not numbers_are_of_network:
+        console.print(
+            "Too many valid patterns to enumerate: classes without a named pattern have the next free numbers."
+        )
 
 
 def _number(value: int | str | None, log2: float | None) -> str:

@@ -10,13 +10,14 @@ from neuromap.errors import DoesNotFitError, PatternError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits, bound_text
 from neuromap.explorer.answer.listing import rows_text, streaming_edges, streaming_text
-from neuromap.explorer.answer.objectives import OBJECTIVES, Objective
+from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import with_unit
+from neuromap.explorer.answer.refusals import most_frequent_refusal
 from neuromap.explorer.answer.row_figures import row_order, value_of
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
-__all__ = ["Advice", "advise", "figure_text", "map_command", "pattern_argument"]
+__all__ = ["Advice", "advise", "figure_text", "has_given_weights", "map_command", "pattern_argument"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,20 @@ class Advice:
 
 
 def figure_text(row: ExploredRow, objective: Objective) -> str:
-    """Write a figure of a row with its unit; a bound has its sign, what is not known a dash."""
+    """Write a figure of a row with its unit; a bound has its sign, what is not known a dash.
+
+    Energy of a row that needs retraining is said to be that of the given weights.
+    """
+    written = _figure_text(row, objective)
+    return f"{written} (given weights)" if has_given_weights(row, objective) else written
+
+
+def has_given_weights(row: ExploredRow, objective: Objective) -> bool:
+    """Whether a figure is one of the given weights, and will be another after the retraining that the row needs."""
+    return objective == ENERGY and row.needs_retraining and row.energy_joules is not None
+
+
+def _figure_text(row: ExploredRow, objective: Objective) -> str:
     number, is_exact = value_of(row, objective)
     if number is None:
         return "-"
@@ -125,9 +139,12 @@ def advise(
 
 def _why_none(exploration: Exploration, objective: Objective, limits: Limits, refused: Sequence[ExploredRow]) -> str:
     open_rows = [row for row in exploration.rows if row.status == "not mapped" and limits.allows(row)]
+    refusal = most_frequent_refusal(row.message for row in exploration.rows if row.status == "does not fit")
     if open_rows:
+        why = f" ({refusal})" if refusal else ""
+        kept = f"keeps {limits}" if limits else f"fits{why}"
         return (
-            f"no mapped row keeps {limits or 'any limit'}, but {rows_text(len(open_rows))} that might were not mapped; "
+            f"no row that was tried {kept}, but {rows_text(len(open_rows))} that might were not mapped; "
             "give more time, or more rows to map"
         )
     unknown = [row for row in exploration.rows if row.status == "mapped" and limits.allows(row)]
@@ -137,8 +154,7 @@ def _why_none(exploration: Exploration, objective: Objective, limits: Limits, re
         return f"{rows_text(len(unknown))} within the limits, but on none the chip equals the reference"
     found = limits.closest([*exploration.rows, *refused])
     if found is None:
-        why = next((row.message for row in exploration.rows if row.message), "")
-        return f"no row fits the chip{': ' if why else ''}{why}"
+        return f"no row fits{': ' if refusal else ''}{refusal}"
     row, tightest = found
     bound = next(bound for other, bound in limits if other == tightest)
     if value_of(row, tightest).number is None:

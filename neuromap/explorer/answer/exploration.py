@@ -40,7 +40,10 @@ class Gap(Card):
     least_cores, core_bound : int or None
         Fewest cores found, and the proven bound on those of every candidate.
     statement : str
-        The same as a sentence.
+        The same as a sentence; where no row fits the reason that most were refused for, with its remedy.
+    nothing_fits : bool
+        Whether every row was tried and none fits, or none is within the limits: then there is no front, and so none
+        that is exact.
     """
 
     is_exact: bool
@@ -49,6 +52,7 @@ class Gap(Card):
     least_cores: int | None
     core_bound: int
     statement: str
+    nothing_fits: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +64,12 @@ class Exploration(Formed):
     network : Network
         The network.
     given : RolloutPattern
-        The pattern that its weights are for; class 0 is its behaviour class.
+        The pattern that its weights are for.
+    given_class : int
+        Number of its behaviour class.
+    classes_are_of_network : bool
+        Whether the numbers of all classes depend on the network only. Else those of classes without a named pattern are
+        in the order in which they were met, as there are too many valid patterns to enumerate.
     chips : tuple of ChipSpec
         Chips that were tried.
     rows : tuple of ExploredRow
@@ -96,6 +105,8 @@ class Exploration(Formed):
     n_rows: int
     n_mapped: int
     gap: Gap
+    given_class: int = 1
+    classes_are_of_network: bool = True
     stimulus: Mapping[str, Any] = field(default_factory=dict)
     energy_tolerance: float = 0.0
 

@@ -64,10 +64,11 @@ class Listing:
         """Both groups."""
         return (*self.same, *self.other)
 
-    def groups(self, given: str) -> list[tuple[str, tuple[tuple[int, ExploredRow], ...]]]:
-        """Give the groups that have rows, with their titles; ``given`` is the name of the given pattern."""
+    def groups(self, exploration: Exploration) -> list[tuple[str, tuple[tuple[int, ExploredRow], ...]]]:
+        """Give the groups that have rows, with their titles."""
+        given = f"behaviour class {exploration.given_class}, that of {exploration.given.name}"
         titled = [
-            (f"No retraining: behaviour class of {given}", self.same),
+            (f"No retraining: {given}", self.same),
             ("Needs retraining: other behaviour classes", self.other),
         ]
         return [(title, members) for title, members in titled if members]

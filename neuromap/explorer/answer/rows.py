@@ -53,7 +53,9 @@ class ExploredRow(Card):
     n_patterns : int
         Patterns whose candidates share the row.
     behaviour_class : int
-        Number of the behaviour class; 0 is that of the given pattern.
+        Number of the behaviour class (:mod:`neuromap.rollout.patterns.class_numbers`).
+    needs_retraining : bool
+        Whether the pattern computes another function than the given one: its class is another.
     status : {"mapped", "does not fit", "not mapped", "excluded"}
         ``"excluded"``: not mapped, because a proven bound shows that it cannot be on a front. ``"not mapped"``: the
         search ended before.
@@ -96,6 +98,7 @@ class ExploredRow(Card):
     pattern: str
     n_patterns: int
     behaviour_class: int
+    needs_retraining: bool
     status: RowStatus
     frame_period_ticks: int
     first_response_ticks: int
@@ -134,8 +137,3 @@ class ExploredRow(Card):
     def sampling_frequency_hz(self) -> float:
         """Input frames per second."""
         return 1.0 / (self.frame_period_ticks * self.tick_seconds)
-
-    @property
-    def needs_retraining(self) -> bool:
-        """Whether the pattern computes another function than the given one."""
-        return self.behaviour_class != 0

@@ -19,6 +19,7 @@ from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.delay_legs import legs_of_delay
 from neuromap.mapping.legalise.legalise import legalise
+from neuromap.rollout.patterns.class_numbers import ClassNumbers
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
@@ -117,7 +118,9 @@ class MappingChoice(Value):
         return first, np.maximum(self.least.full * least, first), first + period - 1, period
 
 
-def mapping_choices(space: PatternSpace, given: RolloutPattern, asked: Asked) -> list[MappingChoice]:
+def mapping_choices(
+    space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers
+) -> list[MappingChoice]:
     """Make the tables of rows, and every choice that makes programs of its own.
 
     Parameters
@@ -128,6 +131,8 @@ def mapping_choices(space: PatternSpace, given: RolloutPattern, asked: Asked) ->
         The pattern that the weights are for.
     asked : Asked
         Chips, executions, splitters and ticks per step.
+    numbers : ClassNumbers
+        Of the behaviour classes of all patterns of the space.
 
     Returns
     -------
@@ -137,7 +142,7 @@ def mapping_choices(space: PatternSpace, given: RolloutPattern, asked: Asked) ->
     network = space.graph.network
     streaming = Rollout(network, RolloutPattern.streaming(network))
     least = _least_times(streaming)
-    tables = _tables(space, given, asked, streaming)
+    tables = _tables(space, given, asked, numbers)
     choices: list[MappingChoice] = []
     for chip in asked.chips:
         core_bound = core_bound_of_all(network, chip)
@@ -162,17 +167,17 @@ def _least_times(streaming: Rollout) -> LeastTimes:
     return LeastTimes(first, full if is_exact else first)
 
 
-def _tables(space: PatternSpace, given: RolloutPattern, asked: Asked, streaming: Rollout) -> dict[bool, RowTable]:
+def _tables(space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers) -> dict[bool, RowTable]:
     """Make the tables that are needed, by whether splitters may change schedules: then every pattern is a row."""
     graph, chips = space.graph, asked.chips
     number = {name: k for k, name in enumerate(graph.network.nodes)}
-    populations = legalise(streaming, chips[0]).populations
+    populations = legalise(Rollout(graph.network, RolloutPattern.streaming(graph.network)), chips[0]).populations
     sharing = sharing_of(graph, {number[p.name]: p.threshold for p in populations if not p.is_relay}, chips)
     weights = core_weights(graph, chips[0])
     own = np.array(given.values, np.uint8)
     needed = dict.fromkeys(_may_change_schedule(splitters) for splitters, _ in asked.options)
     return {
-        by_pattern: row_table(space, RowKeys(graph, sharing, asked.executions, by_pattern), own, weights)
+        by_pattern: row_table(space, RowKeys(graph, sharing, asked.executions, by_pattern), own, weights, numbers)
         for by_pattern in needed
     }
 

@@ -15,6 +15,7 @@ from neuromap.explorer.candidates.graph import Graph
 from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
+from neuromap.rollout.patterns.class_numbers import every_choice
 from neuromap.rollout.patterns.counting import count_valid, enumerate_valid
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.block_paths import EXACT_NODES
@@ -92,11 +93,7 @@ class PatternSpace(Value):
             return
         free = [e for e in range(self.graph.n_edges) if e not in set(self.graph.self_edges)]
         for start in range(0, self.n_patterns, _CHUNK):
-            number = np.arange(start, min(start + _CHUNK, self.n_patterns), dtype=np.int64)
-            values = np.ones((len(number), self.graph.n_edges), np.uint8)
-            for place, e in enumerate(reversed(free)):
-                values[:, e] = (number >> place) & 1
-            yield values
+            yield every_choice(free, self.graph.n_edges, start, min(start + _CHUNK, self.n_patterns))
 
 
 def affordable_patterns(network: Network) -> int:

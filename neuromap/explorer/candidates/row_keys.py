@@ -17,10 +17,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.packed_rows import pack
 from neuromap.explorer.candidates.graph import Graph
-from neuromap.explorer.candidates.packed_rows import pack
 from neuromap.explorer.candidates.schedules import Schedules
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.rollout.cycles.indexed_network import indexed_network
+from neuromap.rollout.patterns.class_numbers import class_words, shift_bits
 from neuromap.rollout.schedule.execution import chosen_period
 
 __all__ = ["RowKeys", "Sharing", "sharing_of"]
@@ -71,9 +73,7 @@ class RowKeys:
         self.graph, self.executions = graph, tuple(executions)
         self._sharing, self._by_pattern = sharing, by_pattern
         n = graph.n_nodes
-        fixed = {*graph.tree, *graph.self_edges}
-        self._free = [e for e in range(graph.n_edges) if e not in fixed]
-        self._shift_bits = (2 * n + 2).bit_length()
+        self._indexed = indexed_network(graph.network)
         # where the nodes have an order, P is at most n or what the user asks for, windowed delays are at most 2 P, and
         # pipelined ones, sums of a term of size P per node, at most (n + 1) (P + 1)
         longest = max([1, *(chosen_period(e) or 1 for e in executions)])
@@ -89,7 +89,7 @@ class RowKeys:
 
         It is part of what results are kept under, so files of results are only taken up while it stays as it is.
         """
-        widths = f"{self._shift_bits} {self._period_bits} {self._delay_bits} {self._execution_bits}"
+        widths = f"{shift_bits(self.graph.n_nodes)} {self._period_bits} {self._delay_bits} {self._execution_bits}"
         return f"{self._sharing} {self.executions if self._by_pattern else ''} {widths}"
 
     @property
@@ -99,14 +99,7 @@ class RowKeys:
 
     def classes(self, values: Values) -> Words:
         """R of every edge after the shift that makes the forest sequential: equal iff the class is."""
-        graph, n_rows = self.graph, len(values)
-        shift = np.zeros((graph.n_nodes, n_rows), np.int16)
-        r = np.ascontiguousarray(values.T).astype(np.int16)
-        for e in graph.tree:
-            shift[graph.targets[e]] = shift[graph.sources[e]] - r[e]
-        n = graph.n_nodes
-        columns = [r[e] + shift[graph.targets[e]] - shift[graph.sources[e]] + n for e in self._free]
-        return pack(columns, n_rows, [self._shift_bits] * len(columns))
+        return class_words(self._indexed, values)
 
     def of(self, values: Values, schedules: Schedules, execution: str) -> Words:
         """Keys of schedules: an array of shape (N, words)."""

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.packed_rows import first_of_equal
 from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.core_estimate import CoreWeights
 from neuromap.explorer.candidates.graph import Graph
-from neuromap.explorer.candidates.packed_rows import first_of_equal
 from neuromap.explorer.candidates.pattern_space import PatternSpace
 from neuromap.explorer.candidates.row_keys import RowKeys
 from neuromap.explorer.candidates.schedules import schedules_of
+from neuromap.rollout.patterns.class_numbers import ClassNumbers
 
 __all__ = ["RowTable", "row_table"]
 
@@ -46,7 +47,9 @@ class RowTable(Value):
     execution : ndarray of uint8, shape (M,)
         Position of its execution.
     behaviour_class : ndarray of int32, shape (M,)
-        Number of its class; 0 is that of the given pattern.
+        Number of its class (:mod:`neuromap.rollout.patterns.class_numbers`).
+    needs_retraining : ndarray of bool, shape (M,)
+        Whether that is another one than the given pattern's.
     n_patterns : ndarray of int32, shape (M,)
         Patterns that share the row.
     period, first, full : ndarray of int32, shape (M,)
@@ -55,8 +58,6 @@ class RowTable(Value):
         Whether the full response is.
     estimate : ndarray of float32, shape (M,)
         What the row may cost in cores: only ever used to choose what to map first.
-    n_classes : int
-        Behaviour classes among the rows.
     """
 
     row_keys: RowKeys
@@ -64,13 +65,13 @@ class RowTable(Value):
     values: Values
     execution: NDArray[np.uint8]
     behaviour_class: Ints
+    needs_retraining: NDArray[np.bool_]
     n_patterns: Ints
     period: Ints
     first: Ints
     full: Ints
     exact: NDArray[np.bool_]
     estimate: NDArray[np.float32]
-    n_classes: int
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -117,7 +118,9 @@ class RowTable(Value):
         return low if high > low else -1
 
 
-def row_table(space: PatternSpace, row_keys: RowKeys, given: Values, weights: CoreWeights) -> RowTable:
+def row_table(
+    space: PatternSpace, row_keys: RowKeys, given: Values, weights: CoreWeights, numbers: ClassNumbers
+) -> RowTable:
     """Compute the schedules of all patterns of a space and find the distinct ones.
 
     Parameters
@@ -127,9 +130,11 @@ def row_table(space: PatternSpace, row_keys: RowKeys, given: Values, weights: Co
     row_keys : RowKeys
         Say which schedules are one row; of the same network, with the executions that are asked for.
     given : ndarray of uint8, shape (E,)
-        R of the pattern whose class is number 0.
+        R of the given pattern: its class needs no retraining.
     weights : CoreWeights
         For the estimate.
+    numbers : ClassNumbers
+        In which the class of every pattern of the space has a number.
 
     Returns
     -------
@@ -141,12 +146,13 @@ def row_table(space: PatternSpace, row_keys: RowKeys, given: Values, weights: Co
             found.add(_merged(part))
     rows = found.merge()
     keys = rows["keys"].astype(np.uint64, copy=False)
-    numbers = _class_numbers(keys[:, : row_keys.class_words], row_keys.classes(given[None, :])[0])
-    rows["behaviour_class"] = numbers.astype(np.int32)
+    rows["behaviour_class"] = _numbers(keys[:, : row_keys.class_words], rows["values"], row_keys, numbers)
+    own = row_keys.classes(given[None, :])[0]
+    rows["needs_retraining"] = (keys[:, : row_keys.class_words] != own).any(axis=1)
     for column in rows.values():  # so that they are kept and not copied
         column.flags.writeable = False
     kept = {name: column for name, column in rows.items() if name not in ("keys", "sequential")}
-    return RowTable(row_keys=row_keys, keys=keys, n_classes=int(numbers.max(initial=-1)) + 1, **kept)
+    return RowTable(row_keys=row_keys, keys=keys, **kept)
 
 
 def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterator[Columns]:
@@ -177,14 +183,11 @@ def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterato
         yield part if possible.all() else {name: column[possible] for name, column in part.items()}
 
 
-def _class_numbers(classes: Words, given: Words) -> NDArray[np.int64]:
-    """Give the behaviour classes of rows numbers: 0 for the given one, the others in ascending order of their words."""
-    _, number_of = first_of_equal(classes, np.zeros(len(classes), np.int64))
-    mine = np.flatnonzero((classes == given).all(axis=1))
-    if not len(mine):
-        return number_of
-    zero = int(number_of[mine[0]])  # takes number 0; those before it move up
-    return np.where(number_of == zero, 0, np.where(number_of < zero, number_of + 1, number_of))
+def _numbers(classes: Words, packed: Values, row_keys: RowKeys, numbers: ClassNumbers) -> Ints:
+    """Look up the numbers of the rows' classes, once for every class."""
+    chosen, group = first_of_equal(classes, np.zeros(len(classes), np.int64))
+    values = np.unpackbits(packed[chosen], axis=1, count=row_keys.graph.n_edges)
+    return numbers.of(values)[group].astype(np.int32)
 
 
 @dataclass

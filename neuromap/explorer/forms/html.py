@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from neuromap.explorer.answer.advice import Advice, figure_text, map_command
+from neuromap.explorer.answer.advice import Advice, has_given_weights, map_command
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import (
@@ -20,8 +20,9 @@ from neuromap.explorer.answer.listing import (
 )
 from neuromap.explorer.answer.objectives import ENERGY
 from neuromap.explorer.answer.quantities import figure
+from neuromap.explorer.forms.column_units import GIVEN_WEIGHTS_NOTE, column_units
 from neuromap.explorer.forms.draw_front import constant_line, picture
-from neuromap.explorer.forms.text import count_line, energy_line, gap_line
+from neuromap.explorer.forms.text import MET_CLASSES, count_line, energy_line, gap_line
 from neuromap.forms.numbers import seconds, short_count
 from neuromap.forms.page import page_environment
 from neuromap.simulation.stimulus.choose_frames import describe_frames
@@ -61,19 +62,21 @@ def to_html(
     """
     from markupsafe import Markup
 
+    limits = limits or Limits()
+    listing = list_rows(exploration, limits, every=every)
+    rows = [row for _, row in listing.all]
+    units = column_units(rows)
     environment = page_environment("neuromap.explorer.forms")
     environment.filters.update(
         plain=figure,
         seconds=seconds,
+        figure_of=lambda row, name: units.time_cell(getattr(row, name), row),
         count=short_count,
         front=front_words,
-        energy=lambda row: figure_text(row, ENERGY),
+        energy=lambda row: units.energy_cell(row),
         edges=lambda row: streaming_text(streaming_edges(exploration, row.candidate.values)) or "none",
         command=lambda row: map_command(exploration, row, network_file, chip_arguments),
     )
-    limits = limits or Limits()
-    listing = list_rows(exploration, limits, every=every)
-    rows = [row for _, row in listing.all]
     drawn = picture(exploration, listing, limits)
     return environment.get_template("exploration.html.jinja").render(
         exploration=exploration,
@@ -81,13 +84,16 @@ def to_html(
         limits=str(limits),
         advice=advice,
         listing=listing,
-        groups=listing.groups(exploration.given.name),
+        groups=listing.groups(exploration),
         frames=describe_frames(exploration.stimulus) if exploration.stimulus else None,
         picture=None if drawn is None else Markup(drawn),
         constant=constant_line(exploration),
         counts=count_line(exploration),
         gap=gap_line(exploration),
         axes=time_axes(rows),
+        units=units,
+        given_weights=GIVEN_WEIGHTS_NOTE if any(has_given_weights(row, ENERGY) for row in rows) else "",
+        met_classes="" if exploration.classes_are_of_network else MET_CLASSES,
         has_energy=is_known(rows, ENERGY),
         energy_text=energy_line(exploration),
         several_chips=len(exploration.chips) > 1,

@@ -60,6 +60,7 @@ def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advi
         "given": {
             "pattern": exploration.given.name,
             "streaming_edges": [list(key) for key in streaming_edges(exploration, exploration.given.values)],
+            "behaviour_class": exploration.given_class,
         },
         "chips": [form(chip, "head") for chip in exploration.chips],
         "stimulus": dict(exploration.stimulus) or None,
@@ -77,12 +78,14 @@ def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advi
             "rows": json_count(exploration.n_rows),
             "mapped": exploration.n_mapped,
         },
+        "class_numbers_are_of_network": exploration.classes_are_of_network,
         "gap": {
             "is_exact": gap.is_exact,
             "open_rows": json_count(gap.open_rows),
             "cores_factor": gap.cores_factor if math.isfinite(gap.cores_factor) else None,
             "least_cores": gap.least_cores,
             "core_bound": gap.core_bound,
+            "nothing_fits": gap.nothing_fits,
             "statement": gap.statement,
         },
         "best": None
@@ -127,6 +130,7 @@ def _row(exploration: Exploration, row: ExploredRow, limits: Limits) -> dict[str
         "core_bound": row.core_bound,
         "energy_joules": row.energy_joules,
         "energy_half_width_joules": row.energy_half_width_joules,
+        "energy_is_before_retraining": None if row.energy_joules is None else row.needs_retraining,
         "energy_bound_joules": row.energy_bound,
         "verified": row.verified,
         "on_front": row.on_front,

@@ -27,5 +27,5 @@ def to_notebook(exploration: Exploration) -> str:
     columns, cells = exploration_cells(exploration, listing)
     return "".join(
         html_table(f"{exploration.network.name}. {title}", columns, [cells[number] for number, _ in members], names=2)
-        for title, members in listing.groups(exploration.given.name)
+        for title, members in listing.groups(exploration)
     )

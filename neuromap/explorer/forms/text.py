@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from neuromap.explorer.answer.advice import figure_text
+from neuromap.explorer.answer.advice import has_given_weights
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import (
@@ -20,6 +20,7 @@ from neuromap.explorer.answer.listing import (
 from neuromap.explorer.answer.objectives import ENERGY
 from neuromap.explorer.answer.quantities import figure, percent
 from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.forms.column_units import GIVEN_WEIGHTS, GIVEN_WEIGHTS_NOTE, ColumnUnits, column_units
 from neuromap.forms.numbers import plain, seconds, short_count
 from neuromap.forms.tables import Column, block_table, columns_in_blocks, printed
 from neuromap.simulation.stimulus.choose_frames import describe_frames, describe_stimuli
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = [
+    "MET_CLASSES",
     "count_line",
     "energy_line",
     "exploration_cells",
@@ -38,6 +40,13 @@ __all__ = [
     "print_exploration",
     "render_text",
 ]
+
+
+MET_CLASSES = (
+    "class: 1 is streaming's, then those of the other patterns with names follow; all others are numbered in the order "
+    "in which the search met them, as there are too many valid patterns to enumerate."
+)
+"""What is said where class numbers are not those of the network alone."""
 
 
 class _Written(NamedTuple):
@@ -69,7 +78,7 @@ def exploration_tables(exploration: Exploration, listing: Listing, width: int = 
     headers = [column.header for column in columns]
     blocks = columns_in_blocks(headers, list(cells.values()), width, gap=2, repeated=(0, 1, 2))
     made = []
-    for title, members in listing.groups(exploration.given.name):
+    for title, members in listing.groups(exploration):
         lines, styles = [cells[number] for number, _ in members], [_style(row) for _, row in members]
         made.append((title, [block_table(columns, block, lines, styles) for block in blocks]))
     return made
@@ -104,7 +113,7 @@ def _least(cells: Mapping[int, Sequence[str]], k: int) -> int:
 
 
 def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Written]:
-    short = short_names(exploration, rows)
+    short, units = short_names(exploration, rows), column_units(rows)
     several = {
         "chip": len({row.candidate.chip for row in rows}) > 1,
         "splitters": len({row.candidate.splitters for row in rows}) > 1,
@@ -126,27 +135,30 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Wri
         columns.append(_Written("class", lambda row: str(row.behaviour_class)))
     columns += [
         _Written("patterns\nin this\nrow", lambda row: short_count(row.n_patterns)),
-        _Written("first\nresponse\n[ticks = …]", lambda row: _time(row.first_response_ticks, row)),
-        _Written("full\nresponse\n[ticks = …]", _full),
-        _Written("worst-case\nreaction\n[ticks = …]", lambda row: _time(row.worst_case_reaction_ticks, row)),
+        _Written(f"first\nresponse\n[ticks = {units.time}]", _time("first_response_ticks", units)),
+        _Written(f"full\nresponse\n[ticks = {units.time}]", _time("full_response_ticks", units)),
+        _Written(f"worst-case\nreaction\n[ticks = {units.time}]", _time("worst_case_reaction_ticks", units)),
         _Written("sampling\nfrequency\n[Hz]", _sampling),
         _Written("cores", _cores),
     ]
     if several["energy"]:
-        columns.append(_Written("energy\nper frame", lambda row: figure_text(row, ENERGY)))
+        columns.append(_Written(f"energy\nper frame\n[{units.energy}]", units.energy_cell))
     return [*columns, _Written("front", front_words, left=True), _Written("verified", _verdict)]
 
 
-def _time(ticks: int, row: ExploredRow) -> str:
-    return f"{'≥ ' if row.times_are_bounds else ''}{ticks} = {seconds(ticks * row.tick_seconds)}"
+def _time(name: str, units: ColumnUnits) -> Callable[[ExploredRow], str]:
+    """Make the cells of a time; bounds have their signs."""
+
+    def written(row: ExploredRow) -> str:
+        sign = "≤ " if name == "full_response_ticks" and not row.full_response_exact else ""
+        sign += "≥ " if row.times_are_bounds else ""
+        return f"{sign}{units.time_cell(getattr(row, name), row)}"
+
+    return written
 
 
 def _sampling(row: ExploredRow) -> str:
     return f"{'≤ ' if row.times_are_bounds else ''}{figure(row.sampling_frequency_hz)}"
-
-
-def _full(row: ExploredRow) -> str:
-    return f"{'' if row.full_response_exact else '≤ '}{_time(row.full_response_ticks, row)}"
 
 
 def _cores(row: ExploredRow) -> str:
@@ -173,9 +185,14 @@ def count_line(exploration: Exploration) -> str:
         "behaviour classes not counted" if classes is None else _counted(classes, "behaviour class", "es"),
         f"{_counted(exploration.n_candidates, 'candidate', 's')} (pattern, execution, mapping choice)",
         _counted(exploration.n_rows, "distinct row", "s"),
-        f"{exploration.n_mapped} mapped",
+        _mapped(exploration),
     ]
     return ", ".join(words) + "."
+
+
+def _mapped(exploration: Exploration) -> str:
+    refused = sum(row.status == "does not fit" for row in exploration.rows)
+    return f"{exploration.n_mapped - refused} mapped" + (f", {refused} that do not fit" if refused else "")
 
 
 def _counted(number: int, what: str, plural: str) -> str:
@@ -228,10 +245,14 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         )
     if is_known(rows, ENERGY):
         notes.append(energy_line(exploration))
+        if any(has_given_weights(row, ENERGY) for row in rows):
+            notes.append(f"{GIVEN_WEIGHTS}: {GIVEN_WEIGHTS_NOTE}")
     elif rows:
         notes.append("energy: the chip has no such figures; it is no part of the front.")
     if any(not row.full_response_exact for row in rows):
         notes.append("≤: the search for the longest path was cut off; an upper bound.")
+    if not exploration.classes_are_of_network and any(row.needs_retraining for row in rows):
+        notes.append(MET_CLASSES)
     for name, short in short_names(exploration, rows).items():
         notes.append(f"{short.split(' ')[0]} streams on {name}")
     if listing.n_outside and limits:

@@ -18,6 +18,7 @@ from neuromap.version import __version__
 __all__ = ["FORMAT", "explorer_results", "fingerprint_of_setting"]
 
 FORMAT = "neuromap-explorer-results-2"
+_OLDER = ("neuromap-explorer-results-1",)
 _LARGEST = 1 << 53
 """Larger whole numbers are not exact as floating-point numbers, and no figure of a chip."""
 _LONGEST_MESSAGE = 2000
@@ -43,7 +44,7 @@ def explorer_results(path: str | Path | None) -> ResultsFile[Measured]:
     InputError
         If the file is no file of explorer results, or cannot be read or written.
     """
-    return ResultsFile(path, ResultKind(FORMAT, "explorer results", asdict, _measured))
+    return ResultsFile(path, ResultKind(FORMAT, "explorer results", asdict, _measured, _OLDER))
 
 
 def fingerprint_of_setting(setting: Setting) -> str:

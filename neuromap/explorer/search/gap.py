@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.explorer.answer.exploration import Gap
 from neuromap.explorer.answer.quantities import percent
+from neuromap.explorer.answer.refusals import most_frequent_refusal
 from neuromap.explorer.candidates.pattern_space import PatternSpace
 from neuromap.explorer.search.figures import N_TIMES, Figures
 from neuromap.explorer.search.open_rows import OpenRows
@@ -38,7 +39,9 @@ def gap_of(ended: OpenRows, space: PatternSpace, complete: bool, limited: bool) 
     -------
     Gap
     """
-    is_exact = complete and ended.n_open() == 0 and space.is_complete
+    fits = any(found.measured.status == "mapped" for found in ended.found.values())
+    is_complete = complete and ended.n_open() == 0 and space.is_complete
+    is_exact = is_complete and fits
     cores = [found.measured.cores for found in ended.found.values() if found.measured.cores is not None]
     gap = Gap(
         is_exact=is_exact,
@@ -47,15 +50,24 @@ def gap_of(ended: OpenRows, space: PatternSpace, complete: bool, limited: bool) 
         least_cores=min(cores, default=None),
         core_bound=min((group.choice.core_bound for group in ended.all_rows.groups), default=0),
         statement="",
+        nothing_fits=is_complete and not fits,
     )
     where = " within the limits" if limited else ""
     if is_exact:
         parts = [f"exact: every row{where} that could be on a front was mapped"]
+    elif gap.nothing_fits:
+        return replace(gap, statement=_nothing_fits(ended, where))
     else:
         parts = ["not exact: " + "; ".join(_shortcomings(gap, ended, space, where))]
     if any(group.choice.chip.energy for group in ended.all_rows.groups):
         parts.append(f"energies within {percent(ended.tolerance)} count as equal")
     return replace(gap, statement="; ".join(parts))
+
+
+def _nothing_fits(ended: OpenRows, where: str) -> str:
+    """Say that no row fits, and the reason that most rows were refused for."""
+    why = most_frequent_refusal(found.measured.message for found in ended.found.values())
+    return f"no row fits{where}: {why}" if why else f"no row is{where}"
 
 
 def _cores_factor(ended: OpenRows) -> float:
@@ -81,9 +93,14 @@ def _shortcomings(gap: Gap, ended: OpenRows, space: PatternSpace, where: str) ->
     if not space.is_complete:
         total = "not counted" if space.n_valid is None else f"{space.n_valid:,}"
         yield f"only {space.n_patterns:,} patterns of {total} valid ones were searched"
+    if ended.found and gap.least_cores is None:
+        why = most_frequent_refusal(found.measured.message for found in ended.found.values())
+        yield f"none of the {len(ended.found):,} rows that were tried fits: {why}"
     if gap.open_rows:
-        n_mapped = len(ended.found)
-        yield f"{gap.open_rows:,} rows{where} might still be on a front and were not mapped ({n_mapped:,} were)"
+        n_tried = len(ended.found)
+        yield f"{gap.open_rows:,} rows{where} might still be on a front and were not mapped ({n_tried:,} were tried)"
+        if gap.least_cores is None:
+            return
         if math.isfinite(gap.cores_factor):
             yield (
                 f"each of them is matched in every time by a mapped row with at most {gap.cores_factor:.2f} times the "

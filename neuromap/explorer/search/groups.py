@@ -37,7 +37,7 @@ class RowPlace(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Group(Value):
-    """Rows of one mapping choice that have equal times and are of class 0 all, or none.
+    """Rows of one mapping choice that have equal times and are of the given pattern's class all, or none.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Group(Value):
     rows : ndarray of int64, shape (n,)
         Positions in the choice's table, the cheapest by estimate first.
     is_given_class : bool
-        Whether they are of class 0.
+        Whether they are of the given pattern's class.
     bounds : Figures
         Proven bounds of what any of them can reach.
     """
@@ -71,9 +71,9 @@ class Group(Value):
 
 
 def groups_of(choice: MappingChoice) -> list[Group]:
-    """Group the rows of a mapping choice by their times and by whether they are of class 0."""
+    """Group the rows of a mapping choice by their times and by whether they are of the given pattern's class."""
     table, chip = choice.table, choice.chip
-    columns = (table.behaviour_class == 0, *choice.optimistic())
+    columns = (~table.needs_retraining, *choice.optimistic())
     order = np.lexsort((table.estimate, *columns[::-1]))
     order.flags.writeable = False  # so that the groups keep parts of it
     ranked = np.stack([column[order] for column in columns], axis=1)

@@ -89,6 +89,7 @@ class SearchRows:
             pattern=self.names.name_of(candidate.values),
             n_patterns=int(table.n_patterns[row]),
             behaviour_class=int(table.behaviour_class[row]),
+            needs_retraining=bool(table.needs_retraining[row]),
             status="not mapped",
             frame_period_ticks=period,
             first_response_ticks=first,

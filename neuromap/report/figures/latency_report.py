@@ -38,6 +38,9 @@ class LatencyReport(Formed):
         Number of most sequential patterns, where ``"sequential"`` is among the rows and they were counted.
     most_sequential_proven : bool or None
         Whether the pattern called sequential is proven to be most sequential, where it is among the rows.
+    classes_are_of_network : bool
+        Whether the numbers of all behaviour classes depend on the network only; else those of classes without a named
+        pattern are in the order of the rows.
     version : str
         Version of neuromap.
     """
@@ -50,6 +53,7 @@ class LatencyReport(Formed):
     stimulus: Mapping[str, Any] = field(default_factory=dict)
     most_sequential: int | None = None
     most_sequential_proven: bool | None = None
+    classes_are_of_network: bool = True
     version: str = __version__
 
     def __post_init__(self) -> None:

@@ -53,6 +53,9 @@ class ReportRow(Card):
         The mapper's refusal as data.
     streaming_edges : tuple of (str, str)
         Edges with R = 1.
+    behaviour_class : int or None
+        Number of the pattern's behaviour class (:mod:`neuromap.rollout.patterns.class_numbers`); ``None`` for an
+        invalid pattern, which has none, and where a row was made on its own.
     inference_factor : int or None
         F of the pattern, in update steps.
     schedule : {"steps", "ticks"}
@@ -106,6 +109,7 @@ class ReportRow(Card):
     message: str = ""
     cycle: tuple[str, ...] = ()
     infeasibility: Any = None
+    behaviour_class: int | None = None
     inference_factor: int | None = None
     schedule: ScheduleUnit = "steps"
     frame_period_steps: int | None = None

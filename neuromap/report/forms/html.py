@@ -20,7 +20,7 @@ from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.pictures import RowPictures, draw_row
 from neuromap.report.forms.run_text import run_columns, run_lines
-from neuromap.report.forms.text import at_least, difference_line, sequential_line
+from neuromap.report.forms.text import at_least, class_line, difference_line, sequential_line
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.stimulus.choose_frames import describe_frames
@@ -63,6 +63,7 @@ class _Section:
     name: str
     streaming: tuple[str, ...]
     n_edges: int
+    behaviour_class: int | None
     inference_factor: int | None
     cycle: tuple[str, ...]
     network: str | None
@@ -100,6 +101,7 @@ def to_html(report: LatencyReport) -> str:
         timed=_timed_nodes(report),
         sequential=sequential_line(report),
         difference=difference_line(report),
+        classes=class_line(report),
         multiple=len(report.network.outputs) > 1,
         bounds=any(row.full_response_exact is False for row in report.rows),
         window=_WINDOW,
@@ -141,6 +143,7 @@ def _sections(report: LatencyReport) -> list[_Section]:
                 name=name,
                 streaming=tuple(f"{u} → {v}" for u, v in streaming),
                 n_edges=len(network.edges),
+                behaviour_class=rows[0].behaviour_class,
                 inference_factor=rows[0].inference_factor,
                 cycle=rows[0].cycle,
                 network=draw_network(network, pattern) if drawn else None,

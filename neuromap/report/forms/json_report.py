@@ -60,6 +60,7 @@ def to_dict(report: LatencyReport) -> dict[str, Any]:
         "time_axis": dict(TIME_AXIS),
         "most_sequential_patterns": json_count(report.most_sequential),
         "most_sequential_proven": report.most_sequential_proven,
+        "class_numbers_are_of_network": report.classes_are_of_network,
         "verified": report.verified,
         "rows": [_row(row) for row in report.rows],
     }
@@ -76,6 +77,7 @@ def _row(row: ReportRow) -> dict[str, Any]:
         "cycle": list(row.cycle) or None,
         "infeasibility": row.infeasibility.to_dict() if hasattr(row.infeasibility, "to_dict") else None,
         "streaming_edges": [list(key) for key in row.streaming_edges],
+        "behaviour_class": row.behaviour_class,
         "inference_factor": row.inference_factor,
         "schedule": row.schedule,
         "frame_period_steps": row.frame_period_steps,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "at_least",
+    "class_line",
     "difference_line",
     "latency_cells",
     "latency_tables",
@@ -199,6 +200,7 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
         below.append("≤: the search for the longest path was cut off; an upper bound.")
     if (line := sequential_line(report)) is not None:
         below.append(line)
+    below += [line] if (line := class_line(report)) else []
     for row in report.rows:
         if row.status == "invalid":  # as invalid in the other execution, and the message names the pattern
             below += [row.message] * (row.message not in below)
@@ -245,6 +247,19 @@ def sequential_line(report: LatencyReport) -> str | None:
     if report.most_sequential == 1:
         return f"sequential: the only most sequential pattern{unproven}."
     return f"sequential: the first of {short_count(report.most_sequential)} most sequential patterns{unproven}."
+
+
+def class_line(report: LatencyReport) -> str:
+    """Say which patterns are of which behaviour class, by its number; empty where no pattern is valid."""
+    members: dict[int, dict[str, None]] = {}
+    for row in report.rows:
+        if row.behaviour_class is not None:
+            members.setdefault(row.behaviour_class, {})[row.pattern] = None
+    if not members:
+        return ""
+    classes = "; ".join(f"{number}: {', '.join(members[number])}" for number in sorted(members))
+    met = "" if report.classes_are_of_network else " (classes without a named pattern numbered in the order of rows)"
+    return f"behaviour classes, whose patterns compute the same function: {classes}{met}."
 
 
 def print_report(report: LatencyReport, console: Console) -> None:

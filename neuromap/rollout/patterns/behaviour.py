@@ -91,7 +91,8 @@ def behaviour_classes(network: Network, *, limit: int = PATTERN_LIMIT) -> list[l
     Returns
     -------
     list of list of RolloutPattern
-        Every valid pattern once; classes and patterns in the order of enumeration.
+        Every valid pattern once: class number 1 first (:mod:`neuromap.rollout.patterns.class_numbers`), the patterns
+        of a class in the order of enumeration.
 
     Raises
     ------
@@ -104,7 +105,8 @@ def behaviour_classes(network: Network, *, limit: int = PATTERN_LIMIT) -> list[l
             f"network {network.name}: has more than {limit} valid patterns, too many to list its behaviour "
             "classes; raise limit, or count them with count_behaviour_classes"
         )
-    classes: dict[tuple[int, ...], list[RolloutPattern]] = {}
+    named = (RolloutPattern.named(network, name) for name in ("streaming", "sequential", *network.patterns))
+    classes: dict[tuple[int, ...], list[RolloutPattern]] = {_shifted(p): [] for p in named if p.is_valid}
     for pattern in patterns:
         classes.setdefault(_shifted(pattern), []).append(pattern)
     return list(classes.values())

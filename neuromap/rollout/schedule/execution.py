@@ -27,13 +27,15 @@ MAX_PERIOD = 1_000_000
 _CHOSEN = re.compile(r"pipelined:([1-9][0-9]{0,6})", re.ASCII)
 
 
-def chosen_period(execution: str) -> int | None:
+def chosen_period(execution: str, most: int = MAX_PERIOD) -> int | None:
     """Give the frame period that an execution asks for.
 
     Parameters
     ----------
     execution : str
-        ``"windowed"``, ``"pipelined"``, or ``"pipelined:P"`` with P in update steps, 1 to :data:`MAX_PERIOD`.
+        ``"windowed"``, ``"pipelined"``, or ``"pipelined:P"`` with P in update steps, from 1.
+    most : int
+        Longest frame period that may be asked for, in update steps.
 
     Returns
     -------
@@ -48,10 +50,10 @@ def chosen_period(execution: str) -> int | None:
     if execution in EXECUTIONS:
         return None
     found = _CHOSEN.fullmatch(execution) if isinstance(execution, str) else None
-    if found is None or int(found[1]) > MAX_PERIOD:
+    if found is None or int(found[1]) > most:
         raise InputError(
             f"execution {execution!r:.60}: unknown; choose 'windowed', 'pipelined' or, with a frame period in update "
-            f"steps from 1 to {MAX_PERIOD}, 'pipelined:PERIOD'"
+            f"steps from 1 to {most}, 'pipelined:PERIOD'"
         )
     return int(found[1])
 

@@ -87,15 +87,15 @@ def test_all_files_are_written(quick, folder):
 def test_only_the_class_of_the_given_pattern(quick):
     found = quick("--given", "hybrid", "--within", "class", "--json").json
     assert found["given"]["pattern"] == "hybrid"
-    assert {row["behaviour_class"] for row in found["rows"]} == {0}
+    assert {row["behaviour_class"] for row in found["rows"]} == {found["given"]["behaviour_class"]} == {2}
     text = quick("--given", "hybrid", "--within", "class").out
-    assert "No retraining: behaviour class of hybrid" in text
+    assert "No retraining: behaviour class 2, that of hybrid" in text
     assert "Needs retraining" not in text
 
 
 def test_groups_are_told_apart(quick):
     text = quick("--given", "sequential").out
-    assert text.index("No retraining: behaviour class of sequential") < text.index("Needs retraining: other")
+    assert text.index("No retraining: behaviour class 2, that of sequential") < text.index("Needs retraining: other")
 
 
 def test_several_chips_and_ways_to_map(quick, folder, tiny_text):
@@ -159,10 +159,15 @@ def test_a_network_that_fits_no_chip(quick, folder):
         done = quick("--chip", folder / "tiny.toml", *words)
         assert done.code == 3
         assert done.err.count("\n") == 1
-        assert "no row fits the chip: " in done.err
+        assert "no row fits: " in done.err
         found = quick("--chip", folder / "tiny.toml", *words, "--json")
         assert {row["status"] for row in found.json["rows"]} == {"does not fit"}
         assert all(row["message"] for row in found.json["rows"])
+        gap = found.json["gap"]
+        assert (gap["is_exact"], gap["nothing_fits"]) == (False, True)
+        assert gap["statement"].startswith("no row fits")
+        assert found.json["rows"][0]["message"] in gap["statement"]
+        assert "Exact" not in done.out
 
 
 def test_a_chip_that_computes_something_else_is_a_failure(sr, capsys):
@@ -193,7 +198,12 @@ def test_a_chip_that_computes_something_else_is_a_failure(sr, capsys):
         (("--max-energy", "1e999J"), "--max-energy"),
         (("--best", "speed"), "--best speed"),
         (("--within", "half"), "--within half"),
-        (("--executions", "sometimes"), "--executions"),
+        (
+            ("--executions", "sometimes"),
+            "--executions: execution 'sometimes': unknown; choose 'windowed', 'pipelined' or, "
+            "with a frame period in update steps from 1 to 1000,",
+        ),
+        (("--executions", "pipelined:1001"), "from 1 to 1000,"),
         (("--executions", ","), "--executions"),
         (("--splitters", "here"), "--splitters here"),
         (("--ticks-per-step", "0"), "--ticks-per-step 0"),
@@ -202,7 +212,7 @@ def test_a_chip_that_computes_something_else_is_a_failure(sr, capsys):
         (("--seconds", "0"), "--seconds 0"),
         (("--seconds", "nan"), "--seconds nan"),
         (("--most-mapped", "-1"), "--most-mapped -1"),
-        (("--processes", "0"), "--processes 0"),
+        (("--processes", "0"), "--processes 0: must be 1 to 1024"),
         (("--processes", "100000"), "processes"),
         (("--given", "nobody"), "nobody"),
         (("--given", "H1 -> O, H9 -> O"), "H9"),

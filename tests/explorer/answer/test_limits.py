@@ -38,7 +38,8 @@ def rows(draw, status=None):
         candidate=Candidate(draw(st.sampled_from(PATTERNS)), draw(st.sampled_from(["windowed", "pipelined:3"])), "c"),
         pattern="drawn",
         n_patterns=draw(st.integers(1, 3)),
-        behaviour_class=draw(st.integers(0, 2)),
+        behaviour_class=1,
+        needs_retraining=draw(st.booleans()),
         status=status,
         frame_period_ticks=draw(st.integers(1, 6)),
         first_response_ticks=first,
@@ -265,7 +266,8 @@ def test_open_rows_beyond_those_that_are_listed_are_rivals_too(a_row):
 def a_row():
     return ExploredRow(
         candidate=Candidate((0, 0, 0, 1), "windowed", "c", "anywhere", 2), pattern="the pattern", n_patterns=1,
-        behaviour_class=0, status="mapped", frame_period_ticks=2, first_response_ticks=3, full_response_ticks=4,
+        behaviour_class=1, needs_retraining=False, status="mapped",
+        frame_period_ticks=2, first_response_ticks=3, full_response_ticks=4,
         worst_case_reaction_ticks=4, full_response_exact=True, tick_seconds=1e-3, core_bound=5, energy_bound=None,
         cores=8, verified=True,
     )  # fmt: skip
@@ -301,7 +303,7 @@ def test_the_closest_of_the_refused_rows_is_remembered(found, limits):
         ({}, "energy <= 1 J", "no figures of energy"),
         ({"status": "not mapped", "cores": None}, "cores <= 7", "1 row that might"),
         ({"verified": False}, "cores <= 8", "on none the chip equals the reference"),
-        ({"status": "does not fit", "cores": None, "message": "too big"}, "", "no row fits the chip: too big"),
+        ({"status": "does not fit", "cores": None, "message": "too big"}, "", "no row fits: too big"),
     ],
 )
 def test_why_there_is_no_best_row_is_said(a_row, changes, limits, words):

@@ -19,6 +19,7 @@ from neuromap.explorer.candidates.row_table import row_table
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
 from neuromap.rollout.patterns.behaviour import count_behaviour_classes, equivalent
+from neuromap.rollout.patterns.class_numbers import all_class_numbers
 
 EXECUTIONS = ("windowed", "pipelined")
 
@@ -28,7 +29,7 @@ def table_of(net, pattern, by_pattern=False):
     space = pattern_space(graph, [pattern])
     weights = core_weights(graph, nm.load_chip("truenorth"))
     row_keys = RowKeys(graph, Sharing(), EXECUTIONS, by_pattern)
-    return row_table(space, row_keys, np.array(pattern.values, np.uint8), weights), space
+    return row_table(space, row_keys, np.array(pattern.values, np.uint8), weights, all_class_numbers(net)), space
 
 
 @settings(deadline=None, max_examples=60)
@@ -40,7 +41,7 @@ def test_every_candidate_is_in_one_row(data, by_pattern, networks):
     table, space = table_of(net, pattern, by_pattern=by_pattern)
     assert len(np.unique(table.keys, axis=0)) == len(table)
     keys = RowKeys(table.graph, Sharing(), EXECUTIONS, by_pattern)
-    patterns_of = Counter()
+    patterns_of, numbers = Counter(), all_class_numbers(net)
     for found in valid:
         values = np.array([found.values], np.uint8)
         rows = set()
@@ -51,7 +52,8 @@ def test_every_candidate_is_in_one_row(data, by_pattern, networks):
             assert table.period[row] == rollout.frame_period
             assert table.first[row] == min(rollout.first_responses.values())
             assert table.full[row] == max(full.steps for full in rollout.full_responses.values())
-            assert (table.behaviour_class[row] == 0) == (equivalent(pattern, found) is not None)
+            assert table.needs_retraining[row] == (equivalent(pattern, found) is None)
+            assert table.behaviour_class[row] == numbers.of(values)[0]
             rows.add(row)
         patterns_of.update(rows)
     assert {row: int(n) for row, n in enumerate(table.n_patterns)} == dict(sorted(patterns_of.items()))
@@ -61,7 +63,7 @@ def test_every_candidate_is_in_one_row(data, by_pattern, networks):
         key = keys.of(values, schedules_of(table.graph, values, execution), execution)[0]
         assert table.find(key) == row
     assert table.find(np.full(table.keys.shape[1], 2**64 - 1, np.uint64)) == -1
-    assert table.n_classes == count_behaviour_classes(net)
+    assert len(set(table.behaviour_class.tolist())) == count_behaviour_classes(net)
     assert space.n_patterns == len(valid)
 
 
@@ -70,7 +72,7 @@ def test_structures_of_the_paper(name):
     net = nm.load_network(f"examples/structures/{name}.toml")
     table, space = table_of(net, nm.RolloutPattern.streaming(net))
     assert space.n_valid == nm.rollout.count_valid(net)
-    assert table.n_classes == count_behaviour_classes(net)
+    assert len(set(table.behaviour_class.tolist())) == count_behaviour_classes(net)
     pipelined_or_equal = Counter()
     for number, n in zip(table.behaviour_class.tolist(), table.n_patterns.tolist(), strict=True):
         pipelined_or_equal[number] = max(pipelined_or_equal[number], n)

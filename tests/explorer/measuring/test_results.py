@@ -19,6 +19,8 @@ from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.explorer.candidates.row_table import row_table
 from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.results import FORMAT, explorer_results
+from neuromap.jobs.results_file import with_checksum
+from neuromap.rollout.patterns.class_numbers import all_class_numbers
 
 HEAD = json.dumps({"format": FORMAT}) + "\n"
 MAPPED = Measured("mapped", "", "steps", 1, 2, 3, 2, True, 4, 1.5e-6, 1e-9, None)
@@ -26,7 +28,7 @@ REFUSED = Measured("does not fit", "core (0, 0): needs 300 axons, has 256")
 
 
 def line(key, result, **changes):
-    return json.dumps({"key": key, **asdict(result), **changes}) + "\n"
+    return json.dumps(with_checksum({"key": key, **asdict(result), **changes})) + "\n"
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,32 @@ def test_results_that_cannot_be_are_refused(result, changes, tmp_path):
         explorer_results(path)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [('"cores": 4', '"cores": 3'), ('"key": "b"', '"key": "c"'), ("1.5e-06", "1.4e-06")]
+)
+def test_a_line_that_was_edited_is_refused(old, new, tmp_path):
+    path = tmp_path / "found.jsonl"
+    written = line("b", MAPPED)
+    assert old in written
+    path.write_text(HEAD + line("a", MAPPED) + written.replace(old, new))
+    with pytest.raises(InputError, match="line 3 was changed since it was written"):
+        explorer_results(path)
+
+
+def test_a_line_without_checksum_is_refused(tmp_path):
+    path = tmp_path / "found.jsonl"
+    path.write_text(HEAD + json.dumps({"key": "a", **asdict(MAPPED)}) + "\n")
+    with pytest.raises(InputError, match="line 2 was changed"):
+        explorer_results(path)
+
+
+def test_files_of_the_first_format_are_refused_with_what_to_do(tmp_path):
+    path = tmp_path / "found.jsonl"
+    path.write_text(json.dumps({"format": "neuromap-explorer-results-1"}) + "\n")
+    with pytest.raises(InputError, match="have no checksums; name a new file"):
+        explorer_results(path)
+
+
 @given(text=st.text(min_size=1).map(lambda t: f"x{t}\x1b[31m\n\u202eh"))
 def test_messages_are_one_printable_line(text, tmp_path_factory):
     path = tmp_path_factory.mktemp("hostile") / "found.jsonl"
@@ -108,7 +136,7 @@ def test_keys_of_other_widths_say_other_things():
     space, weights = pattern_space(graph, [given]), core_weights(graph, nm.load_chip("truenorth"))
     values = np.array(given.values, np.uint8)
     makers = [RowKeys(graph, Sharing(), names) for names in (("pipelined",), ("pipelined:200",))]
-    tables = [row_table(space, row_keys, values, weights) for row_keys in makers]
+    tables = [row_table(space, row_keys, values, weights, all_class_numbers(net)) for row_keys in makers]
     texts = [{table.key_text(row) for row in range(len(table))} for table in tables]
     assert texts[0].isdisjoint(texts[1])
     assert makers[0].meaning != makers[1].meaning

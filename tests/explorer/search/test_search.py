@@ -54,7 +54,7 @@ def test_every_row_stands_for_its_patterns(whole, sr):
     assert sum(row.n_patterns for row in pipelined) == 16  # one row per class
     assert len(pipelined) == 4
     best = whole.front[0]
-    assert (best.pattern, best.behaviour_class, best.n_patterns) == ("streaming", 0, 6)
+    assert (best.pattern, best.behaviour_class, best.n_patterns) == ("streaming", 1, 6)
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 3])

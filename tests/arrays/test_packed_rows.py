@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuromap.explorer.candidates.packed_rows import first_of_equal, pack
+from neuromap.arrays.packed_rows import first_of_equal, pack
 
 COLUMNS = st.lists(st.integers(1, 40), min_size=0, max_size=6)
 

@@ -1,0 +1,25 @@
+"""Why no row fits: the reason that most rows were refused for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+__all__ = ["most_frequent_refusal"]
+
+
+def most_frequent_refusal(messages: Iterable[str]) -> str:
+    """Choose the message that stands for all refusals; each names demand, bound and remedy.
+
+    Parameters
+    ----------
+    messages : iterable of str
+        Of refused rows; empty ones do not count.
+
+    Returns
+    -------
+    str
+        The most frequent one, of several such the first; empty where there is none.
+    """
+    counted = Counter(message for message in messages if message)
+    return counted.most_common(1)[0][0] if counted else ""

@@ -1,0 +1,245 @@
+"""Numbers of behaviour classes: the same ones wherever a network's classes are shown.
+
+Streaming's class is number 1. The next numbers go to the classes of the other patterns with names, in their order:
+sequential, then those of the network's file. All others follow in the order in which their first patterns are
+enumerated (:func:`neuromap.rollout.patterns.counting.enumerate_valid`). So a number depends on the network only.
+
+Where a network has too many valid patterns to enumerate (:data:`ENUMERATED_PATTERNS`), classes without a named pattern
+are numbered in the order in which they are met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.packed_rows import first_of_equal
+from neuromap.network.network import Network
+from neuromap.rollout.cycles.cycle_structure import cycle_structure
+from neuromap.rollout.cycles.indexed_network import IndexedNetwork, indexed_network
+from neuromap.rollout.cycles.once_per_network import once_per_network
+from neuromap.rollout.patterns.counting import count_valid, enumerate_valid
+from neuromap.rollout.patterns.pattern import RolloutPattern
+
+__all__ = [
+    "ENUMERATED_PATTERNS",
+    "ClassNumbers",
+    "all_class_numbers",
+    "class_numbers",
+    "class_words",
+    "every_choice",
+    "shift_bits",
+]
+
+ENUMERATED_PATTERNS = (1 << 23, 100_000)
+"""Valid patterns up to which a network's classes are enumerated: without and with cycles besides self-edges."""
+
+_CHUNK = 1 << 16
+_FIRST_MERGE = 1 << 20
+
+Ints = NDArray[np.int64]
+Values = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassNumbers:
+    """Behaviour classes of a network that have a number.
+
+    Attributes
+    ----------
+    indexed : IndexedNetwork
+        The network.
+    keys : ndarray of uint64, shape (classes, words)
+        What tells each class, in the order of their numbers from 1 (:func:`class_words`).
+    are_of_network : bool
+        Whether all numbers depend on the network only. Else those of classes without a named pattern are in the order
+        in which they were met.
+    """
+
+    indexed: IndexedNetwork
+    keys: Words
+    are_of_network: bool = True
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def of(self, values: Values) -> Ints:
+        """Give the numbers of the classes of valid patterns, R of every edge in a row each; 0 where one has none."""
+        known = len(self.keys)
+        first, group = self._first_alike(class_words(self.indexed, values))
+        numbers = first[group[known:]] + 1
+        return np.where(numbers <= known, numbers, 0)
+
+    def of_patterns(self, patterns: Sequence[RolloutPattern]) -> list[int | None]:
+        """Give the numbers of patterns that have one; ``None`` for those that have none, such as invalid ones."""
+        numbers = self.of(_values(patterns, len(self.indexed.sources))).tolist()
+        return [number or None if p.is_valid else None for p, number in zip(patterns, numbers, strict=True)]
+
+    def followed_by(self, words: Words) -> ClassNumbers:
+        """Give numbers to the classes that have none yet, in the order in which these keys show them."""
+        first, _ = self._first_alike(words)
+        new = np.sort(first[first >= len(self.keys)]) - len(self.keys)
+        return replace(self, keys=np.concatenate([self.keys, words[new]]))
+
+    def met(self, values: Values) -> ClassNumbers:
+        """Give numbers to the classes of patterns, in the order in which they are met, unless all have one."""
+        if self.are_of_network and not (self.of(values) == 0).any():
+            return self
+        return replace(self.followed_by(class_words(self.indexed, values)), are_of_network=False)
+
+    def _first_alike(self, words: Words) -> tuple[Ints, Ints]:
+        """Find the first row of each class among those that are known and the given ones, and every row's class."""
+        return first_of_equal(np.concatenate([self.keys, words]), np.zeros(len(self.keys) + len(words), np.int64))
+
+
+def class_numbers(network: Network, patterns: Sequence[RolloutPattern], *, in_order: bool = False) -> ClassNumbers:
+    """Give the classes of some patterns their numbers, without more effort than these need.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    patterns : sequence of RolloutPattern
+        Patterns of it; invalid ones have no class.
+    in_order : bool
+        Whether they are the first valid patterns in the order of enumeration.
+
+    Returns
+    -------
+    ClassNumbers
+        In which every valid one of the patterns has a number.
+    """
+    values = _values([pattern for pattern in patterns if pattern.is_valid], len(network.edges))
+    named = _named_numbers(network)
+    if (named.of(values) > 0).all():
+        return named
+    if in_order:
+        return named.followed_by(class_words(named.indexed, values))
+    return all_class_numbers(network).met(values)
+
+
+@once_per_network
+def all_class_numbers(network: Network) -> ClassNumbers:
+    """Give numbers to all behaviour classes of a network; to those of named patterns where there are too many.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+
+    Returns
+    -------
+    ClassNumbers
+    """
+    numbers, number_of_patterns = _named_numbers(network), count_valid(network)
+    has_cycles = bool(cycle_structure(network).blocks)
+    if number_of_patterns is None or number_of_patterns > ENUMERATED_PATTERNS[has_cycles]:
+        return replace(numbers, are_of_network=False)
+    parts: list[Words] = []
+    for values in _in_order(network, number_of_patterns):
+        words = class_words(numbers.indexed, values)
+        first, _ = first_of_equal(words, np.zeros(len(words), np.int64))
+        parts.append(words[np.sort(first)])
+        if sum(map(len, parts)) > max(_FIRST_MERGE, len(numbers)):  # so that no class is sorted many times
+            numbers, parts = numbers.followed_by(np.concatenate(parts)), []
+    return numbers.followed_by(np.concatenate([*parts, numbers.keys[:0]]))
+
+
+def class_words(indexed: IndexedNetwork, values: Values) -> Words:
+    """R of every edge after the shift that makes a spanning forest sequential, packed: equal iff the class is.
+
+    Parameters
+    ----------
+    indexed : IndexedNetwork
+        The network, of n nodes and E edges.
+    values : ndarray of uint8, shape (N, E)
+        R of every edge of valid patterns.
+
+    Returns
+    -------
+    ndarray of uint64, shape (N, words)
+    """
+    n_rows, n = len(values), indexed.n
+    shift = np.zeros((n, n_rows), np.int16)
+    r = np.ascontiguousarray(values.T).astype(np.int16)
+    for e in indexed.tree:
+        shift[indexed.targets[e]] = shift[indexed.sources[e]] - r[e]
+    in_forest, sources, targets = set(indexed.tree), np.array(indexed.sources), np.array(indexed.targets)
+    free = [e for e in range(len(sources)) if e not in in_forest and sources[e] != targets[e]]
+    return _packed(r[free] + shift[targets[free]] - shift[sources[free]] + n, shift_bits(n))
+
+
+def _packed(numbers: NDArray[np.int16], bits: int) -> Words:
+    """Pack numbers of some bits, shape (numbers, N), into words: shape (N, words), one word at least."""
+    count, n_rows = numbers.shape
+    in_word = 64 // bits
+    words = max(1, -(-count // in_word))
+    padded = np.zeros((words * in_word, n_rows), np.uint64)
+    padded[:count] = numbers
+    places = np.arange(in_word, dtype=np.uint64) * np.uint64(bits)
+    return np.bitwise_or.reduce(padded.reshape(words, in_word, n_rows) << places[:, None], axis=1).T
+
+
+def shift_bits(n: int) -> int:
+    """Bits that a shifted R takes in a network of n nodes."""
+    return (2 * n + 2).bit_length()
+
+
+def every_choice(free: Sequence[int], n_edges: int, start: int, stop: int) -> Values:
+    """List patterns in the order of enumeration where every choice for some edges is valid.
+
+    Parameters
+    ----------
+    free : sequence of int
+        Edges that may be either, ascending; all others stream.
+    n_edges : int
+        Edges of the network.
+    start, stop : int
+        The first pattern that is listed, and the one after the last, counted from 0.
+
+    Returns
+    -------
+    ndarray of uint8, shape (stop - start, n_edges)
+        R of every edge.
+    """
+    number = np.arange(start, stop, dtype=np.int64)
+    values = np.ones((len(number), n_edges), np.uint8)
+    for place, e in enumerate(reversed(free)):
+        values[:, e] = (number >> place) & 1
+    return values
+
+
+def _in_order(network: Network, n_patterns: int) -> Iterator[Values]:
+    """Hand out all valid patterns in the order of enumeration, some at a time."""
+    if cycle_structure(network).blocks:
+        patterns = enumerate_valid(network)
+        while part := [pattern.values for pattern in islice(patterns, _CHUNK)]:
+            yield np.array(part, np.uint8)
+        return
+    free = [e for e, (u, v) in enumerate(network.edges) if u != v]
+    for start in range(0, n_patterns, _CHUNK):
+        yield every_choice(free, len(network.edges), start, min(start + _CHUNK, n_patterns))
+
+
+def _values(patterns: Sequence[RolloutPattern], n_edges: int) -> Values:
+    """R of every edge of some patterns, a row each."""
+    return np.array([pattern.values for pattern in patterns], np.uint8).reshape(len(patterns), n_edges)
+
+
+@once_per_network
+def _named_numbers(network: Network) -> ClassNumbers:
+    """Give numbers to the classes of the patterns with names."""
+    names = ("streaming", "sequential", *network.patterns)
+    patterns = [RolloutPattern.named(network, name) for name in names]
+    indexed = indexed_network(network)
+    words = class_words(indexed, _values([pattern for pattern in patterns if pattern.is_valid], len(network.edges)))
+    return ClassNumbers(indexed, words[:0]).followed_by(words)
