@@ -78,7 +78,7 @@ def best_row(rows: Sequence[ExploredRow], objective: Objective) -> ExploredRow |
     rows : sequence of ExploredRow
         Rows; those that were not mapped, or whose chip does not compute what the rollout defines, are left out.
     objective : Objective
-        What is best; among equals the other objectives decide, so the row is on the front of ``rows``; then patterns
+        What is best; among equals the other objectives decide, so it is on the Pareto front of ``rows``; then patterns
         with names and plain mapping choices come first.
 
     Returns

@@ -88,10 +88,10 @@ class ReportRow(Card):
     verification : Verification or None
         Chip against reference.
     activity : Activity or None
-        What the stimuli do on the chip in steady operation: spikes under way and work, over whole frame periods.
-        ``None`` also where an edited program has cores beyond the board.
+        What the first stimulus does on the chip in steady operation: spikes under way and work, over whole frame
+        periods. ``None`` also where an edited program has cores beyond the board.
     energy : Energy or None
-        Of these frame periods.
+        Of such frame periods, over all stimuli.
     figures : RunFigures or None
         The two as the report shows them, with node times.
     cores : CoreMap or None

@@ -1,7 +1,7 @@
 """What a row takes in steady operation: the network-on-chip, work, energy and node times, as the report shows them.
 
-All of them are of whole frame periods, as many as there are frames, over all stimuli. Figures per tick are means over
-the ticks of these periods unless they say "most in one tick"; figures per frame are what was counted over the frames.
+All of them are of whole frame periods, as many as there are frames. Sums and means, per tick and per frame, are over
+all stimuli; what is the most in one tick, arrivals and node times are of the first.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def run_lines(report: LatencyReport) -> list[str]:
         return []
     lines = [
         "network-on-chip and energy: in steady operation, whole frame periods counted with the frames fed in a circle, "
-        f"over {describe_stimuli(report.stimulus)}; per frame: over all frames.",
+        f"over {describe_stimuli(report.stimulus)}; links, ticks, ports and nodes: of the first stimulus.",
         _tick_line(report, found),
         _port_line(found),
         *_overloaded_ports(report),

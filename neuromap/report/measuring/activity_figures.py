@@ -46,17 +46,17 @@ def run_figures(steady: SteadyActivity, pattern: RolloutPattern, late: LateFigur
 
 
 def _mesh(steady: SteadyActivity, late: LateFigures | None) -> MeshFigures:
-    traffic, chip = steady.activity.traffic, steady.chip
-    n, port = traffic.n_ticks, traffic.port_seconds
+    wires, traffic, chip = steady.wires, steady.activity.traffic, steady.chip
+    n, port = steady.counts.ticks, traffic.port_seconds
     return MeshFigures(
         n_ticks=n,
         n_frames=steady.total_frames,
-        spikes=traffic.spikes,
-        hops=traffic.hops,
-        spikes_per_tick=traffic.spikes / n,
-        spikes_per_frame=steady.per_frame(traffic.spikes),
+        spikes=wires.spikes,
+        hops=wires.hops,
+        spikes_per_tick=wires.spikes / n,
+        spikes_per_frame=steady.per_frame(wires.spikes),
         hops_per_frame=steady.hops_per_frame,
-        hops_per_spike=traffic.mean_hops,
+        hops_per_spike=wires.hops / wires.spikes if wires.spikes else None,
         busiest_link=_link(traffic.busiest_link),
         busiest_core_link=_link(traffic.busiest_core_link),
         hop_cycles=traffic.clock.hop_cycles,
@@ -71,9 +71,9 @@ def _mesh(steady: SteadyActivity, late: LateFigures | None) -> MeshFigures:
         longest_cycle_seconds=traffic.longest_cycle_seconds,
         late=late,
         crossings_per_frame=steady.crossings_per_frame,
-        host_spikes_per_frame=steady.per_frame(traffic.host_spikes),
-        host_spikes_per_second=traffic.host_spikes / chip.tick_seconds / n,
-        readout_spikes_per_frame=steady.per_frame(traffic.readout_spikes),
+        host_spikes_per_frame=steady.per_frame(wires.host_spikes),
+        host_spikes_per_second=wires.host_spikes / chip.tick_seconds / n,
+        readout_spikes_per_frame=steady.per_frame(wires.readout_spikes),
         port_spikes_per_tick=traffic.peak_port_spikes,
         port_spikes_per_second_limit=traffic.boundary_spikes_per_second,
         port_seconds=port,
@@ -87,12 +87,12 @@ def _link(load: LinkLoad | None) -> LinkFigure | None:
 
 
 def _work(steady: SteadyActivity) -> WorkFigures:
-    work = steady.activity.work
+    work, n = steady.activity.work, steady.counts.ticks
     return WorkFigures(
-        synaptic_events_per_tick=work.synaptic_events / work.n_ticks,
+        synaptic_events_per_tick=steady.counts.synaptic_events / n,
         synaptic_events_per_frame=steady.synaptic_events_per_frame,
         largest_core_events_per_tick=int(work.peak_core_events.max(initial=0)),
-        firing_neurons_per_tick=work.spikes / work.n_ticks,
+        firing_neurons_per_tick=steady.firing / n,
     )
 
 

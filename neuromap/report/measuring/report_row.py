@@ -22,7 +22,8 @@ from neuromap.report.measuring.count_usage import count_usage, sampling_frequenc
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.activity.activity import Activity
-from neuromap.simulation.activity.measure_steady_activity import count_steady_activity, steady_ticks
+from neuromap.simulation.activity.measure_steady_activity import count_steady_activity
+from neuromap.simulation.activity.steady_run import steady_window
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.find_late_spikes import find_late_spikes
 from neuromap.simulation.stimulus.stimulus import check_frames
@@ -200,7 +201,7 @@ def _with_activity(
 ) -> ReportRow:
     """Add what the stimuli do on the chip in steady operation, and what that costs."""
     steady = count_steady_activity(program, stimuli, choice)
-    late = _late(steady.activity, program, stimuli, choice)
+    late = _late(steady.activity, program, stimuli[0], choice)
     return replace(
         row,
         activity=steady.activity,
@@ -211,16 +212,16 @@ def _with_activity(
 
 
 def _late(
-    activity: Activity, program: Program, stimuli: Sequence[Mapping[str, NDArray[np.bool_]]], choice: EngineChoice
+    activity: Activity, program: Program, frames: Mapping[str, NDArray[np.bool_]], choice: EngineChoice
 ) -> LateFigures | None:
-    """Count late spikes at the chip's tick; runs of their own are needed only where there are some."""
+    """Count late spikes at the chip's tick; a run of its own is needed only where there are some."""
     traffic = activity.traffic
     if (cycle := traffic.clock.cycle_seconds) is None:
         return None
     tick_cycles = max(1, math.floor(traffic.tick_seconds / cycle * (1 + 1e-9)))
     if traffic.shortest_tick_cycles <= tick_cycles:
         return LateFigures(0, 0, None)
-    late = find_late_spikes(program, steady_ticks(program, stimuli, choice), tick_cycles)
+    late = find_late_spikes(program, steady_window(program, frames, choice).ticks, tick_cycles)
     return LateFigures(len(late), late.n_overdue, str(late.named(1)[0]))
 
 

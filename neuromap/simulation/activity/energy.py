@@ -148,7 +148,7 @@ class Energy(Card):
         return None if self.joules is None or self.counts.ticks == 0 else self.joules / self.counts.ticks
 
     def joules_per_frame(self, frame_period_ticks: int) -> float | None:
-        """Mean energy of one frame period in joules.
+        """Mean energy of one frame period of the run in joules, its start and end included.
 
         Parameters
         ----------

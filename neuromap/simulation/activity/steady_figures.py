@@ -11,6 +11,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.simulation.activity.activity import Activity
 from neuromap.simulation.activity.energy import Counts, Energy, energy_of
 from neuromap.simulation.activity.spread import Spread, spread_of
+from neuromap.simulation.noc.wires import WireCounts
 
 __all__ = ["SteadyActivity", "SteadyFigures"]
 
@@ -27,11 +28,17 @@ class SteadyFigures(Card):
         Frames of every stimulus; each was counted once, over as many frame periods.
     each : tuple of Counts
         What costs energy, stimulus by stimulus.
+    wires : WireCounts
+        What left and entered the cores, over all stimuli.
+    firing : int
+        Neurons that fired, counted once per tick, over all stimuli.
     """
 
     chip: ChipSpec
     n_frames: int
     each: tuple[Counts, ...]
+    wires: WireCounts
+    firing: int
 
     def _facts(self) -> dict[str, object]:
         spread = self.joules_spread
@@ -108,14 +115,14 @@ class SteadyFigures(Card):
 
 @dataclass(frozen=True, eq=False)
 class SteadyActivity(SteadyFigures):
-    """The same with traffic and work, tick by tick.
+    """The same with traffic and work: what happens in single ticks.
 
     Attributes
     ----------
-    chip, n_frames, each
+    chip, n_frames, each, wires, firing
         As in :class:`SteadyFigures`.
     activity : Activity
-        Traffic and work of the stimuli's windows, one after the other.
+        Traffic and work of the first stimulus, over its frame periods.
     """
 
     activity: Activity

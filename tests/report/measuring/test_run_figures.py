@@ -21,7 +21,7 @@ from neuromap.report.forms.text import run_tables
 from neuromap.report.measuring.report_row import report_row
 from neuromap.rollout.schedule.node_times import frame_time
 from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
-from neuromap.simulation.activity.measure_steady_activity import steady_ticks
+from neuromap.simulation.activity.steady_run import steady_window
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.noc.find_late_spikes import find_late_spikes
@@ -236,8 +236,7 @@ def test_late_spikes_are_counted_and_the_first_is_named(full_chip):
     assert noc.shortest_tick_cycles > 4  # cycles of 0.25 ms in a tick of 1 ms
     rollout = Rollout(network, "streaming", "windowed")
     program = map_with_stages(rollout, slow).program
-    stimuli = [random_frames(network, 32, seed=seed) for seed in range(5)]
-    expected = find_late_spikes(program, steady_ticks(program, stimuli, EngineChoice()), 4)
+    expected = find_late_spikes(program, steady_window(program, random_frames(network, 32)).ticks, 4)
     assert (late.late_spikes, late.overdue_spikes) == (len(expected), expected.n_overdue)
     assert late.late_spikes > 0
     assert late.first_late_spike == str(expected.named(1)[0])

@@ -35,7 +35,9 @@ def test_programs_that_differ_in_labels_only_have_the_same_figures(data, network
     assert counts[0].joules_per_frame == counts[1].joules_per_frame
     whole = measure_steady_activity(programs[1], stimuli, threads=1)
     assert whole.each == counts[0].each
-    assert whole.counts == whole.activity.counts
+    assert whole.activity.counts == counts[0].each[0]
+    assert (whole.wires, whole.firing) == (counts[0].wires, counts[0].firing)
+    assert whole.counts.spikes == whole.wires.spikes + whole.wires.readout_spikes
     assert whole.joules_per_frame == counts[0].joules_per_frame
 
 
