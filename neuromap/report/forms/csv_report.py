@@ -10,7 +10,7 @@ from neuromap.report.forms.json_report import RUN_KEYS, to_dict
 
 __all__ = ["to_csv"]
 
-_LEFT_OUT = frozenset({"infeasibility", "verification", "outputs", "core_bound"})
+_LEFT_OUT = frozenset({"infeasibility", "verification", "outputs", "core_bound", "nodes_on_chip"})
 _OBJECTS = frozenset({*RUN_KEYS, "busiest_link", "busiest_core_link", "late"})
 """Members that are objects or null: without one, its columns are empty, and there is none of its own name."""
 
