@@ -109,17 +109,30 @@ def _with_remedies(refusal: DoesNotFitError, request: Request, flags: MappingFla
 
 
 def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, as_json: bool) -> None:
+    from dataclasses import asdict
+
     from neuromap.cli.printing.program_figures import figure_rows, main_rows, program_figures
     from neuromap.forms.tables import new_table
     from neuromap.mapping.bounds.lower_bounds import core_bound
+    from neuromap.report.figures.node_copies import copies_line
+    from neuromap.report.measuring.count_copies import count_copies
 
     program = mapping.program
+    nodes = count_copies(program)
     figures: dict[str, Any] = program_figures(program, core_bound(mapping.network, program.chip))
     split = [f"{u} -> {v}" for u, v in sorted(mapping.split)]
     is_tick_level = mapping.rollout.is_tick_level
     if as_json:
         schedule = "ticks" if is_tick_level else "steps"
-        print_json({**figures, "schedule": schedule, "split_edges": split, "file": output})
+        print_json(
+            {
+                **figures,
+                "nodes_on_chip": [asdict(node) for node in nodes],
+                "schedule": schedule,
+                "split_edges": split,
+                "file": output,
+            }
+        )
         return
     console = text_console()
     label = f"{program.name} ({program.pattern}, {program.execution}) on {program.chip.name}"
@@ -129,6 +142,8 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, a
         table.add_row(*row)
     table.columns[2].justify = "left"
     console.print(table)
+    if line := copies_line(nodes):
+        print_line(console, line)
     if split:
         text = f"splitters on {', '.join(split)}" + (
             ": without slack there, so the schedule is in ticks" if is_tick_level else ": within the slack of delays"

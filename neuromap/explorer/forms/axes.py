@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from neuromap.explorer.answer.quantities import figure
 
@@ -13,6 +14,8 @@ __all__ = ["Axis", "make_axis"]
 _WIDE = 12.0
 """Largest over smallest value from which an axis is logarithmic."""
 _MOST_TICKS = 7
+_LEAST_ROOM = 5e-4
+"""Room at both ends, as a part of the largest value, at least: figures that differ by less are alike in the picture."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,13 @@ class Axis:
         return min(1.0, max(0.0, part))
 
     def labels(self) -> list[str]:
-        """Write the ticks."""
-        return [figure(float(f"{tick:.9g}")) for tick in self.ticks]
+        """Write the ticks, with as many digits as tell them apart."""
+        plain = [figure(float(f"{tick:.9g}")) for tick in self.ticks]
+        if len(set(plain)) == len(plain):
+            return plain
+        steps = [b - a for a, b in pairwise(self.ticks)]
+        digits = max(0, -math.floor(math.log10(min(steps)) + 1e-9))
+        return [f"{tick:.{digits}f}" for tick in self.ticks]
 
 
 def make_axis(values: Sequence[float], *, whole: bool = False) -> Axis:
@@ -67,6 +75,7 @@ def make_axis(values: Sequence[float], *, whole: bool = False) -> Axis:
         low, high = least / 1.3, most * 1.3
         return Axis(low, high, True, _log_ticks(low, high))
     room = (most - least) * 0.12 or most * 0.25 or 1.0
+    room = max(room, most * _LEAST_ROOM)
     if whole:
         room = max(room, 0.5 if most > least else 1.0)
     low, high = max(0.0, least - room), most + room

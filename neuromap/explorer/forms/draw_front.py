@@ -5,13 +5,14 @@ from __future__ import annotations
 from importlib.resources import files
 
 from neuromap.errors import DoesNotFitError
+from neuromap.explorer.answer.advice import has_given_weights
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import Listing, constant_objectives, is_known, list_rows
 from neuromap.explorer.answer.objectives import CORES, OBJECTIVES
 from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.row_figures import value_of
-from neuromap.explorer.forms.front_legend import draw_legend
+from neuromap.explorer.forms.front_legend import LegendNotes, draw_legend
 from neuromap.explorer.forms.front_panel import HEIGHT, WIDTH, Panel
 from neuromap.forms.numbers import seconds
 from neuromap.forms.standalone_svg import standalone
@@ -58,18 +59,18 @@ def picture(exploration: Exploration, listing: Listing, limits: Limits | None = 
         if objective != CORES and objective not in same and is_known(shown, objective)
     ] or [next(o for o in OBJECTIVES if o.name == "full_response_seconds")]
     columns, width = min(len(panels), 2), 2 * WIDTH  # legend and notes need the room of two panels
-    parts, top = draw_legend(exploration, shown, limits or Limits(), width)
-    for k, objective in enumerate(panels):
-        x, y = (k % columns) * WIDTH, top + (k // columns) * HEIGHT
+    drawn = []
+    for objective in panels:
         known = [(n, row) for n, row in rows if value_of(row, objective).number is not None]
-        parts.append(
-            element(
-                "g",
-                *Panel(objective, known, limits or Limits()).parts(),
-                transform=f"translate({number(x)} {number(y)})",
-                class_="panel",
-            )
-        )
+        drawn.append(Panel(objective, known, limits or Limits()))
+    beside = any(panel.has_neighbours for panel in drawn)
+    energy = any(has_given_weights(row, panel.objective) for panel in drawn for _, row in panel.rows)
+    notes = LegendNotes(beside=beside, given_weights=energy)
+    parts, top = draw_legend(exploration, shown, limits or Limits(), width, notes)
+    for k, panel in enumerate(drawn):
+        x, y = (k % columns) * WIDTH, top + (k // columns) * HEIGHT
+        place = f"translate({number(x)} {number(y)})"
+        parts.append(element("g", *panel.parts(), transform=place, class_="panel"))
     height = top + HEIGHT * -(-len(panels) // columns)
     titles = ", ".join(o.title for o in panels)
     return drawing(width, height, parts, f"Rollouts of {exploration.network.name}: cores against {titles}")

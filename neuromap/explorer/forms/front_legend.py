@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
@@ -10,7 +11,7 @@ from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.svg import element, label, number, shorten
 from neuromap.rollout.schedule.execution import execution_kind
 
-__all__ = ["draw_legend", "shape"]
+__all__ = ["LegendNotes", "draw_legend", "shape"]
 
 _LINE = 22.0
 _LETTER = 6.4
@@ -25,8 +26,28 @@ def shape(execution: str, x: float, y: float, radius: float) -> str:
     return element("circle", cx=x, cy=y, r=radius, class_="shape")
 
 
+@dataclass(frozen=True)
+class LegendNotes:
+    """What a legend says of the panels besides the marks that rows have.
+
+    Attributes
+    ----------
+    beside : bool
+        Whether marks of equal figures stand beside each other.
+    given_weights : bool
+        Whether energies are drawn of rows that need retraining.
+    """
+
+    beside: bool = False
+    given_weights: bool = False
+
+
 def draw_legend(
-    exploration: Exploration, rows: Sequence[ExploredRow], limits: Limits, width: float
+    exploration: Exploration,
+    rows: Sequence[ExploredRow],
+    limits: Limits,
+    width: float,
+    notes: LegendNotes = LegendNotes(),
 ) -> tuple[list[str], float]:
     """Draw the legend.
 
@@ -40,6 +61,8 @@ def draw_legend(
         Those that are drawn.
     width : float
         Room to the right; the legend goes on in a further line where it is full.
+    notes : LegendNotes
+        What it says besides.
 
     Returns
     -------
@@ -67,15 +90,27 @@ def draw_legend(
         entries.append((element("path", d="M0 0H26", class_="stair every"), "best of all classes"))
     if limits:
         entries.append((element("path", d="M0 0H26", class_="limit"), "limit"))
+    if limits and any(not limits.allows(row) for row in rows):
+        entries.append((_mark("other outside", "pipelined"), "faint: outside the limits"))
+    if notes.beside:
+        entries.append((_pair(), "side by side: equal figures, in the middle between the marks"))
+    if notes.given_weights:
+        entries.append(("", "energy of other classes: with the given weights, before retraining"))
     parts, x, y = [], 18.0, _LINE
     for drawn, text in entries:
         wide = 34 + _LETTER * len(text) + 16
         if x > 18 and x + wide > width:
             x, y = 18.0, y + _LINE
-        parts.append(element("g", drawn, transform=f"translate({number(x)} {number(y - 4)})"))
+        if drawn:
+            parts.append(element("g", drawn, transform=f"translate({number(x)} {number(y - 4)})"))
         parts.append(label(x + 34, y, text, "small", "start"))
         x += wide
     return parts, y + 14
+
+
+def _pair() -> str:
+    marks = (shape(name, x, 0.0, 4.0) for name, x in (("windowed", 8.0), ("pipelined", 18.0)))
+    return element("g", *marks, class_="mark other")
 
 
 def _mark(kind: str, execution: str, radius: float = 5.5, extra: str = "") -> str:

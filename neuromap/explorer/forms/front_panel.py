@@ -115,14 +115,24 @@ class Panel:
             title = "best of the given class" if name == "same" else "best of all classes"
             yield element("path", d=f"{line}H{number(WIDTH - _RIGHT)}", title=title, class_=f"stair {name}")
 
-    def _marks(self) -> Iterable[str]:
+    @cached_property
+    def places(self) -> dict[tuple[float, float], dict[str, list[_Numbered]]]:
+        """Rows by the place of their figures, and there by the kind of their mark."""
         places: dict[tuple[float, float], dict[str, list[_Numbered]]] = {}
         for n, row in self.rows:
             place = round(self._across(self._x_value(row)), 1), round(self._up(self._y_value(row)), 1)
             places.setdefault(place, {}).setdefault(self._kind(row), []).append((n, row))
+        return places
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether marks of equal figures stand beside each other, away from the place of their figures."""
+        return any(len(kinds) > 1 for kinds in self.places.values())
+
+    def _marks(self) -> Iterable[str]:
         marks: list[tuple[int, str]] = []
         named: list[tuple[list[int], float, float]] = []
-        for (x, y), kinds in places.items():
+        for (x, y), kinds in self.places.items():
             for k, (kind, members) in enumerate(sorted(kinds.items())):
                 shifted = x + (k - (len(kinds) - 1) / 2) * 2 * _RADIUS  # one beside the other where all is equal
                 rank = ("open" not in kind) + 2 * ("front" in kind) + 4 * ("same" in kind)

@@ -14,6 +14,7 @@ from neuromap.hardware.program.program import NodePort
 from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.network.network import EdgeKey
 from neuromap.report.figures.core_map import CoreMap
+from neuromap.report.figures.node_copies import NodeCopies
 from neuromap.report.figures.response_figures import OutputResponses, Responses
 from neuromap.report.figures.run_figures import RunFigures
 from neuromap.report.figures.usage import Usage
@@ -83,6 +84,8 @@ class ReportRow(Card):
         The responses output by output.
     usage : Usage or None
         Cores, neurons, copies, relays, axons, ways.
+    copies : tuple of NodeCopies
+        What the neurons of each node became on the chip.
     core_bound : CoreBound or None
         What no mapping of the schedule can do without; ``None`` also where the chip cannot give its delays.
     verification : Verification or None
@@ -124,6 +127,7 @@ class ReportRow(Card):
     full_response_exact: bool | None = None
     outputs: Mapping[str, OutputResponses] = field(default_factory=dict)
     usage: Usage | None = None
+    copies: tuple[NodeCopies, ...] = ()
     core_bound: CoreBound | None = None
     verification: Verification | None = None
     activity: Activity | None = None

@@ -91,6 +91,7 @@ def _row(row: ReportRow) -> dict[str, Any]:
         "worst_case_reaction_seconds": row.worst_case_reaction_seconds,
         "full_response_exact": row.full_response_exact,
         "outputs": {name: asdict(responses) for name, responses in row.outputs.items()},
+        "nodes_on_chip": [asdict(node) for node in row.copies],
         "core_bound": bound_object(row.core_bound),
         **{name: getattr(used, name, None) for name in _USAGE},
         **_run(row.figures),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from neuromap.forms.numbers import plain, seconds, short_count
 from neuromap.forms.tables import Column, block_table, columns_in_blocks, printed
 from neuromap.report.figures.latency_report import LatencyReport
+from neuromap.report.figures.node_copies import copies_line
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.run_text import RunColumn, run_columns, run_lines
 from neuromap.rollout.schedule.execution import time_axis
@@ -23,6 +24,7 @@ __all__ = [
     "difference_line",
     "latency_cells",
     "latency_tables",
+    "most_copies_line",
     "print_report",
     "render_text",
     "run_tables",
@@ -201,6 +203,7 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
     if (line := sequential_line(report)) is not None:
         below.append(line)
     below += [line] if (line := class_line(report)) else []
+    below += [line] if (line := most_copies_line(report)) else []
     for row in report.rows:
         if row.status == "invalid":  # as invalid in the other execution, and the message names the pattern
             below += [row.message] * (row.message not in below)
@@ -260,6 +263,14 @@ def class_line(report: LatencyReport) -> str:
     classes = "; ".join(f"{number}: {', '.join(members[number])}" for number in sorted(members))
     met = "" if report.classes_are_of_network else " (classes without a named pattern numbered in the order of rows)"
     return f"behaviour classes, whose patterns compute the same function: {classes}{met}."
+
+
+def most_copies_line(report: LatencyReport) -> str:
+    """Say what copies are for, of the row with most neurons in use; empty where there are none."""
+    mapped = [row for row in report.rows if row.usage is not None]
+    most = max(mapped, key=lambda row: 0 if row.usage is None else row.usage.neurons, default=None)
+    line = "" if most is None else copies_line(most.copies)
+    return f"{most.pattern}, {most.execution}: {line}" if most is not None and line else ""
 
 
 def print_report(report: LatencyReport, console: Console) -> None:

@@ -18,6 +18,7 @@ from neuromap.report.figures.response_figures import OutputResponses, Responses,
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.measuring.activity_figures import run_figures
 from neuromap.report.measuring.core_contents import core_map
+from neuromap.report.measuring.count_copies import count_copies
 from neuromap.report.measuring.count_usage import count_usage, sampling_frequency
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
@@ -107,6 +108,7 @@ def make_row(
         ticks_per_step=per_step,
         sampling_frequency_hz=sampling_frequency(program),
         usage=count_usage(program),
+        copies=count_copies(program),
         core_bound=_core_bound(rollout, program, scale),
         verification=verification,
         ports=program.nodes,

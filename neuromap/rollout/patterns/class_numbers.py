@@ -186,7 +186,8 @@ def _packed(numbers: NDArray[np.int16], bits: int) -> Words:
     padded = np.zeros((words * in_word, n_rows), np.uint64)
     padded[:count] = numbers
     places = np.arange(in_word, dtype=np.uint64) * np.uint64(bits)
-    return np.bitwise_or.reduce(padded.reshape(words, in_word, n_rows) << places[:, None], axis=1).T
+    packed: Words = np.bitwise_or.reduce(padded.reshape(words, in_word, n_rows) << places[:, None], axis=1)
+    return packed.T
 
 
 def shift_bits(n: int) -> int:

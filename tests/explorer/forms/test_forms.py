@@ -294,7 +294,32 @@ def test_axes_hold_all_values_in_order_with_round_ticks(values, whole):
         assert all(abs(tick - round(tick)) < 1e-9 for tick in axis.ticks)
 
 
+@given(st.floats(1e-3, 1e9), st.integers(1, 999), st.sampled_from([1e-4, 1e-6, 1e-9, 1e-12]))
+def test_ticks_of_figures_that_hardly_differ_are_told_apart(value, part, apart):
+    labels = make_axis([value, value * (1 + part * apart / 1000)]).labels()
+    assert len(set(labels)) == len(labels) >= 2
+
+
 # The picture.
+
+
+def test_marks_that_stand_beside_each_other_are_said_to():
+    alone = [make_row((0, 0, 0, 1), cores=3), make_row((1, 0, 0, 1), "pipelined", cores=5)]
+    twins = [make_row((0, 0, 0, 1)), make_row((1, 0, 0, 1), "pipelined")]
+    assert "side by side" not in draw_front(explored(alone))
+    assert "side by side" in draw_front(explored(twins))
+
+
+def test_the_legend_names_faint_marks_and_energies_of_the_given_weights():
+    rows = [
+        make_row((0, 0, 0, 1), cores=3, energy_joules=1e-6),
+        make_row((1, 0, 0, 1), cores=9, energy_joules=2e-6, behaviour_class=1),
+    ]
+    plain, limited = draw_front(explored(rows)), draw_front(explored(rows), Limits(cores=4))
+    assert "before retraining" in plain
+    assert "before retraining" not in draw_front(explored(rows[:1]))
+    assert "faint: outside the limits" in limited
+    assert "faint" not in plain
 
 
 def groups(svg, class_):

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.defects import Defects
 from neuromap.mapping.map_rollout import map_rollout
+from neuromap.report.figures.node_copies import copies_line
+from neuromap.report.measuring.count_copies import count_copies
 from neuromap.report.measuring.count_usage import count_usage
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -78,6 +80,14 @@ def test_usage_is_what_loops_count(chip, networks, patterns, data):
     found = count_usage(program)
     for name, value in counted(program).items():
         assert getattr(found, name) == pytest.approx(value), name
+    nodes = count_copies(program)
+    for name in ("copies", "relays", "splitters"):
+        assert sum(getattr(node, name) for node in nodes) == getattr(found, name), name
+    assert sum(node.on_chip for node in nodes) == found.neurons
+    for node in nodes:
+        assert node.on_chip == node.neurons + node.copies + node.relays + node.splitters
+        assert node.most_cores <= found.largest_fan_out
+    assert bool(copies_line(nodes)) == (found.copies + found.relays + found.splitters > 0)
     # every neuron is one of these
     labelled = int((program.neuron_node >= 0).sum())
     assert found.neurons == labelled == found.copies + found.splitters + found.relays + len(

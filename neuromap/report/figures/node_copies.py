@@ -1,0 +1,91 @@
+"""What the neurons of each node became on the chip, and why: copies for fan-out, relays for delays, splitters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["NodeCopies", "copies_line"]
+
+_NAMED = 3
+"""Nodes that a line names, at most."""
+
+
+@dataclass(frozen=True)
+class NodeCopies:
+    """Neurons of the chip that carry the label of one node.
+
+    A neuron of the chip sends to one axon, with one delay. So a neuron of the network is there once for every axon that
+    it feeds, and once where it is read out; delays beyond a neuron's longest take relays.
+
+    Attributes
+    ----------
+    node : str
+        Name of the node.
+    neurons : int
+        Neurons of the network that were mapped.
+    on_chip : int
+        Neurons of the chip that stand for them, relays and splitters included.
+    copies : int
+        Those that repeat another one.
+    relays, splitters : int
+        Those that only lengthen a delay, and those that fan out.
+    most_cores : int
+        Cores that one neuron of the network is sent to, at most, by all that stand for it.
+    most_delays : int
+        Different delays with which it is sent, at most.
+    is_output : bool
+        Whether it is read out.
+    """
+
+    node: str
+    neurons: int
+    on_chip: int
+    copies: int
+    relays: int
+    splitters: int
+    most_cores: int
+    most_delays: int
+    is_output: bool
+
+
+def copies_line(nodes: Sequence[NodeCopies]) -> str:
+    """Say what neurons became how many, and why, for the nodes that take most.
+
+    Parameters
+    ----------
+    nodes : sequence of NodeCopies
+        Of one program.
+
+    Returns
+    -------
+    str
+        A sentence or two; empty where every neuron of the network is one neuron of the chip.
+    """
+    neurons, on_chip = sum(node.neurons for node in nodes), sum(node.on_chip for node in nodes)
+    if neurons == on_chip:
+        return ""
+    grown = sorted(
+        (node for node in nodes if node.on_chip > node.neurons), key=lambda node: node.neurons - node.on_chip
+    )
+    named = "; ".join(map(_words, grown[:_NAMED]))
+    more = f"; and other nodes ({len(grown) - _NAMED})" if len(grown) > _NAMED else ""
+    return (
+        f"{neurons:,} neurons of the network became {on_chip:,} on the chip, where a neuron sends to one axon with one "
+        f"delay: {named}{more}."
+    )
+
+
+def _words(node: NodeCopies) -> str:
+    why = [f"sent to {_up_to(node.most_cores, 'core')}"]
+    if node.most_delays > 1:
+        why.append(f"with {_up_to(node.most_delays, 'delay')}")
+    if node.is_output:
+        why.append("and read out")
+    parts = [(node.copies, "copies"), (node.relays, "relays"), (node.splitters, "splitters")]
+    added = ", ".join(f"{number:,} {name}" for number, name in parts if number)
+    return f"{node.node} {node.neurons:,} became {node.on_chip:,} ({added}; {' '.join(why)})"
+
+
+def _up_to(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"up to {number:,} {what}s"

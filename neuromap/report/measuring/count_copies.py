@@ -1,0 +1,67 @@
+"""What the neurons of each node became on the chip, counted in a program."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.program.program import Program
+from neuromap.report.figures.node_copies import NodeCopies
+
+__all__ = ["count_copies"]
+
+Ints = NDArray[np.int64]
+
+
+def count_copies(program: Program) -> tuple[NodeCopies, ...]:
+    """Count the neurons that carry the label of each node, and where they send.
+
+    Parameters
+    ----------
+    program : Program
+        Mapped or written by hand; copies, relays and splitters are told from its labels.
+
+    Returns
+    -------
+    tuple of NodeCopies
+        In the order of the program's nodes; nodes without a neuron of the chip, such as inputs, are left out.
+    """
+    core, place = np.nonzero(program.neuron_node >= 0)
+    node = program.neuron_node[core, place].astype(np.int64)
+    index, relay = program.neuron_index[core, place].astype(np.int64), program.is_relay[core, place]
+    splitter = np.zeros(len(core), np.bool_) if program.is_splitter is None else program.is_splitter[core, place]
+    span = int(index.max(initial=0)) + 1
+    source, n_nodes = node * span + index, len(program.nodes)
+    target, delay = program.target_core[core, place].astype(np.int64), program.delay[core, place].astype(np.int64)
+    sends = target >= 0
+    cores, delays = (_most_per_node(source[sends], what[sends], span, n_nodes) for what in (target, delay))
+    on_chip, relays, splitters = (_per_node(node[which], n_nodes) for which in (node >= 0, relay, splitter))
+    neurons = _per_node(np.unique(source[~relay]) // span, n_nodes)
+    return tuple(
+        NodeCopies(
+            node=port.name,
+            neurons=int(neurons[k]),
+            on_chip=int(on_chip[k]),
+            copies=int(on_chip[k] - neurons[k] - relays[k]),
+            relays=int(relays[k] - splitters[k]),
+            splitters=int(splitters[k]),
+            most_cores=int(cores[k]),
+            most_delays=int(delays[k]),
+            is_output=port.kind == "output",
+        )
+        for k, port in enumerate(program.nodes)
+        if on_chip[k]
+    )
+
+
+def _per_node(nodes: Ints, n_nodes: int) -> Ints:
+    return np.bincount(nodes, minlength=n_nodes)
+
+
+def _most_per_node(source: Ints, what: Ints, span: int, n_nodes: int) -> Ints:
+    """Find for every node the most different values that one of its sources has."""
+    width = int(what.max(initial=0)) + 1
+    sources, counts = np.unique(np.unique(source * width + what) // width, return_counts=True)
+    most = np.zeros(n_nodes, np.int64)
+    np.maximum.at(most, sources // span, counts)
+    return most
