@@ -109,6 +109,7 @@ def _with_remedies(refusal: DoesNotFitError, request: Request, flags: MappingFla
 def _print_mapping(mapping: MappedRollout, output: str | None, *, as_json: bool) -> None:
     from neuromap.cli.printing.program_figures import figure_rows, program_figures
     from neuromap.forms.tables import new_table
+    from neuromap.hardware.program.forms.left_out import left_out_line
     from neuromap.mapping.bounds.lower_bounds import core_bound
 
     program = mapping.program
@@ -117,7 +118,8 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, as_json: bool)
     is_tick_level = mapping.rollout.is_tick_level
     if as_json:
         schedule = "ticks" if is_tick_level else "steps"
-        print_json({**figures, "schedule": schedule, "split_edges": split, "file": output})
+        left_out = {"left_out": mapping.left_out}
+        print_json({**figures, "schedule": schedule, "split_edges": split, **left_out, "file": output})
         return
     console = text_console()
     label = f"{program.name} ({program.pattern}, {program.execution}) on {program.chip.name}"
@@ -132,6 +134,8 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, as_json: bool)
             ": without slack there, so the schedule is in ticks" if is_tick_level else ": within the slack of delays"
         )
         print_line(console, text)
+    if mapping.left_out:
+        print_line(console, left_out_line(program.nodes, mapping.left_out))
     print_written(console, output)
 
 

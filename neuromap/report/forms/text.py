@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from neuromap.forms.numbers import plain, seconds, short_count
 from neuromap.forms.tables import Column, block_table, columns_in_blocks, printed
+from neuromap.hardware.program.forms.left_out import left_out_line
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.run_text import RunColumn, run_columns, run_lines
@@ -194,6 +195,8 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
     if (line := sequential_line(report)) is not None:
         below.append(line)
     for row in report.rows:
+        if row.left_out and (line := left_out_line(row.ports, row.left_out)) not in below:
+            below.append(line)
         if row.status == "invalid":  # as invalid in the other execution, and the message names the pattern
             below += [row.message] * (row.message not in below)
         elif row.message:

@@ -107,6 +107,7 @@ def make_row(rollout: Rollout, program: Program, frames: Mapping[str, ArrayLike]
         core_bound=_core_bound(rollout, program, scale),
         verification=verification,
         ports=program.nodes,
+        left_out=program.left_out,
     )
     if _on_board(program):
         row = _with_activity(row, rollout.pattern, program, checked, choice)

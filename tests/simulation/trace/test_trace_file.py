@@ -277,7 +277,13 @@ def test_the_checksum_is_what_the_documentation_says(mixer, tmp_path):
     for name in sorted(arrays):
         length, *others = arrays[name].shape
         told.append(
-            [name, arrays[name].dtype.name, *others, length, blake2b(arrays[name].tobytes(), digest_size=16).hexdigest()]
+            [
+                name,
+                arrays[name].dtype.name,
+                *others,
+                length,
+                blake2b(arrays[name].tobytes(), digest_size=16).hexdigest(),
+            ]
         )
     digest = blake2b(json.dumps(told).encode(), digest_size=16).hexdigest()
     assert metadata["checksum"] == f"blake2b-128:{digest}"
