@@ -195,8 +195,9 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
     if (line := sequential_line(report)) is not None:
         below.append(line)
     for row in report.rows:
-        if row.left_out and (line := left_out_line(row.ports, row.left_out)) not in below:
-            below.append(line)
+        if row.left_out:
+            left_out = left_out_line(row.ports, row.left_out)
+            below += [left_out] * (left_out not in below)
         if row.status == "invalid":  # as invalid in the other execution, and the message names the pattern
             below += [row.message] * (row.message not in below)
         elif row.message:
