@@ -15,31 +15,30 @@ def network(name, outputs, edges):
 
 
 @pytest.fixture
-def side(folder):
+def side(folder, monkeypatch):
+    monkeypatch.chdir(folder)
     (folder / "side.toml").write_text(network("side", ["O"], ["I -> A", "A -> H", "I -> O"]))
     return "side.toml"
 
 
-def test_left_out_nodes_are_named_refused_and_kept(run, side):
+def test_left_out_nodes_are_named_refused_and_kept(neuromap, side):
     line = "left out, as no output depends on it: A (1 of 1 neuron), H (1 of 1 neuron); --keep"
-    assert line in run("map", side, "-o", "side.nmp").out
-    assert line in run("report", side, "--executions", "windowed").out
-    refused = run("simulate", "side.nmp", "--record", "node:H")
-    assert refused.code == 2
-    assert "holds none of its 1 neurons" in refused.err
-    assert "--keep H" in refused.err
-    assert json.loads(run("map", side, "--json", "--keep", "A").out)["left_out"] == {"H": 1}
-    kept = run("map", side, "--keep", "H", "-o", "kept.nmp")
+    assert line in neuromap("map", side, "-o", "side.nmp").out
+    assert line in neuromap("report", side, "--executions", "windowed").out
+    refused = neuromap("simulate", "side.nmp", "--record", "node:H")
+    refused.assert_refused(2, "holds none of its 1 neurons", "--keep H")
+    assert neuromap("map", side, "--json", "--keep", "A").json["left_out"] == {"H": 1}
+    kept = neuromap("map", side, "--keep", "H", "-o", "kept.nmp")
     assert "left out" not in kept.out
-    shown = json.loads(run("simulate", "kept.nmp", "--record", "node:H", "--frames", "4", "--density", "1", "--json").out)
-    assert shown["hidden"]["H"]["spikes_per_frame"] == [0, 1, 1, 1]
-    unknown = run("map", side, "--keep", "G")
-    assert (unknown.code, "keep G: is unknown; allowed are all, A, H, O" in unknown.err) == (2, True)
+    shown = neuromap("simulate", "kept.nmp", "--record", "node:H", "--frames", "4", "--density", "1", "--json").json
+    assert shown["hidden"]["H"]["spikes_per_frame"] == [0, 0, 1, 1]  # streaming: H is two frames behind
+    neuromap("map", side, "--keep", "G").assert_refused(2, "keep G: is unknown; allowed are all, A, H, O")
 
 
-def test_a_run_waits_for_the_slowest_recorded_node(run, folder):
+def test_a_run_waits_for_the_slowest_recorded_node(neuromap, folder, monkeypatch):
+    monkeypatch.chdir(folder)
     (folder / "slow.toml").write_text(network("slow", ["O"], ["I -> A", "A -> H", "H -> O", "I -> O"]))
-    run("map", "slow.toml", "--pattern", "H -> O", "-o", "slow.nmp")
-    shown = run("simulate", "slow.nmp", "--frames", "4", "--density", "1", "--record", "outputs,node:H").out
+    neuromap("map", "slow.toml", "--pattern", "H -> O", "-o", "slow.nmp")
+    shown = neuromap("simulate", "slow.nmp", "--frames", "4", "--density", "1", "--record", "outputs,node:H").out
     assert "1 at 6" in shown
     assert "0 at" not in shown
