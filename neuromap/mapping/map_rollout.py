@@ -64,6 +64,7 @@ class MappedRollout(Card):
             "execution": self.rollout.execution,
             "chip": self.program.chip.name,
             "cores": f"{self.program.n_cores} of {self.program.chip.n_usable_cores}",
+            **({"left out": ", ".join(self.left_out)} if self.left_out else {}),
             "splitters on": ", ".join(f"{u} -> {v}" for u, v in sorted(self.split)) or "no edge",
         }
 

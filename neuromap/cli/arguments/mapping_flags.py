@@ -84,6 +84,16 @@ class MappingFlags:
         ),
     ] = None
 
+    keep: Annotated[
+        str | None,
+        said_option(
+            "--keep",
+            metavar="NODES",
+            text="Nodes that are mapped whole though they lead to no output, so that they can be recorded: names with "
+            "commas between them, or all.",
+        ),
+    ] = None
+
     @property
     def given(self) -> list[str]:
         """The options that were typed, as they are typed."""
@@ -154,6 +164,7 @@ class MappingFlags:
             "seed": self.mapping_seed,
             "seconds": self.seconds,
             "ticks_per_step": self.ticks_per_step,
+            "keep": self.keep,
         }
         chosen: dict[str, Any] = {name: value for name, value in typed.items() if value is not None}
         return MappingOptions(pins=pins, **chosen)

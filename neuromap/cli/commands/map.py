@@ -113,6 +113,7 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, a
 
     from neuromap.cli.printing.program_figures import figure_rows, main_rows, program_figures
     from neuromap.forms.tables import new_table
+    from neuromap.hardware.program.forms.left_out import left_out_line
     from neuromap.mapping.bounds.lower_bounds import core_bound
     from neuromap.report.figures.node_copies import copies_line
     from neuromap.report.measuring.count_copies import count_copies
@@ -130,6 +131,7 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, a
                 "nodes_on_chip": [asdict(node) for node in nodes],
                 "schedule": schedule,
                 "split_edges": split,
+                "left_out": dict(mapping.left_out),
                 "file": output,
             }
         )
@@ -149,6 +151,8 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, a
             ": without slack there, so the schedule is in ticks" if is_tick_level else ": within the slack of delays"
         )
         print_line(console, text)
+    if mapping.left_out:
+        print_line(console, left_out_line(program.nodes, mapping.left_out))
     if not every:
         print_line(console, f"times: of {program.execution} execution, predicted from the schedule; all figures: --all")
     print_written(console, output)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from neuromap.cli.printing.text_output import print_written, text_console
+from neuromap.cli.printing.text_output import print_line, print_written, text_console
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from neuromap.hardware.program.program import Program
+    from neuromap.hardware.program.program import NodePort, Program
     from neuromap.simulation.trace.batch import Batch
     from neuromap.simulation.trace.frame_counts import FrameCounts
     from neuromap.simulation.trace.trace import Trace
@@ -64,6 +65,7 @@ def print_run(program: Program, counts: FrameCounts, output: str | None) -> None
             f"{strays} outside frames",
             markup=False,
         )
+    _print_left_out(console, program, counts.nodes)
     print_written(console, output)
 
 
@@ -108,7 +110,16 @@ def print_batch(program: Program, batch: Batch, output: str | None) -> None:
             f"frames, {batch.strays(port.name).sum()} outside frames",
             markup=False,
         )
+    _print_left_out(console, program, batch.nodes)
     print_written(console, output)
+
+
+def _print_left_out(console: Console, program: Program, recorded: Sequence[NodePort]) -> None:
+    """Say which nodes are not among those that are recorded because the program does not hold them."""
+    from neuromap.hardware.program.forms.left_out import left_out_line
+
+    if program.left_out and any(port.kind == "hidden" for port in recorded):
+        print_line(console, left_out_line(program.nodes, program.left_out))
 
 
 def _labels(program: Program) -> dict[str, Any]:

@@ -246,9 +246,11 @@ class Program(Card):
 
         The mapper leaves out what leads to no output, unless it is asked to keep it (``MappingOptions.keep``).
         """
-        label = np.stack([self.neuron_node, self.neuron_index], axis=-1)[~self.is_relay]
-        node = np.unique(label, axis=0)[:, 0]
-        held = np.bincount(node[(node >= 0) & (node < len(self.nodes))], minlength=len(self.nodes)).tolist()
+        mine = (
+            ~self.is_relay & (self.neuron_node >= 0) & (self.neuron_node < len(self.nodes)) & (self.neuron_index >= 0)
+        )
+        labels = np.unique(self.neuron_node[mine].astype(np.int64) << 32 | self.neuron_index[mine])
+        held = np.bincount(labels >> 32, minlength=len(self.nodes)).tolist()
         ports = zip(self.nodes, held, strict=True)
         return {port.name: port.size - n for port, n in ports if port.kind == "hidden" and n < port.size}
 

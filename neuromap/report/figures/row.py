@@ -103,6 +103,8 @@ class ReportRow(Card):
         The schedule that was mapped; ``None`` for invalid patterns.
     ports : tuple of NodePort
         Labels and clocks of the program, for the timeline.
+    left_out : mapping of str to int
+        Neurons of hidden nodes that the program does not hold, as no output depends on them.
     """
 
     pattern: str
@@ -136,9 +138,11 @@ class ReportRow(Card):
     cores: CoreMap | None = None
     rollout: Rollout | None = None
     ports: tuple[NodePort, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "outputs", ReadOnlyMapping(self.outputs))
+        object.__setattr__(self, "left_out", ReadOnlyMapping(self.left_out))
 
     def _facts(self) -> dict[str, object]:
         return {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from neuromap.forms.numbers import plain, seconds, short_count
 from neuromap.forms.tables import Column, block_table, columns_in_blocks, printed
+from neuromap.hardware.program.forms.left_out import left_out_line
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.node_copies import copies_line
 from neuromap.report.figures.row import ReportRow
@@ -205,6 +206,9 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
     below += [line] if (line := class_line(report)) else []
     below += [line] if (line := most_copies_line(report)) else []
     for row in report.rows:
+        if row.left_out:
+            left_out = left_out_line(row.ports, row.left_out)
+            below += [left_out] * (left_out not in below)
         if row.status == "invalid":  # as invalid in the other execution, and the message names the pattern
             below += [row.message] * (row.message not in below)
         elif row.message:

@@ -112,6 +112,7 @@ def make_row(
         core_bound=_core_bound(rollout, program, scale),
         verification=verification,
         ports=program.nodes,
+        left_out=program.left_out,
     )
     if _on_board(program):
         row = _with_activity(row, rollout.pattern, program, each, choice)

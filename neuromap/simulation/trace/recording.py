@@ -111,7 +111,7 @@ def _choices(
 
     A node is recorded only if the program holds all of its neurons: of the others nobody knows what they would do.
     """
-    left_out = program.left_out
+    left_out = program.left_out if any(word == "all" or word.startswith("node:") for word in words) else {}
     named = {port.name: position for position, port in enumerate(program.nodes)}
     wanted = np.zeros(len(kinds), dtype=np.bool_)
     chosen = np.zeros(program.target_core.shape, dtype=np.bool_)

@@ -8,8 +8,8 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NotSupportedError
 
 __all__ = [
-    "CHECKED_VERSION", "DTYPES", "EVENTS", "EXACT_IN_FLOAT", "FORMAT", "HDF5_SUFFIXES", "HDF5_VERSIONS", "NEURONS", "PLACES",
-    "POTENTIAL_PLACES", "REPORT", "SPIKES", "VERSIONS", "import_h5py",
+    "CHECKED_VERSION", "DTYPES", "EVENTS", "EXACT_IN_FLOAT", "FORMAT", "HDF5_SUFFIXES", "HDF5_VERSIONS", "NEURONS",
+    "PLACES", "POTENTIAL_PLACES", "REPORT", "SPIKES", "VERSIONS", "import_h5py",
 ]  # fmt: skip
 
 FORMAT = "neuromap trace"
