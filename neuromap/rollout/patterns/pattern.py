@@ -192,7 +192,7 @@ class RolloutPattern(Card):
     def __repr__(self) -> str:
         # Networks may have 100,000 edges: the first few tell patterns apart.
         shown = "".join(map(str, self.values[:64])) + ("..." if len(self.values) > 64 else "")
-        return f"RolloutPattern({self.network.name!r}, R={shown}, name={self.name!r})"
+        return f"RolloutPattern({self.network.name!r:.40}, R={shown}, name={self.name!r:.40})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RolloutPattern):
