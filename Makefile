@@ -17,6 +17,8 @@ DEMO_REPORT := report examples/digits/sr.toml \
 # What is never imported need not be compiled: half of the time of an installation.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
+IMPORTED := import brian2, h5py, hypothesis.extra.numpy, jsonschema, networkx, numba, pytest, scipy.optimize, scipy.stats
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-thorough lint docs wheel-check readme clean
@@ -39,6 +41,7 @@ $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 
 $(TEST_STAMP): pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[test,lint]'
+	@$(BIN)/python -c "$(IMPORTED)"  # Python compiles it here, once, and not in every process that tests at the same time
 	@touch $@
 
 $(DOCS_STAMP): pyproject.toml | $(BIN)/python

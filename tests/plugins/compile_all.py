@@ -6,13 +6,18 @@ draw cores of few shapes. What is missing here is compiled by the test that meet
 
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+import neuromap as nm
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.program.program import HostTable, NeuronTable, OutputTable, Program
+from neuromap.network import build_network
+from neuromap.simulation.activity.measure_activity import measure_activity
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.fast_engine import FastEngine
+from neuromap.simulation.stimulus.stimulus import random_frames
 
 GROUPS_AND_WORDS = [(8, 4), (1, 1), (2, 1), (4, 2)]
 
@@ -52,8 +57,26 @@ def silent_program(chip):
     )
 
 
+def compile_engine(groups, words):
+    chip = replace(load_chip("truenorth"), axons=64 * words, neurons=32 * groups)
+    FastEngine(silent_program(chip)).run(HostEvents.none(1))
+
+
+def compile_mapper():
+    """More cores than are placed without a kernel, cut in both orders."""
+    chip = replace(load_chip("truenorth"), axons=64, neurons=8)
+    shapes = dict.fromkeys("IAB", (1, 1, 160))
+    rng = np.random.default_rng(0)
+    weights = {edge: (rng.random((160, 160)) < 0.1).astype(np.int64) for edge in [("I", "A"), ("A", "B")]}
+    net = build_network({name: (shape, None if name == "I" else 1) for name, shape in shapes.items()}, weights)
+    for partitioner in ("auto", "overlap"):
+        program = nm.map_rollout(nm.Rollout(net, "streaming"), chip, partitioner=partitioner, placer="exchange")
+    measure_activity(program, random_frames(net, 2), engine="numpy")
+
+
+JOBS = [compile_mapper, *(partial(compile_engine, *sizes) for sizes in GROUPS_AND_WORDS)]
+
 if __name__ == "__main__":
     first, step = (int(word) for word in sys.argv[1:])
-    for groups, words in GROUPS_AND_WORDS[first::step]:
-        chip = replace(load_chip("truenorth"), axons=64 * words, neurons=32 * groups)
-        FastEngine(silent_program(chip)).run(HostEvents.none(1))
+    for job in JOBS[first::step]:
+        job()
