@@ -87,7 +87,7 @@ def small_table() -> str:
             (
                 found["network"], count(found["valid_patterns"]), str(found["behaviour_classes"]),
                 str(found["distinct_rows"]), str(found["mapped"]),
-                str(sum(r["on_front"] for r in rows)), str(sum(r["on_class_front"] and not r["class"] for r in rows)),
+                str(sum(r["on_front"] for r in rows)), str(sum(r["on_class_front"] and r["class"] == 1 for r in rows)),
                 f"{min(r['cores'] for r in rows)} to {max(r['cores'] for r in rows)}", str(found["gap"]["core_bound"]),
                 "yes" if found["gap"]["is_exact"] else "no",
             )

@@ -52,7 +52,7 @@ def _points(axes: Any, rows: list[Row], x: list[float]) -> None:
     for k, row in enumerate(rows):
         axes.plot(
             [x[k]], [row["cores"]], marker=SHAPES[row["execution"]], markersize=5.5, linestyle="",
-            markerfacecolor=CLASS_COLOURS[row["class"]], markeredgecolor="white", markeredgewidth=0.4, zorder=3,
+            markerfacecolor=CLASS_COLOURS[row["class"] - 1], markeredgecolor="white", markeredgewidth=0.4, zorder=3,
         )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def _class_entries(rows: list[Row]) -> list[dict[str, Any]]:
     for number in sorted({row["class"] for row in rows}):
         names = {row["pattern"] for row in rows if row["class"] == number} & {"streaming", "sequential"}
         label = f"class {number}" + (f" ({names.pop()})" if names else "")
-        entries.append({"marker": "D", "color": CLASS_COLOURS[number], "markersize": 5, "label": label})
+        entries.append({"marker": "D", "color": CLASS_COLOURS[number - 1], "markersize": 5, "label": label})
     return entries
 
 
@@ -118,7 +118,7 @@ def exact_figure() -> Figure:
             mapped = row["cores"] is not None
             one.plot(
                 [x[k]], [row["height"]], linestyle="", markersize=6, marker=SHAPES[row["execution"]] if mapped else "^",
-                color=CLASS_COLOURS[row["class"]], markerfacecolor=None if mapped else "none", zorder=3,
+                color=CLASS_COLOURS[row["class"] - 1], markerfacecolor=None if mapped else "none", zorder=3,
             )  # fmt: skip
         front = [k for k, row in enumerate(rows) if row["on_front"]]
         ring(one, [x[k] for k in front], [heights[k] for k in front])

@@ -33,7 +33,7 @@ def document(found: Exploration) -> dict[str, Any]:
     Returns
     -------
     dict
-        Plain values. Times are in ticks; ``given`` names the pattern whose class is number 0.
+        Plain values. Times are in ticks; ``given`` names the pattern whose class needs no retraining.
     """
     others = [row for row in found.rows if row.status not in ("mapped", "does not fit")]
     kept = [row for row in found.rows if row.status in ("mapped", "does not fit")] + others[:_MOST_OTHERS]
