@@ -169,6 +169,8 @@ def dry_run(
     # the bound depends on the schedule: where that may change it is not known without a mapping
     is_known = found is not None or not may_change_schedule(request)
     nodes = () if legal is None else tuple(demands_of(legal, core_of(spec), found))
+    # a neuron that leads to no output may ask for more than any core has, and is left out
+    is_mappable = found is not None or is_held(nodes, spec)
     return DryRun(
         network=rollout.network.name,
         pattern=rollout.pattern.name or "unnamed",
@@ -176,7 +178,7 @@ def dry_run(
         chip=spec,
         fits=found is not None,
         cores=None if found is None else len(found.partition.cores),
-        bound=core_bound(legal, spec) if legal is not None and is_held(nodes, spec) and is_known else None,
+        bound=core_bound(legal, spec) if legal is not None and is_mappable and is_known else None,
         schedule="ticks" if found is not None and found.rollout.is_tick_level else "steps",
         split=tuple(sorted(found.split)) if found is not None else (),
         nodes=nodes,

@@ -173,3 +173,11 @@ def test_cores_are_counted_without_those_that_are_dead(chip):
         made = apply_remedy(Request(streaming(net), spec), refusal, Remedy("chip.cores", cores, "")).chip
         assert made.n_usable_cores >= cores
         assert made.defects == spec.defects
+
+
+def test_a_neuron_that_is_left_out_asks_for_no_more_than_a_core_has(chip):
+    """Its two signs need two axon types, but nothing reads it: the rest fits, and has a bound."""
+    weights = {("I", "A"): np.array([[1, 0], [-1, 1]]), ("A", "O"): np.array([[1, 0]])}
+    net = build_network({"I": (2, None), "A": (2, 1), "O": (1, 1)}, weights)
+    found = dry_run(streaming(net), chip(axon_types=1), seconds=0.0)
+    assert (found.fits, found.cores, found.bound.total) == (True, 1, 1)
