@@ -145,7 +145,7 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, a
     table.columns[2].justify = "left"
     console.print(table)
     if line := copies_line(nodes):
-        print_line(console, line)
+        console.print(one_line(line), markup=False)
     if split:
         text = f"splitters on {', '.join(split)}" + (
             ": without slack there, so the schedule is in ticks" if is_tick_level else ": within the slack of delays"

@@ -81,7 +81,8 @@ def test_a_chain_of_relays_beyond_the_chip_is_refused_before_it_is_made(chain, c
     # every core full of relays: so many for each of the 8 neurons, and a leg more
     per_neuron = spec.n_usable_cores * min(spec.axons, spec.neurons) // 8
     assert refusal.bound == 15 * (per_neuron + 1)
-    assert f"66666 relays for each of 8 neurons need {-(-66666 * 8 // min(spec.axons, spec.neurons))}" in refusal.statement
+    cores = -(-66666 * 8 // min(spec.axons, spec.neurons))
+    assert f"66666 relays for each of 8 neurons need {cores}" in refusal.statement
     assert [remedy.lever for remedy in refusal.remedies] == ["execution", "chip.cores"]
     assert "shorter frame period" in refusal.message
 
