@@ -7,6 +7,8 @@ import tomllib
 from collections.abc import Callable
 from typing import Any
 
+from neuromap.errors import InputError
+
 __all__ = ["parse_with_empty_tables"]
 
 _PLAIN = r"[^\x00-\x08\x0a-\x1f\x7f]"
@@ -47,7 +49,7 @@ def parse_with_empty_tables(
     rest, keys = found
     try:
         values = parse(rest)
-    except (ValueError, RecursionError):  # said anew, with the lines of the whole text
+    except (ValueError, RecursionError, InputError):  # said anew, with the lines of the whole text
         return parse(text)
     table = values[name]
     empty: dict[str, Any] = {key: {} for key in keys}

@@ -72,7 +72,9 @@ def parse_toml(data: bytes, error: type[InputError], *, long_table: str = "") ->
     def parse(text: str) -> dict[str, Any]:
         deep = line_of_deep_key(text)
         if deep is not None:
-            raise error(f"line {deep}: has a key of more than {MAX_KEY_PARTS} parts; take some of its dots away")
+            raise error(
+                f"line {deep}: has a key of more than {MAX_KEY_PARTS} parts; no file needs more than 4, shorten it"
+            )
         return tomllib.loads(text)
 
     try:

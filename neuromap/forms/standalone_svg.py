@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 
 __all__ = ["standalone"]
 
-_SHEETS = ("colours.css", "drawing.css")
-_PAPER = '<rect width="100%" height="100%" style="fill:var(--panel)"/>'
+_PAPER = '<rect width="100%" height="100%" class="drawing-paper"/>'
+_PAPER_RULE = ".drawing-paper { fill: var(--panel); }\n"
+_STYLE = re.compile("<style>(.*?)</style>", re.DOTALL)
+_DARK = "@media (prefers-color-scheme: dark)"
 _FONT = 'svg { font-family: system-ui, "Helvetica Neue", Arial, "DejaVu Sans", sans-serif; }\n'
 
 
@@ -27,10 +30,22 @@ def standalone(drawing: str) -> str:
     """
     head, rest = drawing.split(">", 1)  # attributes are escaped, so the first one ends the tag
     head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-    return f"{head}>\n<style>\n{_FONT}{_style()}</style>\n{_PAPER}{rest}\n"
+    own = "".join(_STYLE.findall(rest))
+    return f"{head}>\n<style>\n{_FONT}{_style(own)}</style>\n{_PAPER}{_STYLE.sub('', rest)}\n"
 
 
 @cache
-def _style() -> str:
-    folder = files("neuromap.forms").joinpath("templates")
-    return "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in _SHEETS)
+def _style(own: str) -> str:
+    """Give the rules with colours as numbers: what draws files for papers and slides knows no variables of CSS."""
+    light, dark = _sheet("colours.css").split(_DARK)
+    rules = _PAPER_RULE + _sheet("drawing.css") + own
+    return f"{_with_colours(rules, light)}{_DARK} {{\n{_with_colours(rules, dark)}}}\n"
+
+
+def _sheet(name: str) -> str:
+    return files("neuromap.forms").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _with_colours(rules: str, colours: str) -> str:
+    value = dict(re.findall(r"--([\w-]+): *([^;]+);", colours))
+    return re.sub(r"var\(--([\w-]+)\)", lambda found: value[found[1]], rules)

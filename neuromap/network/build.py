@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from neuromap.errors import NetworkError
 from neuromap.files.given import mapping_given
 from neuromap.network.complete import check_pooling
-from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node, check_ends
+from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node, check_ends, edge_pair
 from neuromap.network.thresholds import spread_threshold
 from neuromap.network.transforms.kinds import Transform
 from neuromap.network.transforms.layouts import layout_hint
@@ -64,6 +64,7 @@ def build_network(
     """
     mapping_given("network: nodes", nodes, "{'I': (shape, None), 'O': (shape, threshold)}", NetworkError)
     mapping_given("network: edges", edges, "{('I', 'O'): matrix or transform}", NetworkError)
+    edges = {edge_pair(key): weights for key, weights in edges.items()}
     check_ends(edges, nodes)
     targets = {v for _, v in edges}
     made = {n: _node(n, spec, has_incoming=n in targets) for n, spec in nodes.items()}

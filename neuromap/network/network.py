@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-__all__ = ["RESERVED_PATTERNS", "Edge", "EdgeKey", "MatrixSource", "Network", "Node", "check_ends"]
+__all__ = ["RESERVED_PATTERNS", "Edge", "EdgeKey", "MatrixSource", "Network", "Node", "check_ends", "edge_pair"]
 
 EdgeKey: TypeAlias = tuple[str, str]
 
@@ -137,9 +137,16 @@ class Edge(Card):
         return lent(self._matrix)
 
 
-def _pair(edge: object) -> EdgeKey:
+def edge_pair(edge: object) -> EdgeKey:
+    """Take an edge as it is given: a pair of names.
+
+    Raises
+    ------
+    NetworkError
+        If it is something else.
+    """
     if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) != 2:
-        raise NetworkError(f"edge {edge!r:.60}: is no pair (source, target)")
+        raise NetworkError(f"edge {edge!r:.60}: is no pair (source, target) of names")
     return str(edge[0]), str(edge[1])
 
 
@@ -233,7 +240,7 @@ class Network(Card):
         """
         if not isinstance(edges, Iterable):
             raise NetworkError(f"network {name}: edges: found {edges!r:.60}; give pairs (source, target)")
-        keys = [_pair(edge) for edge in edges]
+        keys = [edge_pair(edge) for edge in edges]
         twice = [k for k, n in Counter(keys).items() if n > 1]
         if twice:
             u, v = twice[0]

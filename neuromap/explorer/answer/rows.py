@@ -91,7 +91,8 @@ class ExploredRow(Card):
         No row on the front of all classes is at least as good in every objective and better in one; energies within
         the exploration's tolerance count as equal.
     on_class_front : bool
-        The same among the rows of its own class.
+        The same among the rows of its own class; of other classes than the given one, only rows that were mapped are
+        looked at.
     """
 
     candidate: Candidate

@@ -5,7 +5,7 @@ that of r, and it is better in a figure, for energy: below (1 - t) times that of
 are no cycles: along one, all other figures would be equal, so that the energy would fall at every step. But it is not
 transitive, as small differences add up. So a row is on the **front** if no row *of the front* dominates it: as there
 are no cycles, this is one set, and whatever is left out is matched within t by a row that is shown. With t = 0 it is
-the Pareto front. Proofs are in docs/explorer.md.
+the Pareto front. Proofs are in docs/explorer-proofs.md.
 
 Figures are compared as decimals of 12 significant digits: 10 ticks of 0.1 ms and one tick of 1 ms are the same time,
 though their floating-point products differ in the last bit.

@@ -9,6 +9,7 @@ from neuromap.errors import InputError
 from neuromap.explorer.measuring.measurements import Measurements
 from neuromap.explorer.search.best_first import Effort, Progress
 from neuromap.explorer.search.search_rows import SearchRows
+from neuromap.files.given import real_number
 
 __all__ = ["UNMEASURED", "check_tolerance", "measured_tolerance"]
 
@@ -27,7 +28,8 @@ def check_tolerance(tolerance: float | None, name: str = "energy_tolerance") -> 
     """
     if tolerance is None:
         return None
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < 1:
+    real_number(name, tolerance)
+    if not 0 <= tolerance < 1:
         raise InputError(f"{name} = {tolerance!r}: must be a part from 0 to below 1, such as 0.02")
     return float(tolerance)
 

@@ -41,6 +41,8 @@ ENUMERATED_PATTERNS = (1 << 23, 100_000)
 
 _CHUNK = 1 << 16
 _FIRST_MERGE = 1 << 20
+_MOST_NODES_OF_INT16 = 1 << 13
+"""In larger networks a shifted R may need more bits."""
 
 Ints = NDArray[np.int64]
 Values = NDArray[np.uint8]
@@ -169,8 +171,9 @@ def class_words(indexed: IndexedNetwork, values: Values) -> Words:
     ndarray of uint64, shape (N, words)
     """
     n_rows, n = len(values), indexed.n
-    shift = np.zeros((n, n_rows), np.int16)
-    r = np.ascontiguousarray(values.T).astype(np.int16)
+    number = np.int16 if n < _MOST_NODES_OF_INT16 else np.int32
+    shift = np.zeros((n, n_rows), number)
+    r = np.ascontiguousarray(values.T).astype(number)
     for e in indexed.tree:
         shift[indexed.targets[e]] = shift[indexed.sources[e]] - r[e]
     in_forest, sources, targets = set(indexed.tree), np.array(indexed.sources), np.array(indexed.targets)
@@ -178,7 +181,7 @@ def class_words(indexed: IndexedNetwork, values: Values) -> Words:
     return _packed(r[free] + shift[targets[free]] - shift[sources[free]] + n, shift_bits(n))
 
 
-def _packed(numbers: NDArray[np.int16], bits: int) -> Words:
+def _packed(numbers: NDArray[np.integer], bits: int) -> Words:
     """Pack numbers of some bits, shape (numbers, N), into words: shape (N, words), one word at least."""
     count, n_rows = numbers.shape
     in_word = 64 // bits

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.errors import PatternError
+from neuromap.errors import NetworkError, PatternError
 from neuromap.files.given import needs
 from neuromap.forms.card import Card
-from neuromap.network.network import RESERVED_PATTERNS, EdgeKey, Network
+from neuromap.network.network import RESERVED_PATTERNS, EdgeKey, Network, edge_pair
 from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.cycles.sequential_values import first_sequential_values
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
@@ -102,7 +102,10 @@ class RolloutPattern(Card):
         PatternError
             If the network has no such edge.
         """
-        chosen = {(u, v) for u, v in edges}
+        try:
+            chosen = {edge_pair(edge) for edge in edges}
+        except NetworkError as error:
+            raise PatternError(f"pattern {name or 'given by streaming edges'}: {error}") from None
         for u, v in chosen - network.edges.keys():
             raise PatternError(
                 f"pattern {name or 'given by streaming edges'}: edge {u} -> {v} does not exist in "

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import StimulusError
+from neuromap.files.given import needs
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.activity.activity import Activity, energy_counts
 from neuromap.simulation.activity.energy import Counts
@@ -99,6 +100,7 @@ def measure_steady_activity(
     >>> figures.joules_per_frame == nm.measure_steady_activity(pipelined, n_stimuli=2).joules_per_frame
     True
     """
+    needs("measure_steady_activity", program, Program)
     choice = EngineChoice(engine, threads, noise_seed)
     if stimuli is None or isinstance(stimuli, (str, Path, Mapping)):
         chosen, _ = choose_stimuli(program, stimuli, RandomFrames(n_frames, seed, density), n_stimuli)

@@ -72,14 +72,24 @@ def steady_window(
     if not n_frames:
         raise ProgramError(f"program {program.name}: has no input node, so no frames; count a run of ticks instead")
     # silence puts networks that keep still in it into one state, whatever their first frame is called; then the circle,
-    # until everything depends on it: along a path delays add up to three frame periods per node, at most
-    silent, warm = len(program.nodes) + 1, 3 * len(program.nodes)
+    # until everything depends on it
+    silent, warm = len(program.nodes) + 1, max(3 * len(program.nodes), _longest_way(program))
     fed = {name: _in_a_circle(rows, silent, warm) for name, rows in frames.items()}
     first_input = min(port.sample_tick for port in program.nodes if port.kind == "input")
     begin = max(0, first_input + (silent + warm) * program.period)
     run = run_ticks(program, fed, n_ticks=begin + n_frames * program.period, choice=choice)
     before = deque(islice(run, begin), maxlen=int(program.delay.max(initial=1)))
     return SteadyWindow(tuple(before), (spikes._replace(tick=k) for k, spikes in enumerate(run, first_tick)))
+
+
+def _longest_way(program: Program) -> int:
+    """Bound the frame periods that a frame takes along any path to any node.
+
+    The delay of an edge from u to v is the difference of their phases, and a frame period more where it streams. A way
+    of n nodes without a circle has n - 1 edges.
+    """
+    ticks = [port.sample_tick for port in program.nodes]
+    return -(-(max(ticks) - min(ticks)) // program.period) + len(ticks)
 
 
 def _in_a_circle(rows: NDArray[np.bool_], silent: int, warm: int) -> NDArray[np.bool_]:

@@ -322,3 +322,13 @@ def test_names_that_pictures_may_have_are_refused(tmp_path):
             check_no_picture(tmp_path / wrong, tmp_path / "pics")
     for right in ("pics/x.html", "pics/chip.svg", "x-chip.svg", "pics/more/x-chip.svg", "nu\0ll"):
         check_no_picture(tmp_path / right, tmp_path / "pics")
+
+
+def test_files_of_drawings_name_colours_by_number():
+    """Inkscape, librsvg and LaTeX know no variables of CSS; dark screens still get their own colours."""
+    text = standalone('<svg viewBox="0 0 1 1"></svg>')
+    assert "var(" not in text
+    assert "--" not in text
+    light, dark = text.split("@media (prefers-color-scheme: dark)")
+    assert "text { fill: #1c2430;" in light
+    assert "text { fill: #e6e9ee;" in dark

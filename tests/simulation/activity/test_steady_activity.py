@@ -1,6 +1,7 @@
 """Figures per frame in steady operation: the same however frames are labelled, and how far they spread."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -114,3 +115,16 @@ def test_stimuli_that_cannot_be_compared_are_refused(small, make_program, make_c
     without = make_program(make_chip(), np.zeros((1, 2, 2)), nodes=[("O", 1, "output", 0)])
     with pytest.raises(ProgramError, match="has no input node"):
         measure_steady_activity(without, [{}])
+
+
+@pytest.mark.parametrize("latency", [5, 15])
+def test_long_latencies_are_waited_for(latency):
+    """With a frame in every tick a frame is under way for many periods; what it costs is what it costs without them."""
+    size, names = 4, ["I", "A", "B", "O"]
+    edges = list(pairwise(names))
+    ones = {edge: np.eye(size, dtype=int) for edge in edges}
+    net = nm.build_network({n: (size, None if n == "I" else 1) for n in names}, ones)
+    rollouts = (nm.Rollout(net, "sequential", "pipelined", latencies=dict.fromkeys(edges, t)) for t in (1, latency))
+    short, long = (measure_steady_activity(nm.map_rollout(rollout), n_stimuli=1, n_frames=8) for rollout in rollouts)
+    assert long.host_spikes_per_frame == short.host_spikes_per_frame > 0
+    assert long.firing == short.firing

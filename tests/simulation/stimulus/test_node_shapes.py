@@ -5,7 +5,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import StimulusError
-from neuromap.simulation import save_frames
+from neuromap.simulation import load_frames, save_frames
 from neuromap.simulation.stimulus.batch_stimuli import check_stimuli
 
 SHAPE = (2, 3, 2)
@@ -27,7 +27,9 @@ def test_every_door_takes_frames_of_node_shape(tmp_path):
     assert nm.measure_activity(program, shaped).work.synaptic_events > 0
     save_frames(tmp_path / "flat", flat)
     save_frames(tmp_path / "shaped", shaped)
-    assert (tmp_path / "flat").read_bytes() == (tmp_path / "shaped").read_bytes()
+    flat, shaped = (load_frames(tmp_path / name) for name in ("flat", "shaped"))
+    assert flat.keys() == shaped.keys()
+    assert all(np.array_equal(flat[name], shaped[name]) for name in flat)
 
 
 @pytest.mark.parametrize("shape", [(4, 2, 2, 3), (4, 2, 6), (4, 11), (4, 2, 3, 2, 1), (2, 3, 2), (12,)])
