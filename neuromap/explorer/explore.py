@@ -36,7 +36,8 @@ from neuromap.rollout.patterns.class_numbers import all_class_numbers
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, DEFAULT_STIMULI, RandomFrames, choose_stimuli
+from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
+from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
 
 __all__ = ["explore"]
 

@@ -28,7 +28,8 @@ from neuromap.rollout.patterns.sequential import MostSequential, most_sequential
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, DEFAULT_STIMULI, RandomFrames, choose_stimuli
+from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
+from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
 
 __all__ = ["latency_report", "report_on_program"]
 

@@ -22,7 +22,7 @@ from neuromap.rollout.cycles import sequential_values
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import TIME_AXIS
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
+from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES
 from neuromap.simulation.stimulus.stimulus import save_frames
 
 

@@ -15,7 +15,7 @@ from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.network.build import build_network
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.reference_frames import reference
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
+from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES
 from neuromap.simulation.stimulus.stimulus import random_frames
 from neuromap.verification.law import require_verified, verify
 from neuromap.verification.verdict import Mismatch, Stray

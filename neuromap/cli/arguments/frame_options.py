@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.arguments.options import DensityOption, FramesOption, SeedOption, StimulusOption
 from neuromap.errors import InputError, StimulusError
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES, RandomFrames, check_stimulus_count
+from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.program import Program
+    from neuromap.simulation.stimulus.choose_frames import RandomFrames
 
 __all__ = ["MAX_TICKS", "FrameOptions", "check_run_length", "read_stimuli", "stimuli_arguments"]
 
@@ -36,6 +37,8 @@ class FrameOptions:
         InputError
             If both a file and a number or density of random frames are given.
         """
+        from neuromap.simulation.stimulus.choose_frames import RandomFrames
+
         if self.stimulus is not None and self.n_frames is not None:
             raise InputError("--stimulus and --frames: give one of them, frames from a file or random frames")
         if self.stimulus is not None and self.density is not None:
@@ -61,6 +64,8 @@ def stimuli_arguments(fed: FrameOptions, n_stimuli: int | None) -> dict[str, Any
     InputError
         If the number is out of range, or a file of frames is given too; and as :meth:`FrameOptions.random`.
     """
+    from neuromap.simulation.stimulus.choose_frames import check_stimulus_count
+
     if n_stimuli is None:
         return fed.arguments()
     check_stimulus_count(n_stimuli, "--stimuli")

@@ -24,12 +24,8 @@ from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoic
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
 from neuromap.simulation.noc.wires import WireCounter, WireCounts
 from neuromap.simulation.run.tick_run import TickSpikes
-from neuromap.simulation.stimulus.choose_frames import (
-    DEFAULT_FRAMES,
-    DEFAULT_STIMULI,
-    RandomFrames,
-    choose_stimuli,
-)
+from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
+from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
 from neuromap.simulation.stimulus.stimulus import check_frames, frame_count
 
 __all__ = ["count_steady_activity", "measure_steady_activity", "steady_figures"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.errors import InputError
 from neuromap.forms.card import Card
+from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI, MOST_STIMULI
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from neuromap.network.network import Network
 
 __all__ = [
-    "DEFAULT_FRAMES",
-    "DEFAULT_STIMULI",
-    "MOST_STIMULI",
     "RandomFrames",
     "check_stimulus_count",
     "choose_frames",
@@ -28,15 +26,6 @@ __all__ = [
     "describe_frames",
     "describe_stimuli",
 ]
-
-DEFAULT_FRAMES = 32
-"""Random frames that are made where none are given, frame 0 included."""
-
-DEFAULT_STIMULI = 5
-"""Random stimuli over which figures per frame are means, where no frames are given."""
-
-MOST_STIMULI = 100
-"""More would tell little: the interval of a mean shrinks with the square root of their number."""
 
 
 @dataclass(frozen=True)

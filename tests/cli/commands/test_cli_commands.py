@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import neuromap as nm
-from neuromap.simulation.stimulus.choose_frames import DEFAULT_FRAMES
+from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES
 
 
 def test_json_goes_to_stdout_alone(sr, program, neuromap):
