@@ -15,8 +15,7 @@ from neuromap.explorer.candidates.graph import Graph
 from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
-from neuromap.rollout.patterns.class_numbers import every_choice
-from neuromap.rollout.patterns.counting import count_valid, enumerate_valid
+from neuromap.rollout.patterns.counting import count_valid, enumerate_valid, every_choice
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.block_paths import EXACT_NODES
 

@@ -23,7 +23,7 @@ from neuromap.network.network import Network
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.cycles.indexed_network import IndexedNetwork, indexed_network
 from neuromap.rollout.cycles.once_per_network import once_per_network
-from neuromap.rollout.patterns.counting import count_valid, enumerate_valid
+from neuromap.rollout.patterns.counting import count_valid, enumerate_valid, every_choice
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "all_class_numbers",
     "class_numbers",
     "class_words",
-    "every_choice",
     "shift_bits",
 ]
 
@@ -196,30 +195,6 @@ def _packed(numbers: NDArray[np.integer], bits: int) -> Words:
 def shift_bits(n: int) -> int:
     """Bits that a shifted R takes in a network of n nodes."""
     return (2 * n + 2).bit_length()
-
-
-def every_choice(free: Sequence[int], n_edges: int, start: int, stop: int) -> Values:
-    """List patterns in the order of enumeration where every choice for some edges is valid.
-
-    Parameters
-    ----------
-    free : sequence of int
-        Edges that may be either, ascending; all others stream.
-    n_edges : int
-        Edges of the network.
-    start, stop : int
-        The first pattern that is listed, and the one after the last, counted from 0.
-
-    Returns
-    -------
-    ndarray of uint8, shape (stop - start, n_edges)
-        R of every edge.
-    """
-    number = np.arange(start, stop, dtype=np.int64)
-    values = np.ones((len(number), n_edges), np.uint8)
-    for place, e in enumerate(reversed(free)):
-        values[:, e] = (number >> place) & 1
-    return values
 
 
 def _in_order(network: Network, n_patterns: int) -> Iterator[Values]:

@@ -9,8 +9,11 @@ reduced (series, parallel) and then counted over subsets of its nodes, up to
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.forms.card import Card
 from neuromap.network.network import Network
@@ -21,7 +24,7 @@ from neuromap.rollout.cycles.frontier import MAX_STATES, sweep_block
 from neuromap.rollout.cycles.incremental_order import IncrementalOrder
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
-__all__ = ["Count", "count_valid", "count_valid_patterns", "enumerate_valid"]
+__all__ = ["Count", "count_valid", "count_valid_patterns", "enumerate_valid", "every_choice"]
 
 
 @dataclass(frozen=True)
@@ -112,3 +115,27 @@ def enumerate_valid(network: Network) -> Iterator[RolloutPattern]:
             graph.remove(*ends[e])
         values[e] = 1
         start = e + 1
+
+
+def every_choice(free: Sequence[int], n_edges: int, start: int, stop: int) -> NDArray[np.uint8]:
+    """List patterns in the order of enumeration where every choice for some edges is valid.
+
+    Parameters
+    ----------
+    free : sequence of int
+        Edges that may be either, ascending; all others stream.
+    n_edges : int
+        Edges of the network.
+    start, stop : int
+        The first pattern that is listed, and the one after the last, counted from 0.
+
+    Returns
+    -------
+    ndarray of uint8, shape (stop - start, n_edges)
+        R of every edge.
+    """
+    number = np.arange(start, stop, dtype=np.int64)
+    values = np.ones((len(number), n_edges), np.uint8)
+    for place, e in enumerate(reversed(free)):
+        values[:, e] = (number >> place) & 1
+    return values

@@ -34,11 +34,6 @@ class Spread:
     deviation: float | None = None
     half_width: float | None = None
 
-    @property
-    def relative_half_width(self) -> float | None:
-        """Half width over mean; ``None`` for a single stimulus, or where the mean is 0."""
-        return None if self.half_width is None or self.mean == 0 else self.half_width / self.mean
-
 
 def spread_of(values: Sequence[float], mean: float) -> Spread:
     """Say how far values spread.

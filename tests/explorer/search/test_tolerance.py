@@ -42,9 +42,19 @@ def test_the_tolerance_is_how_well_the_given_energy_is_known():
     assert "energies within 25 % count as equal" in chosen.to_html()
 
 
-@pytest.mark.parametrize("wrong", [-0.1, 1, 1.5, float("nan"), True, "0.1"])
-def test_a_tolerance_out_of_range_is_refused(wrong):
-    with pytest.raises(InputError, match=r"energy_tolerance = .*: must be a (part from 0 to below 1|number)"):
+OUT_OF_RANGE = "must be a part from 0 to below 1"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        *((number, OUT_OF_RANGE) for number in (-0.1, 1, 1.5, float("nan"))),
+        (True, "must be a number, not a bool"),
+        ("0.1", "must be a number, not a str"),
+    ],
+)
+def test_a_tolerance_out_of_range_is_refused(wrong, why):
+    with pytest.raises(InputError, match=f"energy_tolerance = .*: {why}"):
         explore(nm.load_network("examples/digits/ff.toml"), energy_tolerance=wrong)
 
 

@@ -66,3 +66,15 @@ def test_invalid_patterns_have_no_class(edges):
     network = Network.from_edges(edges)
     nothing = RolloutPattern(network, (0,) * len(edges))
     assert class_numbers(network, [nothing]).of_patterns([nothing]) == ([1] if len(edges) == 1 else [None])
+
+
+@pytest.mark.parametrize("nodes", [17_000, 33_000])
+def test_networks_of_many_nodes_are_numbered(nodes):
+    """A chain has one class, whose shifts are as long as the chain."""
+    chain = Network.from_edges([(f"n{k}", f"n{k + 1}") for k in range(nodes)])
+    patterns = [
+        RolloutPattern.streaming(chain),
+        RolloutPattern(chain, (0,) * nodes),
+        RolloutPattern(chain, (0, 1) * (nodes // 2)),
+    ]
+    assert class_numbers(chain, patterns).of_patterns(patterns) == [1, 1, 1]
