@@ -8,7 +8,8 @@
     │   ├── PatternError                    a rollout pattern (an invalid one names its cycle)
     │   ├── ChipError                       a chip file
     │   ├── ProgramError                    a program file, or a program that breaks its chip's rules
-    │   └── StimulusError                   input frames
+    │   ├── StimulusError                   input frames
+    │   └── TrainingError                   a training run that cannot go on as it was asked for
     ├── DoesNotFitError       exit code 3   the network does not fit the chip; carries the infeasibility as data
     ├── NotSupportedError     exit code 4   valid, but not (yet) something neuromap does
     │   └── InstallationError               beside another project of the same name; an ImportError, too
@@ -33,6 +34,7 @@ __all__ = [
     "PatternError",
     "ProgramError",
     "StimulusError",
+    "TrainingError",
     "VerificationError",
 ]
 
@@ -77,6 +79,10 @@ class ProgramError(InputError):
 
 class StimulusError(InputError):
     """Input frames do not match the network: missing node, wrong size or wrong values."""
+
+
+class TrainingError(InputError):
+    """A training run cannot go on as it was asked for: its loss is no number, or its memory does not suffice."""
 
 
 class DoesNotFitError(NeuromapError):

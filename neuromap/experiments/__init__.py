@@ -1,0 +1,1 @@
+"""Experiments: networks trained under several rollout patterns, repeated, measured on test images, drawn."""

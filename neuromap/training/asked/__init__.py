@@ -1,0 +1,1 @@
+"""What is asked of training: settings of nodes, options of a run."""

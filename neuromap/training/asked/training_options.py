@@ -1,0 +1,100 @@
+"""``TrainingOptions``: how long, in which steps and with which optimiser a network is trained."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+from neuromap.errors import InputError
+from neuromap.files.given import whole_number
+from neuromap.forms.card import Card
+
+__all__ = ["OPTIMISERS", "TrainingOptions"]
+
+OPTIMISERS = ("rmsprop", "adam", "sgd")
+"""RMSprop with squares averaged over ten steps (0.9), Adam with its usual constants, plain gradient descent."""
+
+_AT_MOST = {"epochs": 100_000, "batch": 65_536, "frames": 1_000, "warm_up": 100_000, "threads": 1_024}
+
+
+@dataclass(frozen=True)
+class TrainingOptions(Card):
+    """What is asked of a training run; the defaults are the paper's for MNIST.
+
+    Attributes
+    ----------
+    epochs : int
+        Passes over the training images.
+    batch : int
+        Images in a step of the optimiser.
+    frames : int
+        Frames of the output, from its first response on, over which the loss is the mean.
+    optimiser : str
+        One of :data:`OPTIMISERS`.
+    learning_rate : float
+        Of the first step.
+    decay : float
+        The learning rate of step n is ``learning_rate / (1 + decay * n)``.
+    schedule : {"decay", "cosine"}
+        Cosine: the learning rate falls to 0 as half a cosine over all steps; ``decay`` is not used.
+    flip : bool
+        Whether every training image is mirrored, left for right, with probability one half.
+    seed : int
+        Of first weights, order of images, noise and dropout.
+    threads : int or None
+        Of PyTorch on the CPU; results are the same for the same number. ``None``: as PyTorch chooses.
+    device : {"cpu", "cuda"}
+        Where it runs; on CUDA in mixed precision.
+
+    Raises
+    ------
+    InputError
+        If a value is of a wrong type or out of range.
+    """
+
+    epochs: int = 100
+    batch: int = 128
+    frames: int = 8
+    optimiser: str = "rmsprop"
+    learning_rate: float = 1e-4
+    decay: float = 1e-6
+    schedule: str = "decay"
+    flip: bool = False
+    seed: int = 0
+    threads: int | None = None
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "frames", "seed", "threads"):
+            value = getattr(self, name)
+            if not (name == "threads" and value is None):
+                whole_number(f"training: {name}", value)
+                _check_range(name, value, 0 if name == "seed" else 1, _AT_MOST.get(name, 2**63 - 1))
+        for name, allowed in (
+            ("optimiser", OPTIMISERS),
+            ("schedule", ("decay", "cosine")),
+            ("device", ("cpu", "cuda")),
+            ("flip", (False, True)),
+        ):
+            if getattr(self, name) not in allowed:
+                words = ", ".join(map(str, allowed))
+                raise InputError(f"training: {name} {getattr(self, name)!r}: allowed are {words}")
+        for name in ("learning_rate", "decay"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+                raise InputError(f"training: {name} {value!r}: must be a number of 0 or more")
+
+    def differences(self, other: dict[str, Any]) -> list[str]:
+        """Name what differs from options that were stored, leaving out what changes no result.
+
+        More epochs continue a run of the decay schedule; those of a cosine schedule shape every step.
+        """
+        free = {"threads"} | ({"epochs"} if self.schedule == "decay" else set())
+        mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in free}
+        return [f"{name} {other.get(name)!r} (now {value!r})" for name, value in mine.items() if other.get(name) != value]
+
+
+def _check_range(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise InputError(f"training: {name} {value}: must be {low} to {high}")

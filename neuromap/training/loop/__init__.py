@@ -1,0 +1,1 @@
+"""The training loop: batches, loss, optimisers, checkpoints, accuracies per frame."""

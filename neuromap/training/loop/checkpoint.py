@@ -1,0 +1,151 @@
+"""Checkpoints: all that a training run needs to go on, in one safetensors file that is written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from neuromap.errors import InputError
+from neuromap.files.regular_file import read_bytes
+from neuromap.files.whole_file import write_whole
+from neuromap.training.asked.training_options import TrainingOptions
+from neuromap.training.model.rollout_model import RolloutModel
+
+__all__ = ["Progress", "load_checkpoint", "save_checkpoint"]
+
+_FORMAT = "neuromap training checkpoint 1"
+_MOST_BYTES = 2**34
+
+
+@dataclass
+class Progress:
+    """How far a run is.
+
+    Attributes
+    ----------
+    epoch : int
+        Epochs that are done.
+    history : list of dict
+        One for every epoch: ``epoch`` (from 1), ``loss``, ``seconds``, ``accuracy`` (by frame, of validation images).
+    """
+
+    epoch: int = 0
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+def save_checkpoint(
+    path: Path,
+    model: RolloutModel,
+    optimiser: torch.optim.Optimizer,
+    progress: Progress,
+    options: TrainingOptions,
+    task: Mapping[str, Any],
+) -> None:
+    """Write a checkpoint.
+
+    Parameters
+    ----------
+    path : Path
+        Ends in ``.safetensors``.
+    model, optimiser, progress, options
+        Their state.
+    task : mapping of str to any
+        What is trained on what: compared before a run goes on.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    tensors = {f"weights/{name}": _array(value) for name, value in model.tensors()}
+    for name, value in _optimiser_tensors(model, optimiser):
+        tensors[f"optimiser/{name}"] = _array(value)
+    about = {"options": asdict(options), "task": dict(task), "epoch": progress.epoch, "history": progress.history}
+    write_whole(path, save_tensors(tensors, metadata={"format": _FORMAT, "about": json.dumps(about)}))
+
+
+def load_checkpoint(
+    path: Path,
+    model: RolloutModel,
+    optimiser: torch.optim.Optimizer,
+    options: TrainingOptions,
+    task: Mapping[str, Any],
+) -> Progress:
+    """Take up a run where its checkpoint left it.
+
+    Parameters
+    ----------
+    path : Path
+        The checkpoint.
+    model, optimiser
+        Filled with what it holds.
+    options, task
+        Of the run that goes on.
+
+    Returns
+    -------
+    Progress
+        How far it is.
+
+    Raises
+    ------
+    InputError
+        If the file is no checkpoint, or one of another run; the message names what differs.
+    """
+    about, tensors = _read(path)
+    differs = options.differences(about["options"])
+    differs += [f"{k} {about['task'].get(k)!r} (now {v!r})" for k, v in task.items() if about["task"].get(k) != v]
+    if differs:
+        raise InputError(f"checkpoint {path}: is of another run: {'; '.join(differs)}; name another file, or remove it")
+    try:
+        with torch.no_grad():
+            for name, parameter in model.tensors():
+                parameter.copy_(torch.from_numpy(tensors[f"weights/{name}"]))
+        _restore(model, optimiser, tensors)
+    except (KeyError, RuntimeError):
+        raise InputError(f"checkpoint {path}: holds other tensors than the network takes; remove it") from None
+    return Progress(int(about["epoch"]), list(about["history"]))
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    data = read_bytes(path, "checkpoint", _MOST_BYTES, InputError)
+    try:
+        tensors = load_tensors(data)
+        length = int.from_bytes(data[:8], "little")
+        metadata = json.loads(data[8 : 8 + length])["__metadata__"]
+        about = json.loads(metadata["about"])
+        if metadata["format"] != _FORMAT or not {"options", "task", "epoch", "history"} <= about.keys():
+            raise ValueError
+    except (SafetensorError, KeyError, ValueError, TypeError, AttributeError):
+        raise InputError(f"checkpoint {path}: is no checkpoint of a training run; name another file") from None
+    return about, tensors
+
+
+def _optimiser_tensors(model: RolloutModel, optimiser: torch.optim.Optimizer) -> list[tuple[str, torch.Tensor]]:
+    return [
+        (f"{name}/{slot}", value)
+        for name, parameter in model.tensors()
+        for slot, value in sorted(optimiser.state.get(parameter, {}).items())
+    ]
+
+
+def _restore(model: RolloutModel, optimiser: torch.optim.Optimizer, tensors: Mapping[str, NDArray[Any]]) -> None:
+    for name, parameter in model.tensors():
+        start = f"optimiser/{name}/"
+        slots = {key[len(start) :]: torch.from_numpy(value.copy()) for key, value in tensors.items() if key.startswith(start)}
+        if slots:
+            optimiser.state[parameter] = {k: v if k == "step" else v.to(parameter.device) for k, v in slots.items()}
+
+
+def _array(value: torch.Tensor) -> NDArray[np.float32]:
+    return np.ascontiguousarray(value.detach().cpu().numpy(), dtype=np.float32)

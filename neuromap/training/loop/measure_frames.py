@@ -1,0 +1,80 @@
+"""How often a network is right, frame by frame."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.training.loop.batches import Batches
+from neuromap.training.model.frame_order import first_frame
+from neuromap.training.model.rollout_model import RolloutModel
+
+__all__ = ["class_scores", "correct_by_frame", "output_scores", "sole_output"]
+
+
+def sole_output(model: RolloutModel) -> str:
+    """Give the output that classes are read from, the first one named."""
+    return model.network.outputs[0]
+
+
+def class_scores(output: Tensor, classes: int) -> Tensor:
+    """Add up the neurons that vote for a class: neuron n votes for class n // (size / classes).
+
+    Parameters
+    ----------
+    output : Tensor, shape (..., rows, columns, features)
+        Values of the output node.
+    classes : int
+        Divides its size.
+
+    Returns
+    -------
+    Tensor, shape (..., classes)
+    """
+    flat = output.flatten(-3)
+    return flat if flat.shape[-1] == classes else flat.unflatten(-1, (classes, -1)).sum(-1)
+
+
+def output_scores(model: RolloutModel, pattern: RolloutPattern, frames: Tensor, classes: int) -> Tensor:
+    """Scores of classes in every frame from the first response on, shape (n_frames, batch, classes)."""
+    output = sole_output(model)
+    values = model.window(pattern, {name: frames for name in model.network.inputs})
+    return class_scores(values[output][first_frame(pattern, output) :], classes)
+
+
+def correct_by_frame(
+    model: RolloutModel, pattern: RolloutPattern, batches: Batches, n_frames: int, classes: int
+) -> NDArray[np.float64]:
+    """Measure the fraction of images that every frame alone names rightly, the lower class of equals.
+
+    Parameters
+    ----------
+    model : RolloutModel
+        In evaluation no value is dropped; the model is left as it was.
+    pattern : RolloutPattern
+        Valid.
+    batches : Batches
+        The images.
+    n_frames : int
+        Frames of the output, from its first response on.
+    classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_frames,)
+    """
+    was_training = model.training
+    model.eval()
+    window = first_frame(pattern, sole_output(model)) + n_frames
+    right, seen = np.zeros(n_frames), 0
+    with torch.no_grad():
+        for frames, labels in batches.in_order(window):
+            scores = output_scores(model, pattern, frames, classes)
+            right += (scores.argmax(-1) == labels).sum(1).numpy()
+            seen += len(labels)
+    model.train(was_training)
+    return right / seen

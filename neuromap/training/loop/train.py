@@ -1,0 +1,153 @@
+"""``train``: a network trained under one rollout pattern, epoch by epoch, interrupted and resumed at will."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from neuromap.errors import TrainingError
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.training.asked.training_options import TrainingOptions
+from neuromap.training.loop.batches import Batches
+from neuromap.training.loop.checkpoint import Progress, load_checkpoint, save_checkpoint
+from neuromap.training.loop.measure_frames import correct_by_frame, output_scores, sole_output
+from neuromap.training.loop.optimisers import learning_rate, make_optimiser
+from neuromap.training.model.frame_order import first_frame
+from neuromap.training.model.rollout_model import RolloutModel
+
+__all__ = ["Run", "train"]
+
+Report = Callable[[str, int, int], None]
+
+
+def _silent(*_: object) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is trained on what.
+
+    Attributes
+    ----------
+    pattern : RolloutPattern
+        The pattern under which it is trained; its network is the network.
+    batches : Batches
+        Training images.
+    validation : Batches or None
+        Images whose accuracy is measured after every epoch.
+    classes : int
+        Number of classes.
+    task : mapping of str to any
+        Names the network, the data and the pattern in a checkpoint.
+    """
+
+    pattern: RolloutPattern
+    batches: Batches
+    validation: Batches | None
+    classes: int
+    task: Mapping[str, Any]
+
+
+def train(
+    model: RolloutModel,
+    run: Run,
+    options: TrainingOptions,
+    checkpoint: Path | None = None,
+    report: Report = _silent,
+) -> Progress:
+    """Train a model in place.
+
+    The loss is the mean, over frames of the output from its first response on, of the cross-entropy of single frames
+    (Fischer, Köhler, Pfeil 2018, section 4). Everything that is random depends on the seed and the number of the epoch,
+    so a run that was killed and goes on from its checkpoint ends with the same weights.
+
+    Parameters
+    ----------
+    model : RolloutModel
+        Trained in place.
+    run : Run
+        What on what.
+    options : TrainingOptions
+        How.
+    checkpoint : Path, optional
+        Read if it exists; written after every epoch.
+    report : callable
+        ``report(text, done, total)`` with epochs done and the figures of the last one.
+
+    Returns
+    -------
+    Progress
+        Loss and accuracies of every epoch.
+
+    Raises
+    ------
+    TrainingError
+        If the loss is no finite number any more.
+    InputError
+        If the checkpoint belongs to another run.
+    """
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    optimiser = make_optimiser((parameter for _, parameter in model.tensors()), options)
+    progress = Progress()
+    if checkpoint is not None and checkpoint.exists():
+        progress = load_checkpoint(checkpoint, model, optimiser, options, run.task)
+    while progress.epoch < options.epochs:
+        report(_figures(progress), progress.epoch, options.epochs)
+        started = time.perf_counter()
+        loss = _train_epoch(model, optimiser, run, options, progress.epoch)
+        progress.epoch += 1
+        entry: dict[str, Any] = {"epoch": progress.epoch, "loss": loss, "seconds": time.perf_counter() - started}
+        if run.validation is not None:
+            found = correct_by_frame(model, run.pattern, run.validation, options.frames, run.classes)
+            entry["accuracy"] = [round(float(x), 6) for x in found]
+        progress.history.append(entry)
+        if checkpoint is not None:
+            save_checkpoint(checkpoint, model, optimiser, progress, options, run.task)
+    report(_figures(progress), progress.epoch, options.epochs)
+    return progress
+
+
+def _train_epoch(
+    model: RolloutModel, optimiser: torch.optim.Optimizer, run: Run, options: TrainingOptions, epoch: int
+) -> float:
+    """Go once over the training images; give the mean loss."""
+    model.train()
+    torch.manual_seed(hash((options.seed, epoch)) & (2**62 - 1))  # of dropout
+    window = first_frame(run.pattern, sole_output(model)) + options.frames
+    steps = len(run.batches) * options.epochs
+    total = 0.0
+    for number, (frames, labels) in enumerate(run.batches.epoch(epoch, window)):
+        step = epoch * len(run.batches) + number
+        for group in optimiser.param_groups:
+            group["lr"] = learning_rate(options, step, steps)
+        scores = output_scores(model, run.pattern, frames, run.classes)
+        loss = functional.cross_entropy(scores.flatten(0, 1), labels.repeat(len(scores)))
+        found = float(loss.detach())
+        if not math.isfinite(found):
+            raise TrainingError(
+                f"training: the loss is {found} in epoch {epoch + 1}, batch {number + 1}; take a lower learning rate "
+                f"than {options.learning_rate:g}"
+            )
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        total += found
+    return total / len(run.batches)
+
+
+def _figures(progress: Progress) -> str:
+    if not progress.history:
+        return ""
+    last = progress.history[-1]
+    accuracy = last.get("accuracy")
+    shown = f", validation {accuracy[0]:.3f} to {accuracy[-1]:.3f} by frame" if accuracy else ""
+    return f"loss {last['loss']:.4f}{shown}"

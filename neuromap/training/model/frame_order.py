@@ -1,0 +1,87 @@
+"""In which order a window is computed: nodes on no cycle for all frames at once, cycles frame by frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import networkx as nx
+
+from neuromap.network.network import EdgeKey
+from neuromap.rollout.patterns.pattern import RolloutPattern
+
+__all__ = ["Stage", "first_frame", "stages"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Nodes that are computed together.
+
+    Attributes
+    ----------
+    nodes : tuple of str
+        One node, or the nodes of cycles that hang together; within a frame in this order.
+    is_cyclic : bool
+        Whether they are computed frame by frame.
+    """
+
+    nodes: tuple[str, ...]
+    is_cyclic: bool
+
+
+def stages(pattern: RolloutPattern) -> tuple[Stage, ...]:
+    """Order the nodes that are not inputs; every stage needs only those before it, in whichever frames.
+
+    Parameters
+    ----------
+    pattern : RolloutPattern
+        Valid.
+    """
+    network = pattern.network
+    order = {name: place for place, name in enumerate(_within_a_frame(pattern))}
+    graph = network.graph
+    condensed = nx.condensation(graph)
+    found = []
+    for number in nx.topological_sort(condensed):
+        nodes = sorted(condensed.nodes[number]["members"], key=order.__getitem__)
+        if nodes[0] not in network.inputs:
+            is_cyclic = len(nodes) > 1 or graph.has_edge(nodes[0], nodes[0])
+            found.append(Stage(tuple(nodes), is_cyclic))
+    return tuple(found)
+
+
+def _within_a_frame(pattern: RolloutPattern) -> list[str]:
+    """Order nodes so that every sequential edge leads from earlier to later."""
+    network = pattern.network
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(network.nodes)
+    graph.add_edges_from(key for key, r in zip(network.edges, pattern.values, strict=True) if not r)
+    return list(nx.topological_sort(graph))
+
+
+def first_frame(pattern: RolloutPattern, output: str) -> int:
+    """First frame of an output that depends on any input frame, of a window in which frame 0 holds inputs only.
+
+    An edge with R = 0 that leaves an input takes frames from 1 on, one with R = 1 from 0 on.
+
+    Parameters
+    ----------
+    pattern : RolloutPattern
+        Valid.
+    output : str
+        Node that an input reaches.
+
+    Returns
+    -------
+    int
+        1 or more.
+    """
+    network = pattern.network
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for key, r in zip(network.edges, pattern.values, strict=True):
+        graph.add_edge(*key, weight=_frames(key, r, network.inputs))
+    reached = nx.multi_source_dijkstra_path_length(graph, set(network.inputs), weight="weight")
+    return int(reached[output])
+
+
+def _frames(key: EdgeKey, r: int, inputs: tuple[str, ...]) -> int:
+    return 1 if key[0] in inputs else r
