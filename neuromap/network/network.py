@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import networkx as nx
 
@@ -23,6 +23,7 @@ from neuromap.errors import NetworkError
 from neuromap.files.given import mapping_given
 from neuromap.forms.card import Card
 from neuromap.forms.formed import form
+from neuromap.network.tables import check_tables, frozen_tables
 from neuromap.network.transforms.matrices import lent
 
 if TYPE_CHECKING:
@@ -192,6 +193,9 @@ class Network(Card):
         inputs.
     patterns : mapping of str to tuple of (str, str)
         Named rollout patterns of the file: the streaming edges of each.
+    tables : mapping of str to mapping
+        What the file carries for others, read-only: ``inputs``, how the host encodes images, by input node;
+        ``training``. What the network computes does not depend on it.
     """
 
     name: str
@@ -199,6 +203,7 @@ class Network(Card):
     edges: Mapping[EdgeKey, Edge]
     outputs: tuple[str, ...] = ()
     patterns: Mapping[str, tuple[EdgeKey, ...]] = field(default_factory=dict)
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         mapping_given("network: nodes", self.nodes, "{'I': Node('I', (1, 1, 4))}", NetworkError)
@@ -206,9 +211,12 @@ class Network(Card):
         object.__setattr__(self, "nodes", ReadOnlyMapping(self.nodes))
         object.__setattr__(self, "edges", ReadOnlyMapping(self.edges))
         object.__setattr__(self, "patterns", ReadOnlyMapping({k: tuple(v) for k, v in self.patterns.items()}))
+        mapping_given("network: tables", self.tables, "{'inputs': {'I': {'noise': 2.0}}}", NetworkError)
+        object.__setattr__(self, "tables", frozen_tables(self.tables))
         self._check_graph()
         object.__setattr__(self, "outputs", tuple(self.outputs) or self._default_outputs())
         self._check_names()
+        check_tables(self.tables, self.inputs, self.nodes)
 
     def _facts(self) -> dict[str, object]:
         return {

@@ -21,6 +21,7 @@ from neuromap.network.file.edge_table import edge_ends, parse_edge, read_transfo
 from neuromap.network.file.weights_file import read_tensors
 from neuromap.network.names import check_name
 from neuromap.network.network import RESERVED_PATTERNS, Edge, EdgeKey, Network, Node
+from neuromap.network.tables import ENCODER, TABLES, encoder_tensors
 from neuromap.network.thresholds import spread_threshold, threshold_shapes
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, as_integers, as_shape
@@ -34,7 +35,7 @@ FORMAT = 1
 MAX_FILE_BYTES = 2**24
 """Largest network file (16 MiB; 100,000 edges of structure take about 3)."""
 
-_TOP_KEYS = ("format", "name", "outputs", "nodes", "edges", "weights", "rollouts")
+_TOP_KEYS = ("format", "name", "outputs", "nodes", "edges", "weights", "rollouts", *TABLES)
 
 
 def load_network(path: str | Path) -> Network:
@@ -79,7 +80,8 @@ def _read(values: dict[str, Any], path: Path) -> Network:
     outputs = _outputs(top, nodes)
     patterns = _patterns(top.table("rollouts"), texts)
     # Once without numbers: faults of the graph are told before those of the weights file.
-    network = Network(name, nodes, _edges(table, texts, nodes), outputs, patterns)
+    tables = {key: top.table(key).values for key in TABLES if key in top}
+    network = Network(name, nodes, _edges(table, texts, nodes), outputs, patterns, tables)
     if "weights" in top:
         network = _with_weights(network, top.table("weights", ("file",)), path.parent)
     check_pooling(network.nodes, network.edges.values())
@@ -226,10 +228,22 @@ def _with_weights(network: Network, table: TomlTable, folder: Path) -> Network:
             unused[tensor] = "the network file gives this node a threshold; drop one of the two"
         elif node.shape is not None:
             wanted[tensor] = threshold_shapes(node.shape)
-    tensors = read_tensors(folder / given, wanted, unused)
+    floats = encoder_tensors(network.tables)
+    tensors, encoders = read_tensors(folder / given, wanted, unused, floats)
     nodes = {name: _with_threshold(node, tensors.get(f"{name}.threshold")) for name, node in network.nodes.items()}
     edges = {key: _with_tensor(edge, tensors.get(edge.label)) for key, edge in network.edges.items()}
-    return replace(network, nodes=nodes, edges=edges)
+    return replace(network, nodes=nodes, edges=edges, tables=_with_encoders(network.tables, encoders))
+
+
+def _with_encoders(tables: Mapping[str, Any], tensors: Mapping[str, NDArray[np.float32]]) -> Mapping[str, Any]:
+    """Put the weights of encoding layers into the tables of their input nodes."""
+    if not tensors:
+        return tables
+    inputs = {
+        name: {**table, **{key: tensors[f"{name}.{key}"] for key in ENCODER if f"{name}.{key}" in tensors}}
+        for name, table in tables["inputs"].items()
+    }
+    return {**tables, "inputs": inputs}
 
 
 def _with_threshold(node: Node, tensor: NDArray[np.int64] | None) -> Node:

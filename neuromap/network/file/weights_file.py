@@ -1,4 +1,4 @@
-"""Read integer tensors from a safetensors file, refusing what a network cannot use."""
+"""Read the tensors of a network from a safetensors file, refusing what it cannot use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def read_tensors(
     path: str | Path,
     wanted: Mapping[str, Sequence[tuple[int, ...]]],
     unused: Mapping[str, str] | None = None,
-) -> dict[str, NDArray[np.int64]]:
+    floats: Mapping[str, int] | None = None,
+) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.float32]]]:
     """Read exactly the tensors that a network wants.
 
     Names and shapes are checked before anything is loaded.
@@ -39,26 +40,31 @@ def read_tensors(
         Tensor names and the shapes that each may have.
     unused : mapping of str to str, optional
         Names that the network knows but does not want, and why; for the message.
+    floats : mapping of str to int, optional
+        Names of tensors of float32 that are wanted too, and how many axes each has.
 
     Returns
     -------
-    dict of str to ndarray of int64
+    integers : dict of str to ndarray of int64
         Read-only.
+    floats : dict of str to ndarray of float32
+        Read-only, finite.
 
     Raises
     ------
     NetworkError
         If the file is missing, truncated or foreign; if a tensor is missing, is not used, has another shape,
-        or holds anything but integers between -2**31 and 2**31 - 1.
+        or holds anything but integers between -2**31 and 2**31 - 1, or finite numbers of float32.
     """
-    path = Path(path)
+    path, floats = Path(path), floats or {}
     try:
         if not path.is_file():
             found = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"
             raise NetworkError(f"{found}; expected a safetensors file")
         with safe_open(path, framework="numpy") as file:
-            _check_names(list(file.keys()), wanted, unused or {})
-            return {name: _read(file, name, shapes) for name, shapes in wanted.items()}
+            _check_names(list(file.keys()), wanted, unused or {}, floats)
+            integers = {name: _read(file, name, shapes) for name, shapes in wanted.items()}
+            return integers, {name: _read_floats(file, name, axes) for name, axes in floats.items()}
     except NetworkError as error:
         raise NetworkError(f"weights file {path}: {error}") from None
     except SafetensorError as error:
@@ -70,14 +76,17 @@ def read_tensors(
 
 
 def _check_names(
-    found: Sequence[str], wanted: Mapping[str, Sequence[tuple[int, ...]]], unused: Mapping[str, str]
+    found: Sequence[str],
+    wanted: Mapping[str, Sequence[tuple[int, ...]]],
+    unused: Mapping[str, str],
+    floats: Mapping[str, int],
 ) -> None:
     for name in found:
-        if name in wanted:
+        if name in wanted or name in floats:
             continue
         if name in unused:
             raise NetworkError(f"tensor {show(name)}: {unused[name]}")
-        near = get_close_matches(name, wanted, n=1, cutoff=0.0)
+        near = get_close_matches(name, [*wanted, *floats], n=1, cutoff=0.0)
         hint = f"; the closest that it uses is {near[0]!r}" if near else ""
         raise NetworkError(f"tensor {show(name)}: the network does not use it{hint}")
     for name in wanted:
@@ -86,6 +95,9 @@ def _check_names(
                 f"tensor {name!r}: missing; add it with shape {_alternatives(wanted[name])}, or give the "
                 "numbers in the network file"
             )
+    for name in floats:
+        if name not in found:
+            raise NetworkError(f'tensor {name!r}: missing; the input has code = "layer", train its layer or drop that')
 
 
 def _read(file: Any, name: str, shapes: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
@@ -101,6 +113,20 @@ def _read(file: Any, name: str, shapes: Sequence[tuple[int, ...]]) -> NDArray[np
     if dtype not in _INTEGERS:
         raise NetworkError(f"tensor {name!r}: found dtype {dtype}; only integers of at most 64 bits are allowed")
     return as_integers(file.get_tensor(name), f"tensor {name!r}")
+
+
+def _read_floats(file: Any, name: str, axes: int) -> NDArray[np.float32]:
+    header = file.get_slice(name)
+    shape, dtype = tuple(header.get_shape()), header.get_dtype()
+    if dtype != "F32" or len(shape) != axes or 0 in shape:
+        raise NetworkError(
+            f"tensor {name!r}: found {dtype} of shape {show_shape(shape)}; allowed is F32 of {axes} axes"
+        )
+    tensor: NDArray[np.float32] = file.get_tensor(name)
+    if not np.isfinite(tensor).all():
+        raise NetworkError(f"tensor {name!r}: found NaN or infinity; only finite numbers are allowed")
+    tensor.flags.writeable = False
+    return tensor
 
 
 def _alternatives(shapes: Sequence[tuple[int, ...]]) -> str:

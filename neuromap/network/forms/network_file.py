@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,10 @@ from safetensors.numpy import save as save_tensors
 from neuromap.errors import NetworkError
 from neuromap.files.given import path_given
 from neuromap.files.whole_file import write_all
+from neuromap.network.forms.toml_text import write_table, write_text
 from neuromap.network.names import check_name
 from neuromap.network.network import Edge, Network, Node
+from neuromap.network.tables import ENCODER, encoder_tensors
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
 from neuromap.network.transforms.limits import MAX_ENTRIES, show_count
 from neuromap.network.transforms.weights import SeededWeights
@@ -51,7 +52,7 @@ def save_network(network: Network, path: str | Path) -> None:
     _check_names(network)
     weights, tensors = path.with_suffix(".safetensors"), dict(_tensors(network))
     if tensors:
-        _require_all(network)
+        _require_all(network, tensors)
     text = "\n".join([*_head(network, weights.name if tensors else None), *_body(network)]) + "\n"
     files: list[tuple[Path, bytes | str]] = [(path, text)]
     write_all([(weights, save_tensors(tensors)), *files] if tensors else files)
@@ -66,22 +67,24 @@ def _check_names(network: Network) -> None:
 
 def _head(network: Network, weights: str | None) -> Iterator[str]:
     yield "format = 1"
-    yield f"name = {_text(network.name)}"
+    yield f"name = {write_text(network.name)}"
     yield f"outputs = {_texts(network.outputs)}"
     if weights is not None:
-        yield f"\n[weights]\nfile = {_text(weights)}"
+        yield f"\n[weights]\nfile = {write_text(weights)}"
 
 
 def _body(network: Network) -> Iterator[str]:
     for node in network.nodes.values():
-        yield f"\n[nodes.{_text(node.name)}]"
+        yield f"\n[nodes.{write_text(node.name)}]"
         yield from _node(node, is_input=node.name in network.inputs)
     for edge in network.edges.values():
-        yield f"\n[edges.{_text(edge.label)}]"
+        yield f"\n[edges.{write_text(edge.label)}]"
         yield from _edge(edge, has_shapes=network.nodes[edge.source].shape is not None)
     for name, keys in network.patterns.items():
-        yield f"\n[rollouts.{_text(name)}]"
+        yield f"\n[rollouts.{write_text(name)}]"
         yield f"streaming = {_texts(f'{u} -> {v}' for u, v in keys)}"
+    for name, table in network.tables.items():
+        yield from write_table(name, table)
 
 
 def _node(node: Node, *, is_input: bool) -> Iterator[str]:
@@ -100,7 +103,7 @@ def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:
     if not isinstance(transform, Conv | Dense | Identity | Pool):
         yield 'transform = "dense"'
         return
-    yield f"transform = {_text(transform.kind)}"
+    yield f"transform = {write_text(transform.kind)}"
     for field in fields(transform):
         if field.name not in _SHAPES and (value := _value(getattr(transform, field.name))) is not None:
             yield f"{field.name} = {value}"
@@ -111,7 +114,7 @@ def _value(value: Any) -> str | None:
     if isinstance(value, SeededWeights):
         return f"{{ seed = {value.seed}, values = {list(value.values)} }}"
     if isinstance(value, str):
-        return _text(value)
+        return write_text(value)
     if isinstance(value, tuple):
         return str(list(value))
     return str(value) if isinstance(value, int) else None
@@ -125,6 +128,8 @@ def _tensors(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
     for node in network.nodes.values():
         if node.threshold is not None and node.name not in network.inputs and _one_threshold(node) is None:
             yield f"{node.name}.threshold", _small(node.threshold)
+    for name, table in network.tables.get("inputs", {}).items():
+        yield from ((f"{name}.{key}", table[key]) for key in ENCODER if key in table and hasattr(table[key], "dtype"))
 
 
 def _weights(edge: Edge) -> NDArray[np.int64] | None:
@@ -144,7 +149,7 @@ def _weights(edge: Edge) -> NDArray[np.int64] | None:
     return dense
 
 
-def _require_all(network: Network) -> None:
+def _require_all(network: Network, tensors: Collection[str]) -> None:
     """Refuse numbers that are missing: where there is a weights file, it holds all that the network file does not."""
     for edge in network.edges.values():
         if isinstance(edge.transform, Conv | Dense) and edge.transform.weights is None:
@@ -152,6 +157,8 @@ def _require_all(network: Network) -> None:
     for node in network.nodes.values():
         if node.threshold is None and node.name not in network.inputs:
             raise NetworkError(f"node {node.name}: has no threshold, while there are weights; give it one")
+    for tensor in encoder_tensors(network.tables).keys() - tensors:
+        raise NetworkError(f"tensor {tensor}: missing, while there are weights; train the layer of this input")
 
 
 def _one_threshold(node: Node) -> int | None:
@@ -168,9 +175,5 @@ def _small(array: NDArray[np.int64]) -> NDArray[Any]:
     return np.ascontiguousarray(array.astype(fits[0] if fits else np.int64))
 
 
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)  # TOML takes the same escapes
-
-
 def _texts(texts: Any) -> str:
-    return "[" + ", ".join(map(_text, texts)) + "]"
+    return "[" + ", ".join(map(write_text, texts)) + "]"
