@@ -92,7 +92,9 @@ class TrainingOptions(Card):
         """
         free = {"threads"} | ({"epochs"} if self.schedule == "decay" else set())
         mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in free}
-        return [f"{name} {other.get(name)!r} (now {value!r})" for name, value in mine.items() if other.get(name) != value]
+        return [
+            f"{name} {other.get(name)!r} (now {value!r})" for name, value in mine.items() if other.get(name) != value
+        ]
 
 
 def _check_range(name: str, value: int, low: int, high: int) -> None:

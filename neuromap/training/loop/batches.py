@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from neuromap.datasets.image_set import ImageSet
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -17,10 +18,8 @@ class Batches:
 
     Parameters
     ----------
-    images : ndarray of uint8, shape (n_images, rows, columns, features)
-        Intensities 0 to 255.
-    labels : ndarray of int64, shape (n_images,)
-        Their classes.
+    images : ImageSet
+        Images and labels.
     noise : float
         Sigma of the Gaussian noise that is added anew in every frame to intensities of 0 to 1, and clipped to that
         range.
@@ -28,12 +27,12 @@ class Batches:
         Images in a batch; the last one of an epoch may have fewer.
     seed : int
         With the number of the epoch, all that the batches depend on.
+    flip : bool
+        Whether images are mirrored, left for right, with probability one half; not in :meth:`in_order`.
     """
 
-    def __init__(
-        self, images: NDArray[np.uint8], labels: NDArray[np.int64], noise: float, size: int, seed: int, flip: bool
-    ) -> None:
-        self._images, self._labels = images, labels
+    def __init__(self, images: ImageSet, noise: float, size: int, seed: int, *, flip: bool = False) -> None:
+        self._images, self._labels, self._white = images.images, images.labels, images.white
         self._noise, self._size, self._seed, self._flip = noise, size, seed, flip
 
     def __len__(self) -> int:
@@ -65,7 +64,7 @@ class Batches:
             if self._flip:
                 mirrored = rng.random(len(chosen)) < 0.5
                 images[mirrored] = images[mirrored][:, :, ::-1]
-            yield noisy_frames(images, n_frames, self._noise, noise), torch.from_numpy(self._labels[chosen])
+            yield self._frames(images, n_frames, noise), torch.from_numpy(self._labels[chosen])
 
     def in_order(self, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Give all images once in their order, for measuring; the noise depends on the seed alone."""
@@ -73,13 +72,12 @@ class Batches:
         for start in range(0, len(self._images), self._size):
             part = slice(start, start + self._size)
             labels = torch.from_numpy(self._labels[part].copy())
-            yield noisy_frames(self._images[part], n_frames, self._noise, noise), labels
+            yield self._frames(self._images[part], n_frames, noise), labels
 
-
-def noisy_frames(images: NDArray[np.uint8], n_frames: int, sigma: float, generator: torch.Generator) -> Tensor:
-    """Give frames of images, each with noise of its own, shape (n_frames, n_images, rows, columns, features)."""
-    clean = torch.from_numpy(images.astype(np.float32) / 255)
-    if not sigma:
-        return clean.expand(n_frames, *clean.shape)
-    frames = torch.randn((n_frames, *clean.shape), generator=generator)
-    return frames.mul_(sigma).add_(clean).clamp_(0, 1)
+    def _frames(self, images: NDArray[np.uint8], n_frames: int, generator: torch.Generator) -> Tensor:
+        """Give frames, each with noise of its own."""
+        clean = torch.from_numpy(images.astype(np.float32) / self._white)
+        if not self._noise:
+            return clean.expand(n_frames, *clean.shape)
+        frames = torch.randn((n_frames, *clean.shape), generator=generator)
+        return frames.mul_(self._noise).add_(clean).clamp_(0, 1)

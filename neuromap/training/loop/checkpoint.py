@@ -142,7 +142,9 @@ def _optimiser_tensors(model: RolloutModel, optimiser: torch.optim.Optimizer) ->
 def _restore(model: RolloutModel, optimiser: torch.optim.Optimizer, tensors: Mapping[str, NDArray[Any]]) -> None:
     for name, parameter in model.tensors():
         start = f"optimiser/{name}/"
-        slots = {key[len(start) :]: torch.from_numpy(value.copy()) for key, value in tensors.items() if key.startswith(start)}
+        slots = {
+            key[len(start) :]: torch.from_numpy(value.copy()) for key, value in tensors.items() if key.startswith(start)
+        }
         if slots:
             optimiser.state[parameter] = {k: v if k == "step" else v.to(parameter.device) for k, v in slots.items()}
 

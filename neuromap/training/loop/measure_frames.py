@@ -41,7 +41,7 @@ def class_scores(output: Tensor, classes: int) -> Tensor:
 def output_scores(model: RolloutModel, pattern: RolloutPattern, frames: Tensor, classes: int) -> Tensor:
     """Scores of classes in every frame from the first response on, shape (n_frames, batch, classes)."""
     output = sole_output(model)
-    values = model.window(pattern, {name: frames for name in model.network.inputs})
+    values = model.window(pattern, dict.fromkeys(model.network.inputs, frames))
     return class_scores(values[output][first_frame(pattern, output) :], classes)
 
 

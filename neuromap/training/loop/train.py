@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn import functional
 
@@ -121,7 +122,7 @@ def _train_epoch(
 ) -> float:
     """Go once over the training images; give the mean loss."""
     model.train()
-    torch.manual_seed(hash((options.seed, epoch)) & (2**62 - 1))  # of dropout
+    torch.manual_seed(int(np.random.SeedSequence([options.seed, epoch]).generate_state(1)[0]))  # of dropout
     window = first_frame(run.pattern, sole_output(model)) + options.frames
     steps = len(run.batches) * options.epochs
     total = 0.0

@@ -70,7 +70,9 @@ def apply_edge(edge: Edge, weight: Tensor | None, x: Tensor) -> Tensor:
     transform = edge.transform
     if isinstance(transform, Conv) and weight is not None:
         kernel = weight.permute(3, 2, 0, 1)
-        return _windowed(transform, x, lambda y: functional.conv2d(y, kernel, None, transform.stride, 0, 1, transform.groups))
+        return _windowed(
+            transform, x, lambda y: functional.conv2d(y, kernel, None, transform.stride, 0, 1, transform.groups)
+        )
     if isinstance(transform, Dense) and weight is not None:
         return _dense(transform, weight, x)
     if isinstance(transform, Pool):

@@ -149,7 +149,9 @@ class RolloutModel(nn.Module):
 
     def _sum(self, name: str, frames: list[Mapping[str, Tensor]], r_of: Mapping[EdgeKey, int]) -> Tensor:
         """Add up all edges of a node; ``frames`` holds the last frame and this one."""
-        parts = (apply_edge(edge, self.weight(key), frames[1 - r_of[key]][edge.source]) for key, edge in self._into(name))
+        parts = (
+            apply_edge(edge, self.weight(key), frames[1 - r_of[key]][edge.source]) for key, edge in self._into(name)
+        )
         return _added(parts)
 
     def _from_outside(

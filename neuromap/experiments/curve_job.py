@@ -1,0 +1,86 @@
+"""One run of one curve: trained, then measured on test images. What a worker process does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from neuromap.datasets.image_set import PARTS
+from neuromap.datasets.load_images import load_images
+from neuromap.experiments.experiment import Curve
+from neuromap.training.asked.training_options import TrainingOptions
+from neuromap.training.train_network import train_network
+
+__all__ = ["CurveResult", "CurveRun", "checkpoint_name", "run_curve"]
+
+
+@dataclass(frozen=True)
+class CurveResult:
+    """What a run of a curve came to.
+
+    Attributes
+    ----------
+    curve : str
+        Its name.
+    repetition : int
+        Counted from 0.
+    epochs : int
+        Epochs that were trained.
+    loss : float
+        Mean of the last epoch, in nats.
+    images : int
+        Test images.
+    accuracy : tuple of float
+        Fraction of them that a frame alone names rightly, frame by frame from the first response on.
+    """
+
+    curve: str
+    repetition: int
+    epochs: int
+    loss: float
+    images: int
+    accuracy: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CurveRun:
+    """A run that is to be done; it travels to a worker process.
+
+    Attributes
+    ----------
+    curve : Curve
+        Network and pattern.
+    repetition : int
+        Added to the seed of the options.
+    options : TrainingOptions
+        Of the experiment.
+    data : str
+        Where the images are.
+    limit : int or None
+        Only so many images of every part.
+    folder : Path
+        Holds the checkpoints.
+    """
+
+    curve: Curve
+    repetition: int
+    options: TrainingOptions
+    data: str
+    limit: int | None
+    folder: Path
+
+
+def checkpoint_name(curve: Curve, repetition: int) -> str:
+    """File name of the checkpoint of a run."""
+    return f"{curve.name.replace(' ', '-')}-{repetition}.safetensors"
+
+
+def run_curve(run: CurveRun) -> CurveResult:
+    """Train a curve, from its checkpoint on if there is one, and measure it on the test images."""
+    options = replace(run.options, seed=run.options.seed + run.repetition)
+    images = {part: load_images(run.data, part, limit=run.limit) for part in PARTS}
+    checkpoint = run.folder / checkpoint_name(run.curve, run.repetition)
+    found = train_network(run.curve.rollout, images, options, checkpoint)
+    return CurveResult(
+        run.curve.name, run.repetition, len(found.history), found.history[-1].loss, found.n_images, found.accuracy
+    )

@@ -1,0 +1,145 @@
+"""``run_experiment``: all runs of an experiment, over worker processes, interrupted and resumed at will."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from neuromap.errors import InputError
+from neuromap.experiments.curve_job import CurveResult, CurveRun, checkpoint_name, run_curve
+from neuromap.experiments.experiment import Experiment
+from neuromap.files.given import needs
+from neuromap.jobs.results_file import ResultKind, ResultsFile
+from neuromap.jobs.workers import Workers, check_processes
+from neuromap.training.loop.checkpoint_header import epochs_done
+from neuromap.training.train_network import network_digest
+
+__all__ = ["run_experiment"]
+
+_POLL_SECONDS = 2.0
+
+
+def _silent(*_: object) -> None:
+    """Show nothing."""
+
+
+def run_experiment(
+    experiment: Experiment,
+    data: str,
+    folder: str | Path,
+    *,
+    processes: int = 1,
+    repetitions: int | None = None,
+    epochs: int | None = None,
+    limit: int | None = None,
+    progress: Callable[[str, float, float], None] = _silent,
+) -> tuple[CurveResult, ...]:
+    """Train every curve as often as the experiment asks for, and measure each run on the test images.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What is trained.
+    data : str
+        Where the images are, such as ``"mnist:PATH"``; see :func:`neuromap.datasets.load_images`.
+    folder : str or Path
+        Holds a checkpoint for every run and the file ``results`` of runs that are done: a run that was killed goes on
+        from its last epoch, one that is done is not done again.
+    processes : int
+        Runs at the same time, each on one thread.
+    repetitions, epochs, limit : int, optional
+        Fewer runs of every curve, fewer epochs, only so many training images: for a first look.
+    progress : callable
+        ``progress(text, epochs done, epochs)``, over all runs.
+
+    Returns
+    -------
+    tuple of CurveResult
+        By repetition, then curve: what a first look needs comes first.
+
+    Raises
+    ------
+    InputError
+        If the images are of another kind than the experiment's, or a file is wrong.
+    TrainingError
+        If a loss is no number.
+    """
+    needs("run_experiment", experiment, Experiment)
+    check_processes(processes)
+    if data.split(":")[0] != experiment.data:
+        raise InputError(f"experiment {experiment.name}: needs {experiment.data} images; found data {data!r}")
+    chosen = replace(experiment.options, threads=1, epochs=epochs or experiment.options.epochs)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    results = ResultsFile(folder / "results", _RESULTS)
+    runs = {
+        _fingerprint(run): run
+        for k in range(repetitions or experiment.repetitions)
+        for curve in experiment.curves
+        for run in [CurveRun(curve, k, chosen, data, limit, folder)]
+    }
+    to_do = [key for key in runs if results.get(key) is None]
+    checkpoints = [folder / checkpoint_name(run.curve, run.repetition) for run in runs.values()]
+    with (
+        Workers(run_curve, min(processes, max(1, len(to_do))), "experiment") as workers,
+        _watched(checkpoints, chosen.epochs, progress),
+    ):
+        for key in to_do:
+            workers.prepare(key, runs[key])
+        for key in to_do:
+            results.add(key, workers.get(key, runs[key]))
+    return tuple(result for key in runs if (result := results.get(key)) is not None)
+
+
+def _fingerprint(run: CurveRun) -> str:
+    """Digest all that a result depends on; where the images lie is not part of it."""
+    scheme = run.data.split(":")[0]
+    told = (run.curve.name, network_digest(run.curve.network), run.curve.rollout.pattern.values, run.repetition)
+    return sha256(repr((told, sorted(asdict(run.options).items()), scheme, run.limit)).encode()).hexdigest()
+
+
+@contextmanager
+def _watched(paths: list[Path], epochs: int, progress: Callable[[str, float, float], None]) -> Iterator[None]:
+    """Tell how many epochs are done, from the checkpoints, while the block runs."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_POLL_SECONDS):
+            done = sum(min(epochs_done(path), epochs) for path in paths)
+            progress(f"{len(paths)} runs, epochs", done, len(paths) * epochs)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _from_record(entry: Mapping[str, Any]) -> CurveResult | None:
+    try:
+        accuracy = tuple(float(a) for a in entry["accuracy"])
+        return CurveResult(
+            str(entry["curve"]),
+            int(entry["repetition"]),
+            int(entry["epochs"]),
+            float(entry["loss"]),
+            int(entry["images"]),
+            accuracy,
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+_RESULTS: ResultKind[CurveResult] = ResultKind(
+    format="neuromap experiment results 1",
+    title="experiment results",
+    to_record=asdict,
+    from_record=_from_record,
+)

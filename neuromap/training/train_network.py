@@ -1,0 +1,193 @@
+"""``train_network``: a network, a pattern and labelled images become trained weights and their accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuromap.datasets.image_set import ImageSet
+from neuromap.encoding.input_encoding import input_encodings
+
+from neuromap.errors import InputError, NetworkError
+from neuromap.files.given import needs
+from neuromap.network.network import Network
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.training.asked.node_settings import node_settings
+from neuromap.training.asked.torch_extra import require_torch
+from neuromap.training.asked.training_options import TrainingOptions
+from neuromap.training.time_axes import frame_times
+from neuromap.training.training_result import EpochFigures, TrainingResult
+
+if TYPE_CHECKING:
+    from neuromap.training.loop.checkpoint import Progress
+
+__all__ = ["check_images", "network_digest", "train_network"]
+
+_MEASURED_SEED = 2**31
+"""Added to the seed of the noise on images that are measured: none that training uses."""
+
+_PARTS = ("kind", "kernel", "stride", "padding", "groups")
+"""Of a transform, all but the weights."""
+
+
+def _silent(*_: object) -> None:
+    """Show nothing."""
+
+
+def train_network(
+    rollout: Rollout,
+    images: Mapping[str, ImageSet],
+    options: TrainingOptions | None = None,
+    checkpoint: str | Path | None = None,
+    progress: Callable[..., None] = _silent,
+) -> TrainingResult:
+    """Train a network under a rollout pattern.
+
+    The same images are shown in all frames, each with noise of its own where the network's file asks for it. The
+    accuracy that is given at the end is that of the test images, if they are among those given, else of the
+    validation images.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Network and pattern; the execution does not matter, times are those of windowed execution.
+    images : mapping of str to ImageSet
+        ``"train"``, and ``"validation"`` or ``"test"`` or both.
+    options : TrainingOptions, optional
+        By default those of the paper for MNIST.
+    checkpoint : str or Path, optional
+        A file that is written after every epoch. If it is there, the run goes on from it and ends with the weights
+        that it would have had without the interruption.
+    progress : callable
+        ``progress(text, epochs done, epochs)``.
+
+    Returns
+    -------
+    TrainingResult
+
+    Raises
+    ------
+    NotSupportedError
+        If PyTorch is not installed, or the network has edges that it does not train.
+    InputError
+        If images, network and checkpoint do not fit each other.
+    TrainingError
+        If the loss is no number any more, or the memory does not suffice.
+    """
+    needs("train_network: rollout", rollout, Rollout)
+    require_torch("training")
+    options = TrainingOptions() if options is None else options
+    check_images(rollout.network, images)
+    from neuromap.training.loop.batches import Batches
+    from neuromap.training.loop.measure_frames import correct_by_frame, sole_output
+    from neuromap.training.loop.train import Run, train
+    from neuromap.training.model.frame_order import first_frame
+    from neuromap.training.model.rollout_model import RolloutModel
+
+    network, pattern = rollout.network, rollout.pattern
+    shown, sigma = images["train"], _noise(network)
+    held = images.get("validation")
+    run = Run(
+        pattern=pattern,
+        batches=Batches(shown, sigma, options.batch, options.seed, flip=options.flip),
+        validation=None if held is None else Batches(held, sigma, 256, options.seed),
+        classes=len(shown.classes),
+        task=task_of(rollout, shown),
+    )
+    model = RolloutModel(network, options.seed)
+    done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
+    part = "test" if "test" in images else "validation"
+    measured = Batches(images[part], sigma, 256, _MEASURED_SEED + options.seed)
+    accuracy = correct_by_frame(model, pattern, measured, options.frames, len(shown.classes))
+    output = sole_output(model)
+    return TrainingResult(
+        network=network.name,
+        pattern=pattern.name or "".join(map(str, pattern.values)),
+        data=shown.name,
+        output=output,
+        options=options,
+        parameters=sum(parameter.numel() for _, parameter in model.tensors()),
+        history=_history(done),
+        times=frame_times(Rollout(network, pattern), output, first_frame(pattern, output), options.frames),
+        part=part,
+        n_images=len(images[part].images),
+        accuracy=tuple(round(float(a), 6) for a in accuracy),
+    )
+
+
+def task_of(rollout: Rollout, shown: ImageSet) -> dict[str, Any]:
+    """Name what is trained on what, as a checkpoint keeps it.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Network and pattern.
+    shown : ImageSet
+        The training images.
+    """
+    return {
+        "network": network_digest(rollout.network),
+        "pattern": "".join(map(str, rollout.pattern.values)),
+        "data": shown.name,
+        "images": len(shown.images),
+        "noise": _noise(rollout.network),
+    }
+
+
+def check_images(network: Network, images: Mapping[str, ImageSet]) -> None:
+    """Refuse images that a network cannot be trained on.
+
+    Raises
+    ------
+    InputError
+        If a part is missing or the images have another shape than the input node.
+    NetworkError
+        If the network has several inputs or outputs, or an output that classes cannot share equally.
+    """
+    if "train" not in images or not {"validation", "test"} & images.keys():
+        raise InputError(
+            f"training: images given are {', '.join(images) or 'none'}; needed are train, and validation or test"
+        )
+    if len(network.inputs) != 1 or len(network.outputs) != 1:
+        raise NetworkError(
+            f"network {network.name}: has inputs {', '.join(network.inputs)} and outputs {', '.join(network.outputs)}; "
+            "training on labelled images needs one of each (outputs = [...] chooses)"
+        )
+    name, classes = network.inputs[0], len(images["train"].classes)
+    for part, found in images.items():
+        if found.shape != network.nodes[name].shape:
+            raise InputError(
+                f"node {name}: has shape {_shown(network.nodes[name].shape)}, {found.name} images ({part}) have "
+                f"{_shown(found.shape)}; give the node the shape of the images"
+            )
+    output = network.nodes[network.outputs[0]]
+    if output.size % classes:
+        raise NetworkError(
+            f"node {output.name}: has {output.size} neurons, which {classes} classes cannot share equally; give it "
+            f"{classes} or a multiple"
+        )
+
+
+def _shown(shape: tuple[int, int, int] | None) -> str:
+    return "none" if shape is None else "[" + ", ".join(map(str, shape)) + "]"
+
+
+def _noise(network: Network) -> float:
+    return input_encodings(network)[network.inputs[0]].noise
+
+
+def _history(done: Progress) -> tuple[EpochFigures, ...]:
+    return tuple(
+        EpochFigures(int(e["epoch"]), float(e["loss"]), float(e["seconds"]), tuple(e.get("accuracy", ())))
+        for e in done.history
+    )
+
+
+def network_digest(network: Network) -> str:
+    """Give a digest of what a network is before it is trained: nodes, edges, settings, in 16 hexadecimal digits."""
+    nodes = [(name, node.shape) for name, node in network.nodes.items()]
+    edges = [(key, [getattr(edge.transform, part, None) for part in _PARTS]) for key, edge in network.edges.items()]
+    settings = [(name, s.activation, s.dropout) for name, s in node_settings(network).items()]
+    return sha256(repr((nodes, edges, settings, network.outputs)).encode()).hexdigest()[:16]

@@ -1,0 +1,86 @@
+"""``TrainingResult``: what a training run came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from neuromap.forms.formed import Formed
+from neuromap.training.asked.training_options import TrainingOptions
+from neuromap.training.time_axes import FrameTimes
+
+__all__ = ["EpochFigures", "TrainingResult"]
+
+
+@dataclass(frozen=True)
+class EpochFigures:
+    """Figures of one epoch.
+
+    Attributes
+    ----------
+    epoch : int
+        Counted from 1.
+    loss : float
+        Mean over its batches, in nats.
+    seconds : float
+        That it took.
+    accuracy : tuple of float
+        Fraction of the validation images, frame by frame from the first response on.
+    """
+
+    epoch: int
+    loss: float
+    seconds: float
+    accuracy: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingResult(Formed):
+    """A network that was trained under a pattern, and how often it is right.
+
+    Attributes
+    ----------
+    network, pattern, data : str
+        Names.
+    output : str
+        The node that classes are read from.
+    options : TrainingOptions
+        How it was trained.
+    parameters : int
+        Weights and biases.
+    history : tuple of EpochFigures
+        Of all epochs.
+    times : FrameTimes
+        When the frames of the output are known.
+    part : str
+        Of the data that the accuracy is of: ``"validation"``, or ``"test"`` where it was asked for.
+    n_images : int
+        In that part.
+    accuracy : tuple of float
+        Fraction of them that a frame alone names rightly, frame by frame from the first response on.
+    """
+
+    network: str
+    pattern: str
+    data: str
+    output: str
+    options: TrainingOptions = field(repr=False)
+    parameters: int
+    history: tuple[EpochFigures, ...] = field(repr=False)
+    times: FrameTimes = field(repr=False)
+    part: str
+    n_images: int
+    accuracy: tuple[float, ...]
+
+    _called = "a training result"
+
+    def _facts(self) -> dict[str, object]:
+        last = self.history[-1] if self.history else None
+        return {
+            "network": self.network,
+            "pattern": self.pattern,
+            "data": self.data,
+            "parameters": self.parameters,
+            "epochs": len(self.history),
+            **({"loss": f"{last.loss:.4f} nats"} if last else {}),
+            f"accuracy ({self.part})": f"{self.accuracy[0]:.3f} to {self.accuracy[-1]:.3f} by frame",
+        }
