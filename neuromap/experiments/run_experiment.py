@@ -13,6 +13,7 @@ from typing import Any
 from neuromap.errors import InputError
 from neuromap.experiments.curve_job import CurveResult, CurveRun, checkpoint_name, run_curve
 from neuromap.experiments.experiment import Experiment
+from neuromap.experiments.experiment_result import ExperimentResult, gather
 from neuromap.files.given import needs
 from neuromap.jobs.results_file import ResultKind, ResultsFile
 from neuromap.jobs.workers import Workers, check_processes
@@ -38,7 +39,7 @@ def run_experiment(
     epochs: int | None = None,
     limit: int | None = None,
     progress: Callable[[str, float, float], None] = _silent,
-) -> tuple[CurveResult, ...]:
+) -> ExperimentResult:
     """Train every curve as often as the experiment asks for, and measure each run on the test images.
 
     Parameters
@@ -59,8 +60,8 @@ def run_experiment(
 
     Returns
     -------
-    tuple of CurveResult
-        By repetition, then curve: what a first look needs comes first.
+    ExperimentResult
+        Curves with their spread.
 
     Raises
     ------
@@ -93,7 +94,7 @@ def run_experiment(
             workers.prepare(key, runs[key])
         for key in to_do:
             results.add(key, workers.get(key, runs[key]))
-    return tuple(result for key in runs if (result := results.get(key)) is not None)
+    return gather(experiment, tuple(result for key in runs if (result := results.get(key)) is not None))
 
 
 def _fingerprint(run: CurveRun) -> str:

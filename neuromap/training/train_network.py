@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.datasets.image_set import ImageSet
 from neuromap.encoding.input_encoding import input_encodings
-
 from neuromap.errors import InputError, NetworkError
 from neuromap.files.given import needs
 from neuromap.network.network import Network
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.asked.node_settings import node_settings
+from neuromap.training.asked.time_axes import frame_times
 from neuromap.training.asked.torch_extra import require_torch
 from neuromap.training.asked.training_options import TrainingOptions
-from neuromap.training.time_axes import frame_times
 from neuromap.training.training_result import EpochFigures, TrainingResult
 
 if TYPE_CHECKING:
@@ -80,10 +79,10 @@ def train_network(
     require_torch("training")
     options = TrainingOptions() if options is None else options
     check_images(rollout.network, images)
+    from neuromap.training.asked.first_frame import first_frame
     from neuromap.training.loop.batches import Batches
     from neuromap.training.loop.measure_frames import correct_by_frame, sole_output
     from neuromap.training.loop.train import Run, train
-    from neuromap.training.model.frame_order import first_frame
     from neuromap.training.model.rollout_model import RolloutModel
 
     network, pattern = rollout.network, rollout.pattern

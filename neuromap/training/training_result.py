@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from neuromap.forms.formed import Formed
+from neuromap.training.asked.time_axes import FrameTimes
 from neuromap.training.asked.training_options import TrainingOptions
-from neuromap.training.time_axes import FrameTimes
 
 __all__ = ["EpochFigures", "TrainingResult"]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from neuromap.datasets.image_set import ImageSet
 from numpy.typing import NDArray
 from torch import Tensor
+
+from neuromap.datasets.image_set import ImageSet
 
 __all__ = ["Batches"]
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.training.asked.first_frame import first_frame
 from neuromap.training.loop.batches import Batches
-from neuromap.training.model.frame_order import first_frame
 from neuromap.training.model.rollout_model import RolloutModel
 
 __all__ = ["class_scores", "correct_by_frame", "output_scores", "sole_output"]

@@ -15,12 +15,12 @@ from torch.nn import functional
 
 from neuromap.errors import TrainingError
 from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.training.asked.first_frame import first_frame
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.loop.batches import Batches
 from neuromap.training.loop.checkpoint import Progress, load_checkpoint, save_checkpoint
 from neuromap.training.loop.measure_frames import correct_by_frame, output_scores, sole_output
 from neuromap.training.loop.optimisers import learning_rate, make_optimiser
-from neuromap.training.model.frame_order import first_frame
 from neuromap.training.model.rollout_model import RolloutModel
 
 __all__ = ["Run", "train"]

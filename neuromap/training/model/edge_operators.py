@@ -1,4 +1,4 @@
-"""What edges do to real-valued frames: the transforms of a network as PyTorch operators, weights in the file's layout."""
+"""What edges do to real-valued frames: transforms as PyTorch operators, weights in the layout of the weights file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def weight_shape(edge: Edge) -> tuple[int, ...] | None:
 
 
 def fans(edge: Edge) -> tuple[int, int]:
-    """Inputs of one target neuron, and targets of one source neuron, as initialisers count them.
+    """Count the inputs of a target neuron and the targets of a source neuron, as initialisers do.
 
     Parameters
     ----------

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from neuromap.network.network import EdgeKey
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
-__all__ = ["Stage", "first_frame", "stages"]
+__all__ = ["Stage", "stages"]
 
 
 @dataclass(frozen=True)
@@ -56,32 +55,3 @@ def _within_a_frame(pattern: RolloutPattern) -> list[str]:
     graph.add_nodes_from(network.nodes)
     graph.add_edges_from(key for key, r in zip(network.edges, pattern.values, strict=True) if not r)
     return list(nx.topological_sort(graph))
-
-
-def first_frame(pattern: RolloutPattern, output: str) -> int:
-    """First frame of an output that depends on any input frame, of a window in which frame 0 holds inputs only.
-
-    An edge with R = 0 that leaves an input takes frames from 1 on, one with R = 1 from 0 on.
-
-    Parameters
-    ----------
-    pattern : RolloutPattern
-        Valid.
-    output : str
-        Node that an input reaches.
-
-    Returns
-    -------
-    int
-        1 or more.
-    """
-    network = pattern.network
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    for key, r in zip(network.edges, pattern.values, strict=True):
-        graph.add_edge(*key, weight=_frames(key, r, network.inputs))
-    reached = nx.multi_source_dijkstra_path_length(graph, set(network.inputs), weight="weight")
-    return int(reached[output])
-
-
-def _frames(key: EdgeKey, r: int, inputs: tuple[str, ...]) -> int:
-    return 1 if key[0] in inputs else r

@@ -78,8 +78,7 @@ class RolloutModel(nn.Module):
 
     def weight(self, key: EdgeKey) -> Tensor | None:
         """Weights of an edge as they are used, in the layout of the weights file; ``None`` where they are fixed."""
-        place = self._place[key]
-        return self._weights[place] if place in self._weights else None
+        return self._weights.get(self._place[key], None)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
         """Give the values of a node from the sums of its edges, shape (batch, rows, columns, features)."""

@@ -1,0 +1,97 @@
+"""``neuromap experiment``: train several patterns of networks, several times, and draw their curves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.options import JsonFlag, file_option, said_option
+from neuromap.cli.arguments.training_flags import EpochsOption, LimitOption
+from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.text_output import print_written, text_console, text_width
+
+__all__ = ["EXAMPLES", "experiment"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap experiment
+  neuromap experiment digits/sr --epochs 2 --repetitions 1
+  neuromap experiment digits/sr --epochs 2 --repetitions 2 --processes 2 --folder runs --csv sr.csv
+"""
+
+
+def experiment(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Name of an experiment, or its file; without one, those that there are."),
+    ] = None,
+    data: Annotated[
+        str | None,
+        said_option(
+            "--data", metavar="SOURCE", text="Where the images are, such as mnist:PATH.  [default: digits, if those]"
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        said_option(
+            "--folder",
+            metavar="FOLDER",
+            text="Holds checkpoints and results; what is done there is not done again.  [default: build/NAME]",
+        ),
+    ] = None,
+    processes: Annotated[int, typer.Option("--processes", metavar="N", help="Runs at the same time.")] = 1,
+    repetitions: Annotated[
+        int | None, said_option("--repetitions", metavar="N", text="Runs of every curve.  [default: the experiment's]")
+    ] = None,
+    epochs: EpochsOption = None,
+    limit: LimitOption = None,
+    csv: Annotated[str | None, file_option("--csv", holds="the points")] = None,
+    svg: Annotated[str | None, file_option("--svg", holds="the figure")] = None,
+    save: Annotated[str | None, file_option("-o", "--save", holds="the whole result, as JSON,")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Train every curve of an experiment as often as it asks for, and hold the accuracies against published ones.
+
+    A run that was stopped goes on from its last epoch. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
+    """
+    from neuromap.experiments.experiment_file import list_experiments, load_experiment
+    from neuromap.experiments.forms.json_experiment import to_dict
+    from neuromap.experiments.forms.text import render_text
+    from neuromap.experiments.run_experiment import run_experiment
+
+    console = text_console()
+    if name is None:
+        names = list_experiments()
+        if as_json:
+            print_json({"experiments": list(names)})
+            return
+        for known in names:
+            console.print(f"{known}: {load_experiment(known).title}", markup=False, soft_wrap=True)
+        return
+    check_destinations({"--csv": csv, "--svg": svg, "--save": save}, {})
+    asked = load_experiment(name)
+    with progress_bar(asked.name) as progress:
+        found = run_experiment(
+            asked,
+            asked.data if data is None else data,
+            Path("build") / asked.name if folder is None else folder,
+            processes=processes,
+            repetitions=repetitions,
+            epochs=epochs,
+            limit=limit,
+            progress=progress,
+        )
+    for path in (csv, svg, save):
+        if path is not None:
+            found.save(path)
+    if as_json:
+        print_json(to_dict(found))
+        return
+    console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")
+    for path in (csv, svg, save):
+        print_written(console, path)

@@ -1,0 +1,29 @@
+"""Training of rolled-out networks, with PyTorch (the extra ``training``): for any network file and valid pattern."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuromap.lazy_names import lazy_names
+
+_HOMES = {
+    "EpochFigures": "training_result",
+    "FrameTimes": "asked.time_axes",
+    "NodeSettings": "asked.node_settings",
+    "TrainingOptions": "asked.training_options",
+    "TrainingResult": "training_result",
+    "node_settings": "asked.node_settings",
+    "train_network": "train_network",
+}
+
+if TYPE_CHECKING:
+    from neuromap.training.asked.node_settings import NodeSettings as NodeSettings
+    from neuromap.training.asked.node_settings import node_settings as node_settings
+    from neuromap.training.asked.time_axes import FrameTimes as FrameTimes
+    from neuromap.training.asked.training_options import TrainingOptions as TrainingOptions
+    from neuromap.training.train_network import train_network as train_network
+    from neuromap.training.training_result import EpochFigures as EpochFigures
+    from neuromap.training.training_result import TrainingResult as TrainingResult
+
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
