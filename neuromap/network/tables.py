@@ -24,7 +24,7 @@ TABLES = ("inputs", "training")
 """What the tables are called: of input nodes, by name; of the training."""
 
 ENCODER = ("encoder", "encoder.threshold")
-"""Keys at which the table of an input node holds arrays, and after its name those of its tensors in the weights file."""
+"""Keys at which the table of an input node holds arrays; behind its name, they are tensors of the weights file."""
 
 MAX_DEPTH = 12
 """Tables and lists within each other, from the top."""
