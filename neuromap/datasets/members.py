@@ -98,11 +98,11 @@ def open_members(path: Path) -> Iterator[Members]:
 
 
 def _archive_within(path: Path) -> Path:
-    if not path.exists():
-        raise InputError(f"{show_name(str(path))} does not exist; give a folder or an archive")
-    if not path.is_dir():
-        return path
     with _whole(path):
+        if not path.exists():
+            raise InputError(f"{show_name(str(path))} does not exist; give a folder or an archive")
+        if not path.is_dir():
+            return path
         inside = list(path.iterdir())
     return inside[0] if len(inside) == 1 and inside[0].name.endswith(_ENDINGS) else path
 

@@ -108,12 +108,15 @@ def _read(folder: Path, name: str, axes: int) -> tuple[NDArray[np.uint8], list[s
 def _find(folder: Path, name: str) -> Path:
     dotted = name.replace("-idx", ".idx")  # as some archives unpack it
     names = [name, dotted, f"{name}.gz", f"{dotted}.gz"]
-    for candidate in names:
-        if (folder / candidate).is_file():
-            return folder / candidate
-    raise InputError(
-        f"folder {show_name(str(folder))}: has no file {name} or {name}.gz; put the four files of MNIST there"
-    )
+    try:
+        found = [folder / candidate for candidate in names if (folder / candidate).is_file()]
+    except OSError as reason:
+        raise InputError(f"folder {show_name(str(folder))}: cannot be read ({reason.strerror or reason})") from None
+    if not found:
+        raise InputError(
+            f"folder {show_name(str(folder))}: has no file {name} or {name}.gz; put the four files of MNIST there"
+        )
+    return found[0]
 
 
 def _shape(head: bytes, axes: int) -> tuple[int, ...]:

@@ -47,10 +47,12 @@ def decode_pictures(
         If Pillow is not installed.
     """
     library = _pillow()
-    decoded = [_decode(library, name, data, shape, resize=resize) for name, data in pictures]
-    images = np.array(decoded, np.uint8).reshape(len(decoded), *shape, 3)
+    named = list(pictures)
+    images = np.empty((len(named), *shape, 3), np.uint8)
+    for image, (name, data) in zip(images, named, strict=True):
+        image[:] = _decode(library, name, data, shape, resize=resize)
     images.flags.writeable = False
-    return images if images.base is None else images.copy()
+    return images
 
 
 def _decode(library: Any, name: str, data: bytes, shape: Sequence[int], *, resize: bool) -> NDArray[np.uint8]:
