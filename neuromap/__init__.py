@@ -44,6 +44,8 @@ _HOMES = {
 }
 _ROOMS = (
     "bench",
+    "datasets",
+    "encoding",
     "errors",
     "explorer",
     "formats",
@@ -59,6 +61,8 @@ _ROOMS = (
 TYPE_CHECKING = False  # as typing has it, which takes longer to import than all else here
 if TYPE_CHECKING:
     from neuromap import bench as bench
+    from neuromap import datasets as datasets
+    from neuromap import encoding as encoding
     from neuromap import errors as errors
     from neuromap import explorer as explorer
     from neuromap import formats as formats

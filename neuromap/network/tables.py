@@ -24,7 +24,7 @@ TABLES = ("inputs", "training")
 """What the tables are called: of input nodes, by name; of the training."""
 
 ENCODER = ("encoder", "encoder.threshold")
-"""Keys at which the table of an input node holds arrays, and after its name those of its tensors in the weights file."""
+"""Keys at which the table of an input node holds arrays; behind its name, they are tensors of the weights file."""
 
 MAX_DEPTH = 12
 """Tables and lists within each other, from the top."""
@@ -78,6 +78,10 @@ def check_tables(tables: Mapping[str, Any], inputs: Collection[str], nodes: Coll
     for name, table in tables.get("inputs", {}).items():
         if table.get("code") != "layer" and any(isinstance(table.get(key), np.ndarray) for key in ENCODER):
             raise NetworkError(f'inputs.{name}: holds weights of an encoder; allowed with code = "layer" only')
+        if table.get("code") == "layer" and f"{name}.{ENCODER[0]}" in nodes:
+            raise NetworkError(
+                f"inputs.{name}: its layer and node {name}.{ENCODER[0]} want one tensor; rename the node"
+            )
     _check_names(tables.get("training", {}).get("nodes", {}), "training.nodes", nodes, "node")
 
 

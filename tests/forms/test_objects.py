@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap import explorer, hardware, mapping, network, report, rollout, simulation, verification
+from neuromap import datasets, encoding, explorer, hardware, mapping, network, report, rollout, simulation, verification
 from neuromap.errors import DoesNotFitError, NotSupportedError, PatternError
 from neuromap.forms.card import Card
 from neuromap.forms.one_line import LONGEST
 
-ROOMS = (nm, explorer, hardware, mapping, network, report, rollout, simulation, verification)
+ROOMS = (nm, datasets, encoding, explorer, hardware, mapping, network, report, rollout, simulation, verification)
 
 
 def public_classes():
@@ -65,6 +65,7 @@ def values(network, shown):
         rollout.RolloutWindow(pattern, 1), verification.measure(program), with_potentials.potential_table,
         nm.measure_steady_activity(program, [{"I": np.ones((3, 2), bool)}]),
         explorer.Limits(cores=3.0), mapping.MappingOptions(seed=3), simulation.Width.of(program.chip), nm.Recording(),
+        datasets.load_images("digits", "test", limit=2), encoding.InputEncoding("I", (8, 8, 1), noise=0.5),
     ]  # fmt: skip
     found = (part for value in [*shown.values(), *more] for part in parts(value))
     return {type(value): value for value in found if dataclasses.is_dataclass(value)}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import networkx as nx
 import pytest
 
-OPTIONAL = {"brian2", "torch", "sklearn", "matplotlib", "nengo", "nir", "onnx", "pymetis", "h5py", "pandas"}
+OPTIONAL = {"brian2", "torch", "sklearn", "matplotlib", "nengo", "nir", "onnx", "pymetis", "h5py", "pandas", "PIL"}
 ADAPTERS: dict[str, set[str]] = {}
 """Rooms that must import an optional package when they are imported, because they derive from its classes."""
 MOST_FILES = 14

@@ -1,0 +1,20 @@
+"""Sets of labelled images: read from the files of their makers, split into parts by stated rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import neuromap.one_installation  # noqa: F401 - here too: see there
+from neuromap.lazy_names import lazy_names
+
+_HOMES = {
+    "ImageSet": "image_set",
+    "load_images": "sources",
+}
+
+if TYPE_CHECKING:
+    from neuromap.datasets.image_set import ImageSet as ImageSet
+    from neuromap.datasets.sources import load_images as load_images
+
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,0 +1,112 @@
+"""GTSRB, the German traffic sign recognition benchmark (Stallkamp, Schlipsing, Salmen, Igel, IJCNN 2011).
+
+A folder per class holds pictures (PPM) named ``TRACK_NUMBER.ppm``, of up to thirty per track, and a list of them,
+``GT-CLASS.csv``. Tracks can be told apart in the training pictures only, so all parts are drawn from these.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from itertools import chain, groupby
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import numpy as np
+
+from neuromap.datasets.image_set import ImageSet
+from neuromap.datasets.members import Members, open_members
+from neuromap.datasets.pictures import decode_pictures
+from neuromap.datasets.splits import part_of_tracks
+from neuromap.errors import InputError
+from neuromap.files.messages import show
+
+__all__ = ["load_gtsrb"]
+
+_CLASSES = tuple(f"{number:05d}" for number in range(43))
+_SHAPE = (32, 32)
+_LIST = re.compile(r"GT-\d{5}\.csv")
+_PICTURE = re.compile(r"(\d{1,9})_(\d{1,9})\.ppm")
+
+
+class _Listed(NamedTuple):
+    """A picture in a list; sorted by track, then by number."""
+
+    folder: str
+    track: int
+    number: int
+    name: str
+    label: int
+
+
+def load_gtsrb(path: Path, part: str, limit: int | None = None) -> ImageSet:
+    """Read the traffic signs, brought to 32 x 32 pixels.
+
+    Of the tracks, in a drawn order, 80 % are ``train``, 10 % ``validation`` and 10 % ``test``. Whole pictures are
+    taken, with the border around the sign.
+
+    Parameters
+    ----------
+    path : Path
+        A folder or archive of the training pictures, at any depth.
+    part : {"train", "validation", "test"}
+        Which part.
+    limit : int, optional
+        The first so many pictures.
+
+    Returns
+    -------
+    ImageSet
+        Images of shape (32, 32, 3), 43 classes.
+
+    Raises
+    ------
+    InputError
+        If there are no lists, or lists or pictures are not in this format.
+    NotSupportedError
+        If Pillow is not installed.
+    """
+    with open_members(path) as members:
+        chosen = _pictures_of(members, part)[:limit]
+        data = members.read([picture.name for picture in chosen])
+    images = decode_pictures(((picture.name, data[picture.name]) for picture in chosen), _SHAPE, resize=True)
+    labels = np.array([picture.label for picture in chosen], np.int64)
+    return ImageSet("gtsrb", part, images, labels, _CLASSES)
+
+
+def _pictures_of(members: Members, part: str) -> list[_Listed]:
+    lists = [name for name in members.names if _LIST.fullmatch(PurePosixPath(name).name)]
+    if not lists:
+        raise InputError("has no lists GT-00000.csv and so on; give the folder of the training pictures, a class each")
+    texts = members.read(lists)
+    listed = sorted(chain.from_iterable(_listed(name, texts[name]) for name in lists))
+    _check_there(listed, members.names)
+    tracks = [list(track) for _, track in groupby(listed, key=lambda picture: (picture.folder, picture.track))]
+    return list(chain.from_iterable(tracks[number] for number in part_of_tracks(len(tracks), part)))
+
+
+def _listed(name: str, data: bytes) -> Iterator[_Listed]:
+    """Read a list: ``Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId``."""
+    folder = PurePosixPath(name).parent
+    reader = csv.DictReader(io.StringIO(data.decode(errors="replace")), delimiter=";")
+    if not {"Filename", "ClassId"} <= set(reader.fieldnames or ()):
+        raise InputError(f"list {show(name)}: its first line has no columns Filename and ClassId, parted by semicolons")
+    for row in reader:
+        picture, label = _PICTURE.fullmatch(row["Filename"] or ""), row["ClassId"] or ""
+        where = f"list {show(name)}, line {reader.line_num}"
+        if picture is None:
+            raise InputError(f"{where}: found the file {show(row['Filename'])}; allowed are names like 00000_00012.ppm")
+        if not re.fullmatch(r"\d{1,9}", label) or int(label) >= len(_CLASSES):
+            raise InputError(f"{where}: found the class {show(label)}; allowed are 0 to {len(_CLASSES) - 1}")
+        yield _Listed(str(folder), int(picture[1]), int(picture[2]), str(folder / picture[0]), int(label))
+
+
+def _check_there(listed: list[_Listed], names: list[str]) -> None:
+    there = {str(PurePosixPath(name)) for name in names}
+    for picture in listed:
+        if picture.name not in there:
+            raise InputError(
+                f"picture {show(picture.name)}: is in the list, but not in the folder; fetch the set again"
+            )

@@ -1,0 +1,103 @@
+"""Labelled images, as they were drawn from a set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.errors import InputError
+from neuromap.forms.card import Card
+
+__all__ = ["PARTS", "ImageSet"]
+
+PARTS = ("train", "validation", "test")
+"""Parts of every set; the last is read only where it is asked for by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet(Card):
+    """One part of a set of labelled images.
+
+    Attributes
+    ----------
+    name : str
+        Of the set, such as ``mnist``.
+    part : {"train", "validation", "test"}
+        Which part of it.
+    images : ndarray of uint8, shape (n_images, rows, columns, features)
+        Intensities from 0 to ``white``, read-only; the features of pictures in colour are red, green and blue.
+    labels : ndarray of int64, shape (n_images,)
+        Numbers of classes, read-only.
+    classes : tuple of str
+        Names of the classes, by number.
+    white : int
+        The greatest intensity, 1 to 255.
+    notes : tuple of str
+        What a reader of results should know about where the images come from.
+
+    Raises
+    ------
+    InputError
+        If the arrays do not fit each other, a label is no class, or an intensity above ``white``.
+    """
+
+    name: str
+    part: str
+    images: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+    white: int = 255
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+        if self.images.dtype != np.uint8 or self.images.ndim != 4:
+            found = f"{self.images.dtype}{list(self.images.shape)}"
+            raise InputError(f"{self.name}: images: found {found}; allowed is uint8 [images, rows, columns, features]")
+        if self.labels.dtype != np.int64 or self.labels.shape != self.images.shape[:1]:
+            raise InputError(
+                f"{self.name}: labels: found {self.labels.dtype}{list(self.labels.shape)}; allowed is one of int64 for "
+                f"each of the {len(self.images)} images"
+            )
+        low, high = int(self.labels.min(initial=0)), int(self.labels.max(initial=0))
+        if low < 0 or high >= len(self.classes) > 0:
+            wrong = low if low < 0 else high
+            raise InputError(f"{self.name}: label {wrong}: allowed are 0 to {len(self.classes) - 1}, a class each")
+        if not int(self.images.max(initial=0)) <= self.white <= 255:
+            raise InputError(
+                f"{self.name}: white = {self.white}: must be at most 255 and at least the greatest intensity, "
+                f"{self.images.max(initial=0)}"
+            )
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "part": self.part,
+            "images": len(self.images),
+            "shape": list(self.shape),
+            "classes": len(self.classes),
+        }
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows, columns and features of an image."""
+        rows, columns, features = self.images.shape[1:]
+        return rows, columns, features
+
+    def intensities(self, which: NDArray[np.integer] | slice | None = None) -> NDArray[np.float32]:
+        """Give images as numbers from 0 to 1.
+
+        Parameters
+        ----------
+        which : ndarray of int, slice or None
+            Numbers of images in this set; all by default.
+
+        Returns
+        -------
+        ndarray of float32, shape (n, rows, columns, features)
+        """
+        chosen = self.images if which is None else self.images[which]
+        return chosen.astype(np.float32) / np.float32(self.white)

@@ -1,0 +1,82 @@
+"""Encodings as the network file gives them: ``[inputs.NAME]``. ``docs/data.md`` is the reference of the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.encoding.input_encoding import CODES, MAX_LEVELS, MAX_NOISE, Code, InputEncoding
+from neuromap.errors import NetworkError
+from neuromap.files.toml_table import TomlTable
+from neuromap.network.network import Network
+from neuromap.network.tables import ENCODER, plain_table
+from neuromap.network.transforms.limits import MAX_NEURONS
+
+__all__ = ["input_encodings"]
+
+_KEYS: Mapping[str, tuple[str, ...]] = ReadOnlyMapping(
+    {
+        "real": ("noise", "code"),
+        "threshold": ("noise", "code", "levels"),
+        "bernoulli": ("noise", "code"),
+        "layer": ("noise", "code", "kernel", "stride", *ENCODER),
+    }
+)
+_LEVELS = f"are 1 to {MAX_LEVELS} numbers from 0 to 1, ascending"
+
+
+def input_encodings(network: Network) -> Mapping[str, InputEncoding]:
+    """Give the encoding of every input node.
+
+    Parameters
+    ----------
+    network : Network
+        With shapes.
+
+    Returns
+    -------
+    mapping of str to InputEncoding
+        In file order; an input node without a table has code ``real`` without noise.
+
+    Raises
+    ------
+    NetworkError
+        If a key or a value of a table is none, or an input node has no shape.
+    """
+    tables = network.tables.get("inputs", {})
+    return ReadOnlyMapping({name: _encoding(network, name, tables.get(name, {})) for name in network.inputs})
+
+
+def _encoding(network: Network, name: str, given: Mapping[str, Any]) -> InputEncoding:
+    shape = network.nodes[name].shape
+    if shape is None:
+        raise NetworkError(f"node {name}: has no shape, so no images fit; add shape = [rows, columns, features]")
+    table = TomlTable(plain_table(given), TomlTable({}, "inputs", NetworkError).key_path(name), NetworkError)
+    code: Any = table.text("code", CODES) if "code" in table else "real"
+    table.allow(_KEYS["layer"] + _KEYS["threshold"] if code not in CODES else _KEYS[code], f' with code = "{code}"')
+    return InputEncoding(name, shape, code=code, **_numbers(table), **_layer(table, code))
+
+
+def _numbers(table: TomlTable) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "noise" in table:
+        found["noise"] = table.number("noise", 0.0, MAX_NOISE)
+    if "levels" in table:
+        if not isinstance(table.values["levels"], list):
+            raise table.wrong("levels", _LEVELS)
+        found["levels"] = tuple(table.values["levels"])
+    return found
+
+
+def _layer(table: TomlTable, code: Code) -> dict[str, Any]:
+    if code != "layer":
+        return {}
+    found: dict[str, Any] = {"kernel": table.pair("kernel", 1, MAX_NEURONS, "[rows, columns]")}
+    if "stride" in table:
+        found["stride"] = table.pair("stride", 1, MAX_NEURONS, "[rows, columns]")
+    for field, key in zip(("weights", "thresholds"), ENCODER, strict=True):
+        if key in table and not hasattr(table.values[key], "dtype"):
+            raise table.wrong(key, "are arrays of the weights file only; drop it here")
+        found[field] = table.values.get(key)
+    return found
