@@ -13,7 +13,18 @@ COMMANDS = [command.name for command in app.registered_commands]
 
 
 def test_the_commands():
-    assert COMMANDS == ["rollouts", "chips", "map", "simulate", "verify", "report", "explore", "bench"]
+    assert COMMANDS == [
+        "rollouts",
+        "chips",
+        "map",
+        "simulate",
+        "verify",
+        "report",
+        "explore",
+        "bench",
+        "train",
+        "experiment",
+    ]
 
 
 def test_help_of_the_program_names_commands_and_exit_codes(neuromap):

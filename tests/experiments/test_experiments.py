@@ -87,7 +87,9 @@ def test_what_is_wrong_is_told(tmp_path):
         path.write_text(text.replace(old, new))
         with pytest.raises(InputError, match=re.escape(words)):
             load_experiment(path)
-    with pytest.raises(InputError, match="there is no such file, nor an experiment of this name; there are paper/mnist-ff"):
+    with pytest.raises(
+        InputError, match="there is no such file, nor an experiment of this name; there are paper/mnist-ff"
+    ):
         load_experiment("paper/mnist")
     with pytest.raises(InputError, match="needs digits images; found data 'mnist:x'"):
         run_experiment(load_experiment(DIGITS), "mnist:x", tmp_path)
