@@ -61,6 +61,9 @@ def test_examples_of_the_help_run(command, neuromap, root_of_examples, monkeypat
     monkeypatch.chdir(folder)
     assert neuromap("map", "examples/digits/sr.toml", "--pattern", "hybrid", "-o", "sr.nmp").code == 0
     help_text = neuromap(command, "--help").out
+    if command in ("train", "experiment"):
+        pytest.importorskip("torch", reason="training needs PyTorch (the extra training)")
+        pytest.importorskip("sklearn")
     for example in re.findall(
         r"^ +((?:neuromap|python) .*?)(?:  +.*)?$", help_text.split("Examples:")[1], re.MULTILINE
     ):
