@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
+from neuromap.arrays.frozen import adopted
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
 from neuromap.files.foreign import HEAD, file_kind
 from neuromap.files.given import path_given
@@ -124,8 +125,7 @@ def _read_tensors(entries: list[tuple[str, dict[str, Any]]], origin: str) -> dic
         if entry["dtype"] != SAFETENSORS_DTYPE[dtype]:
             raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {SAFETENSORS_DTYPE[dtype]}")
         array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<"))
-        tensors[name] = array.reshape(entry["shape"]).astype(dtype, copy=True)
-        tensors[name].flags.writeable = False
+        tensors[name] = adopted(array.reshape(entry["shape"]).astype(dtype, copy=True))
     missing = [name for name in TENSORS if name not in tensors and name not in OPTIONAL_TENSORS]
     if missing:
         raise ProgramError(f"{origin}: tensor {missing[0]}: is missing")

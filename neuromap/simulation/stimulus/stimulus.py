@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from neuromap.arrays.frozen import refuse_masked
+from neuromap.arrays.frozen import adopted, refuse_masked
 from neuromap.errors import StimulusError
 from neuromap.files.given import path_given, real_number, whole_number
 from neuromap.files.messages import show
@@ -132,9 +132,7 @@ def _checked_array(name: str, values: ArrayLike, size: int, shape: tuple[int, in
             raise StimulusError(
                 f"frames of {name}: value {array[frame, index]} at frame {frame}, neuron {index}; must be 0 or 1"
             )
-    checked = array.astype(np.bool_)
-    checked.flags.writeable = False
-    return checked
+    return adopted(array.astype(np.bool_))
 
 
 def random_frames(
@@ -194,8 +192,7 @@ def random_frames(
             raw = np.asarray(bits.random_raw(len(part) * each), dtype=np.uint64).reshape(len(part), each)
             unit = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
             part[:] = unit[:, 1:] < unit[:, :1] if density is None else unit < density
-        rows.flags.writeable = False
-        frames[name] = rows
+        frames[name] = adopted(rows)
     return frames
 
 
