@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuromap.errors import ProgramError, VerificationError
-from neuromap.files.given import needs
+from neuromap.files.given import needs, refuse_swapped
 from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.program import Program
 from neuromap.rollout.schedule.rollout import Rollout
@@ -109,6 +109,7 @@ def verify(
     InputError
         If there is no such engine, or a number is out of range.
     """
+    refuse_swapped("verify(rollout, program)", rollout, Rollout, program)
     needs("verify", rollout, Rollout)
     needs("verify", program, Program)
     random = RandomFrames(n_frames, seed, density)

@@ -16,7 +16,7 @@ from safetensors import SafetensorError, deserialize
 
 from neuromap.arrays.frozen import adopted
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
-from neuromap.files.foreign import HEAD, file_kind
+from neuromap.files.foreign import HEAD, kind_of_any
 from neuromap.files.given import path_given
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import read_bytes
@@ -104,7 +104,7 @@ def _read_container(data: bytes, origin: str) -> tuple[list[tuple[str, dict[str,
     try:
         entries = deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
-        kind = file_kind(data[:HEAD])
+        kind = kind_of_any(data[:HEAD])
         if kind is not None and "safetensors" not in kind:
             raise ProgramError(f"{origin}: is not a program file but {kind}; write one with neuromap map") from None
         reason = " ".join(str(error).split())[:200]

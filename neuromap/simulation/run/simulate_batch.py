@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuromap.errors import InputError, StimulusError
-from neuromap.files.given import needs
+from neuromap.files.given import needs, refuse_swapped
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.batch_job import BatchJob, BatchPart
@@ -75,6 +75,7 @@ def simulate_batch(
     ProgramError
         If the program has no output node, or its tables point outside it.
     """
+    refuse_swapped("simulate_batch(program, stimuli)", program, Program, stimuli)
     needs("simulate_batch", program, Program)
     if record is not None:
         needs("simulate_batch: record", record, Recording)

@@ -12,7 +12,7 @@ from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
 from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
-from neuromap.simulation.stimulus.node_shapes import by_neuron, input_shapes, shapes_allowed
+from neuromap.simulation.stimulus.node_shapes import by_neuron, input_shapes, no_bits, no_mapping, shapes_allowed
 from neuromap.simulation.stimulus.stimulus import input_sizes
 
 __all__ = ["check_stimuli"]
@@ -48,7 +48,7 @@ def check_stimuli(
     """
     sizes, shapes = input_sizes(source), input_shapes(source)
     if not isinstance(stimuli, Mapping):
-        raise StimulusError(f"stimuli: found {type(stimuli).__name__}; give a mapping of input node to array")
+        raise StimulusError(f"stimuli: {no_mapping(stimuli, sizes, 'stimuli')}")
     for name in stimuli:
         if name not in sizes:
             raise StimulusError(f"stimuli: node {name} is not an input node; input nodes are {', '.join(sizes)}")
@@ -77,7 +77,7 @@ def check_stimuli(
                 f"{first.shape[1] if n_frames is None else wanted} are expected; give as many of each"
             )
         if array.dtype.kind not in "bui":
-            raise StimulusError(f"stimuli of {name}: dtype {array.dtype}; must be bool, or integer with values 0 and 1")
+            raise StimulusError(f"stimuli of {name}: {no_bits(array)}")
         if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 1):
             number, frame, index = np.argwhere((array < 0) | (array > 1))[0]
             raise StimulusError(

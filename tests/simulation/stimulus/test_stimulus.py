@@ -64,7 +64,7 @@ def test_bad_frames_are_refused_in_one_line(change, found):
 
 
 def test_something_that_is_no_mapping_is_refused():
-    with pytest.raises(StimulusError, match="found ndarray"):
+    with pytest.raises(StimulusError, match="found an array; name its input node"):
         check_frames(np.zeros((4, 3)), SIZES)
 
 
