@@ -48,7 +48,7 @@ def fits_its_digest(path: Path) -> bool:
 
 
 def _digest(path: Path, size: int) -> bytes:
-    """What stands behind so many bytes of a file."""
+    """Make what stands behind so many bytes of a file."""
     made = blake2b(digest_size=_BYTES)
     with path.open("rb") as stream:
         while size > 0 and (part := stream.read(min(size, _PORTION))):
