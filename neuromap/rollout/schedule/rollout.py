@@ -15,6 +15,7 @@ from typing import Never, TypeVar
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError, PatternError
 from neuromap.files.given import needs
+from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.network.network import EdgeKey, Network
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
@@ -118,17 +119,18 @@ class Rollout(Card):
         if period is not None and not self.is_tick_level and period < (least := pipelined_period(self.cycle_ratio)):
             raise InputError(
                 f"execution {execution}: network {network.name} under pattern {pattern.name or '(unnamed)'} needs a "
-                f"frame period of {least} update steps for its cycles, {least - period} more; ask for pipelined:{least}"
+                f"frame period of {counted(least, 'update step')} for its cycles, {least - period} more; ask "
+                f"for pipelined:{least}"
             )
 
     def _facts(self) -> dict[str, object]:
-        unit = "ticks" if self.is_tick_level else "update steps"
+        unit = "tick" if self.is_tick_level else "update step"
         return {
             "network": self.network.name,
             "pattern": self.pattern.name,
             "execution": self.execution,
-            "frame period": f"{self.frame_period} {unit}",
-            **{f"first response of {o}": f"{self.first_response(o)} {unit}" for o in self.network.outputs},
+            "frame period": counted(self.frame_period, unit),
+            **{f"first response of {o}": counted(self.first_response(o), unit) for o in self.network.outputs},
         }
 
     def with_latencies(self, latencies: Mapping[EdgeKey, int]) -> Rollout:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
+from neuromap.files.messages import counted
 from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
 from neuromap.simulation.stimulus.node_shapes import by_neuron, input_shapes, no_bits, no_mapping, shapes_allowed
@@ -68,12 +69,12 @@ def check_stimuli(
             raise StimulusError(f"stimuli of {name}: shape {array.shape}; must be {allowed}")
         if array.shape[1] < 2:
             raise StimulusError(
-                f"stimuli of {name}: {array.shape[1]} frames; at least 2 are needed (frame 0 and frame 1)"
+                f"stimuli of {name}: {counted(array.shape[1], 'frame')}; at least 2 are needed (frame 0 and frame 1)"
             )
         first, wanted = next(iter(checked.values()), array), array.shape[1] if n_frames is None else n_frames
         if array.shape[:2] != (len(first), wanted) or array.shape[1] != first.shape[1]:
             raise StimulusError(
-                f"stimuli of {name}: {array.shape[0]} of {array.shape[1]} frames, where {len(first)} of "
+                f"stimuli of {name}: {array.shape[0]} of {counted(array.shape[1], 'frame')}, where {len(first)} of "
                 f"{first.shape[1] if n_frames is None else wanted} are expected; give as many of each"
             )
         if array.dtype.kind not in "bui":

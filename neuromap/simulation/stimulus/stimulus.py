@@ -24,7 +24,7 @@ from neuromap.arrays.frozen import adopted, refuse_masked
 from neuromap.errors import StimulusError
 from neuromap.files.foreign import HEAD, kind_of_any
 from neuromap.files.given import path_given, real_number, whole_number
-from neuromap.files.messages import show
+from neuromap.files.messages import counted, show
 from neuromap.files.regular_file import read_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.program import Program
@@ -104,7 +104,8 @@ def check_frames(
         first, n_frames = next(iter(checked)), len(checked[name])
         if n_frames != len(checked[first]):
             raise StimulusError(
-                f"frames of {name}: {n_frames} frames, but {first} has {len(checked[first])}; give as many of each"
+                f"frames of {name}: {counted(n_frames, 'frame')}, but {first} has {len(checked[first])}; give "
+                "as many of each"
             )
     return checked
 
@@ -125,7 +126,9 @@ def _checked_array(name: str, values: ArrayLike, size: int, shape: tuple[int, in
         allowed = shapes_allowed("n_frames", size, shape)
         raise StimulusError(f"frames of {name}: shape {array.shape}; must be {allowed}{turned}")
     if len(array) < 2:
-        raise StimulusError(f"frames of {name}: {len(array)} frames; at least 2 are needed (frame 0 and frame 1)")
+        raise StimulusError(
+            f"frames of {name}: {counted(len(array), 'frame')}; at least 2 are needed (frame 0 and frame 1)"
+        )
     if array.dtype.kind not in "bui":
         raise StimulusError(f"frames of {name}: {no_bits(array)}")
     if array.dtype.kind != "b":
@@ -176,7 +179,9 @@ def random_frames(
     if density is not None:
         real_number("frames: density", density, StimulusError)
     if n_frames < 2:
-        raise StimulusError(f"frames: {n_frames} frames asked for; at least 2 are needed (frame 0 and frame 1)")
+        raise StimulusError(
+            f"frames: {counted(n_frames, 'frame')} asked for; at least 2 are needed (frame 0 and frame 1)"
+        )
     if density is not None and not 0 <= density <= 1:
         raise StimulusError(f"frames: density {density}; must be between 0 and 1")
     if seed < 0:
