@@ -66,7 +66,7 @@ def compared(name: str) -> dict[str, Any]:
     candidates = [dict(zip(brute["columns"], row, strict=True)) for row in brute["rows"]]
     every = {_point(row) for row in candidates}
     rows = {_point(row) for row in mapped_rows(found)}
-    tolerance = found.get("energy_tolerance", 0.0)
+    tolerance = found["energy_tolerance"]
     return {
         "candidates": len(candidates),
         "alike": sum(_point(row) in rows for row in candidates),

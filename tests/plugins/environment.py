@@ -20,6 +20,7 @@ def take_share_of_the_cores() -> None:
     worker, n_workers = int(os.environ[WORKER].removeprefix("gw")), int(os.environ[WORKERS])
     share = cores[worker % n_workers :: n_workers] or [cores[worker % len(cores)]]
     os.sched_setaffinity(0, share)
+    os.environ["OMP_NUM_THREADS"] = str(len(share))  # PyTorch counts the machine's cores, not those that it may use
 
 
 def forget_terminal_and_settings() -> None:

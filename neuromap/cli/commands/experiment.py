@@ -21,7 +21,7 @@ EXAMPLES = """\
 Examples:
   neuromap experiment
   neuromap experiment examples/digits/real/experiment.toml --epochs 1 --repetitions 1
-  neuromap experiment examples/digits/real/experiment.toml --epochs 1 --repetitions 1 --limit 99 --csv sr.csv
+  neuromap experiment examples/digits/real/experiment.toml --epochs 1 --limit 99 --folder quick --csv sr.csv
 """
 
 

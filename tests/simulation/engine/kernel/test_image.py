@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numba import typeof
 
+from neuromap.arrays.frozen import adopted
 from neuromap.simulation.engine.kernel import layout
 from neuromap.simulation.engine.kernel.image import make_image, make_state, vector_groups
 from neuromap.simulation.engine.kernel.layout import Flag
@@ -16,8 +17,7 @@ def moved(array, offset):
     raw = np.empty(array.nbytes + 128, np.uint8)
     start = -raw.ctypes.data % 64 + offset
     raw[start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
-    raw.flags.writeable = False
-    return raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    return adopted(raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape))
 
 
 @pytest.mark.parametrize("offset", [0, 16, 32])
