@@ -20,9 +20,9 @@ __all__ = ["EXAMPLES", "train"]
 EXAMPLES = """\
 \b
 Examples:
-  neuromap train examples/digits/real/sr.toml --epochs 5
-  neuromap train examples/digits/real/sr.toml --pattern hybrid --epochs 5 -o sr.safetensors
-  neuromap train examples/digits/real/sr.toml --pattern sequential --epochs 5 --test --csv epochs.csv --json
+  neuromap train examples/digits/real/sr.toml --epochs 2 --limit 300
+  neuromap train examples/digits/real/sr.toml --pattern hybrid --epochs 2 --limit 300 -o sr.safetensors
+  neuromap train examples/digits/real/sr.toml --epochs 1 --limit 99 --test --csv epochs.csv --json
 """
 
 
