@@ -135,8 +135,28 @@ class RolloutModel(nn.Module):
         now = dict(inputs)
         r_of = dict(zip(self.network.edges, pattern.values, strict=True))
         for name in (n for stage in stages(pattern) for n in stage.nodes):
-            now[name] = self.activate(name, self._sum(name, [before, now], r_of))
+            now[name] = self._computed(name, before, now, r_of)
         return now
+
+    def compute(
+        self, pattern: RolloutPattern, name: str, before: Mapping[str, Tensor], now: Mapping[str, Tensor]
+    ) -> Tensor:
+        """Compute one node of a frame.
+
+        Parameters
+        ----------
+        pattern : RolloutPattern
+            Valid, of this network.
+        name : str
+            The node; no input.
+        before, now : mapping of str to Tensor, shape (batch, rows, columns, features)
+            The last frame of the sources of its streaming edges, this frame of those of its sequential ones.
+
+        Returns
+        -------
+        Tensor, shape (batch, rows, columns, features)
+        """
+        return self._computed(name, before, now, dict(zip(self.network.edges, pattern.values, strict=True)))
 
     def blank(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Give frame 0: the inputs as they are, 0 on all other nodes."""
@@ -147,12 +167,14 @@ class RolloutModel(nn.Module):
     def _into(self, name: str) -> Iterator[tuple[EdgeKey, Edge]]:
         return ((key, edge) for key, edge in self.network.edges.items() if edge.target == name)
 
-    def _sum(self, name: str, frames: list[Mapping[str, Tensor]], r_of: Mapping[EdgeKey, int]) -> Tensor:
-        """Add up all edges of a node; ``frames`` holds the last frame and this one."""
+    def _computed(
+        self, name: str, before: Mapping[str, Tensor], now: Mapping[str, Tensor], r_of: Mapping[EdgeKey, int]
+    ) -> Tensor:
         parts = (
-            apply_edge(edge, self.weight(key), frames[1 - r_of[key]][edge.source]) for key, edge in self._into(name)
+            apply_edge(edge, self.weight(key), (before if r_of[key] else now)[edge.source])
+            for key, edge in self._into(name)
         )
-        return _added(parts)
+        return self.activate(name, _added(parts))
 
     def _from_outside(
         self, name: str, stage: Stage, r_of: Mapping[EdgeKey, int], values: Mapping[str, Tensor]
