@@ -21,7 +21,6 @@ from torch import Tensor
 
 from neuromap.errors import InputError, NeuromapError
 from neuromap.files.given import whole_number
-from neuromap.jobs.workers import check_processes
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.training.model.rollout_model import RolloutModel
 from neuromap.training.parallel.shares import node_shares
@@ -89,11 +88,12 @@ class ParallelStream:
     """
 
     def __init__(self, model: RolloutModel, batch: int, processes: int) -> None:
-        if whole_number("batch", batch) < 1:
-            raise InputError(f"batch {batch}: must be 1 or more")
+        for name, number in (("batch", batch), ("processes", processes)):
+            if whole_number(name, number) < 1:
+                raise InputError(f"{name} {number}: must be 1 or more")
         self._model, self._batch = model, batch
         self._layout = _Layout.of(model, batch)
-        self._shares = node_shares(model.network, check_processes(processes))
+        self._shares = node_shares(model.network, processes)
 
     @property
     def shares(self) -> tuple[tuple[str, ...], ...]:
