@@ -128,7 +128,11 @@ def test_all_lists_are_true(modules):
         if not any(isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "__all__" for n in tree.body):
             continue
         parts = ["neuromap", *path.with_suffix("").parts]
-        module = importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+        try:
+            module = importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+        except ModuleNotFoundError as error:
+            assert error.name == "torch", error  # an extra
+            continue
         for name in module.__all__:
             assert hasattr(module, name), f"{module.__name__}.{name}"
 
