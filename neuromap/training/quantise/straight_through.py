@@ -1,0 +1,74 @@
+"""Steps that gradients pass: rounded weights and firing neurons.
+
+Rounding has the derivative 0 almost everywhere, so training keeps a real-valued *latent* weight, uses the rounded one, and
+takes the gradient of the rounded one for that of the latent one (Bengio, Léonard, Courville 2013). A neuron that fires or
+not has a triangle around its threshold instead of a derivative (Esser et al. 2016, "Convolutional networks for fast,
+energy-efficient neuromorphic computing"): a straight-through estimate, which is 1 everywhere, also moves neurons whose
+sums are far from the threshold, and a change there changes no spike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["fire", "rounded"]
+
+
+class _Rounded(torch.autograd.Function):
+    """Rounding within bounds; no gradient leads further out of them."""
+
+    @staticmethod
+    def forward(ctx: Any, latent: Tensor, low: float, high: float, levels: float) -> Tensor:
+        ctx.save_for_backward(latent)
+        ctx.bounds = (low, high)
+        return torch.round(latent.clamp(low, high) * levels)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
+        (latent,), (low, high), gradient = ctx.saved_tensors, ctx.bounds, gradients[0]
+        leaves = ((latent >= high) & (gradient < 0)) | ((latent <= low) & (gradient > 0))
+        return gradient.masked_fill(leaves, 0), None, None, None
+
+
+class _Fire(torch.autograd.Function):
+    """1 where a distance from the threshold is 0 or more; its surrogate gradient is a triangle of half width 1."""
+
+    @staticmethod
+    def forward(ctx: Any, distance: Tensor) -> Tensor:
+        ctx.save_for_backward(distance)
+        return (distance >= 0).to(distance.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        (distance,) = ctx.saved_tensors
+        return gradients[0] * (1 - distance.abs()).clamp_(min=0)
+
+
+def rounded(latent: Tensor, low: float, high: float, levels: float) -> Tensor:
+    """Round latent weights to integers.
+
+    Parameters
+    ----------
+    latent : Tensor
+        Real values.
+    low, high : float
+        Bounds of the latent values.
+    levels : float
+        The integer at the latent value 1.
+
+    Returns
+    -------
+    Tensor
+        Integers from ``low * levels`` to ``high * levels``, as real numbers.
+    """
+    found: Tensor = _Rounded.apply(latent, low, high, levels)  # type: ignore[no-untyped-call]
+    return found
+
+
+def fire(distance: Tensor) -> Tensor:
+    """Fire, 1 or 0, by the distance of sums from their thresholds in standard deviations of the sums."""
+    found: Tensor = _Fire.apply(distance)  # type: ignore[no-untyped-call]
+    return found
