@@ -101,7 +101,9 @@ def _archive_within(path: Path) -> Path:
     with _whole(path):
         if not path.exists():
             raise InputError(f"{show_name(str(path))} does not exist; give a folder or an archive")
-        if not path.is_dir():
+        if not path.is_dir() and not path.is_file():
+            raise InputError(f"{show_name(str(path))} is no regular file; give a folder or an archive")
+        if path.is_file():
             return path
         inside = list(path.iterdir())
     return inside[0] if len(inside) == 1 and inside[0].name.endswith(_ENDINGS) else path

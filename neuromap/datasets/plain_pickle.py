@@ -139,7 +139,7 @@ def _since_mark(stack: list[Any]) -> list[Any]:
 
 def _take(stack: list[Any], count: int) -> tuple[Any, ...]:
     if len(stack) < count:
-        raise IndexError
+        raise ValueError
     found = tuple(stack[len(stack) - count :])
     del stack[len(stack) - count :]
     return found
@@ -183,7 +183,7 @@ def _call(stack: list[Any]) -> None:
 def _build(stack: list[Any]) -> None:
     state = stack.pop()
     if not isinstance(stack[-1], _Made):
-        raise TypeError
+        raise ValueError
     stack[-1].state = state
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from neuromap.datasets.image_set import PARTS
-from neuromap.datasets.load_images import load_images
+from neuromap.datasets.sources import load_images
 from neuromap.experiments.experiment import Curve
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.train_network import train_network

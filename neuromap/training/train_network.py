@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.datasets.image_set import ImageSet
-from neuromap.encoding.input_encoding import input_encodings
+from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import InputError, NetworkError
 from neuromap.files.given import needs
 from neuromap.network.network import Network

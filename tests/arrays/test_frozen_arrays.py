@@ -67,6 +67,24 @@ def array_fields(cls):
     }
 
 
+CHECKED = {
+    "neuromap.datasets.image_set.ImageSet": (
+        {"images": (6, 1, 1, 1), "labels": (6,)},
+        lambda n: {"name": "set", "part": "train", "classes": ("a", "b"), "white": 255},
+    ),
+    "neuromap.encoding.input_encoding.InputEncoding": (
+        {"weights": (6, 1, 1, 1), "thresholds": (1,)},
+        lambda n: {
+            "shape": (1, 1, 1),
+            "noise": 0.0,
+            "code": "layer",
+            "levels": (1,),
+            "kernel": (n, 1),
+            "stride": (1, 1),
+        },
+    ),
+}
+"""Classes that look into what they are given: shapes of their arrays, and other fields where the first has n rows."""
 CLASSES = {name: cls for name, cls in every_class().items() if array_fields(cls)}
 
 
@@ -82,12 +100,14 @@ def test_the_classes_are_found():
 def test_arrays_are_owned_and_read_only(name, as_view):
     cls = CLASSES[name]
     fields = array_fields(cls)
-    owned = {field: np.ones(6, dtype) for field, (dtype, _) in fields.items()}
+    shapes, others = CHECKED.get(name, ({}, lambda n: {}))
+    owned = {field: np.ones(shapes.get(field, 6), dtype) for field, (dtype, _) in fields.items()}
     given = {field: array[::2] if as_view else array for field, array in owned.items()}
     if as_view:  # a locked view of an array that can be written to is no better
         for array in given.values():
             array.flags.writeable = False
     values = {field.name: other_value(field) for field in dataclasses.fields(cls) if field.init}
+    values |= others(len(next(iter(given.values()))))
     values |= {field: (given[field],) if many else given[field] for field, (_, many) in fields.items()}
     made = cls(**values)
     for array in owned.values():
@@ -102,7 +122,7 @@ def test_arrays_are_owned_and_read_only(name, as_view):
 
 
 def other_value(field):
-    """A value for fields that hold no array; no class looks into them when it is made."""
+    """A value for fields that hold no array; but for those above, no class looks into them when it is made."""
     return {} if "Mapping" in str(field.type) or "dict" in str(field.type) else ()
 
 

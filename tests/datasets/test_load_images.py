@@ -5,6 +5,7 @@ import importlib.util
 import os
 import pickle
 import struct
+import sys
 import tarfile
 import zipfile
 from contextlib import suppress
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from neuromap.datasets import ImageSet, load_images
 from neuromap.datasets.plain_pickle import read_plain_pickle
-from neuromap.errors import InputError
+from neuromap.errors import InputError, NotSupportedError
 
 DATA = Path(os.environ.get("NEUROMAP_DATA", Path(__file__).resolve().parents[2] / ".." / "shared" / "data"))
 needs_pillow = pytest.mark.skipif(importlib.util.find_spec("PIL") is None, reason="Pillow is an extra: images")
@@ -288,6 +289,14 @@ def test_tracks_of_traffic_signs_stay_together(tmp_path):
             path.write_bytes(broken)
         picture.write_bytes(broken)
         assert "is no whole JPEG, PNG or PPM" in refusal(source)
+
+
+def test_without_pillow_one_line_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    (tmp_path / "test" / "a").mkdir(parents=True)
+    (tmp_path / "test" / "a" / "0.png").write_bytes(b"")
+    with pytest.raises(NotSupportedError, match=r"^pictures: need Pillow, .*\[images\]'$"):
+        load_images(f"cifar10:{tmp_path}", "test")
 
 
 def test_arrays_that_do_not_fit_each_other_make_no_set():

@@ -58,7 +58,7 @@ def train(
     ends with the weights that it would have had. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
     """
     import neuromap as nm
-    from neuromap.datasets.load_images import load_images
+    from neuromap.datasets.sources import load_images
     from neuromap.training.asked.torch_extra import require_torch
     from neuromap.training.train_network import train_network
 
