@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from neuromap.network.network import EdgeKey, Network
 from neuromap.network.transforms.kinds import Pool
@@ -89,7 +90,9 @@ class FrameModel(RolloutModel):
         if latent is None:
             return None
         kind = self.kinds[key]
-        found = rounded(latent, kind.low, kind.high, kind.levels)
+        if self.training:  # what a step of the optimiser took out of its bounds would come back late
+            latent.data.clamp_(kind.low, kind.high)
+        found = rounded(latent if kind.levels == 1 else latent * kind.levels)
         return found * source_signs(self.network.edges[key]) if kind.name == "sign-fixed" else found
 
     def threshold(self, name: str) -> Tensor:
@@ -115,12 +118,12 @@ class FrameModel(RolloutModel):
 
     def _normalised(self, name: str, sums: Tensor) -> Tensor:
         place = self._node_place[name]
-        over = (0,) if self._bias[place].ndim == 3 else (0, 1, 2)
-        variance, mean = torch.var_mean(sums, over, correction=0)
-        with torch.no_grad():
-            self._mean[place].lerp_(mean, _MOMENTUM)
-            self._variance[place].lerp_(variance, _MOMENTUM)
-        return (sums - mean) * (variance + _SMALLEST_VARIANCE).rsqrt() + self._bias[place]
+        mean, variance, offset = self._mean[place], self._variance[place], self._bias[place]
+        rows = sums.reshape(-1, offset.numel())
+        found = functional.batch_norm(
+            rows, mean.view(-1), variance.view(-1), None, offset.view(-1), True, _MOMENTUM, _SMALLEST_VARIANCE
+        )
+        return found.view_as(sums)
 
     def _from_outside(
         self, name: str, stage: Stage, r_of: Mapping[EdgeKey, int], values: Mapping[str, Tensor]

@@ -18,19 +18,17 @@ __all__ = ["fire", "rounded"]
 
 
 class _Rounded(torch.autograd.Function):
-    """Rounding within bounds; no gradient leads further out of them."""
+    """Rounding whose gradient is that of no rounding."""
 
     @staticmethod
-    def forward(ctx: Any, latent: Tensor, low: float, high: float, levels: float) -> Tensor:
-        ctx.save_for_backward(latent)
-        ctx.bounds = (low, high)
-        return torch.round(latent.clamp(low, high) * levels)
+    def forward(ctx: Any, scaled: Tensor) -> Tensor:
+        del ctx
+        return torch.round(scaled)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
-        (latent,), (low, high), gradient = ctx.saved_tensors, ctx.bounds, gradients[0]
-        leaves = ((latent >= high) & (gradient < 0)) | ((latent <= low) & (gradient > 0))
-        return gradient.masked_fill(leaves, 0), None, None, None
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        del ctx
+        return gradients[0]
 
 
 class _Fire(torch.autograd.Function):
@@ -47,24 +45,9 @@ class _Fire(torch.autograd.Function):
         return gradients[0] * (1 - distance.abs()).clamp_(min=0)
 
 
-def rounded(latent: Tensor, low: float, high: float, levels: float) -> Tensor:
-    """Round latent weights to integers.
-
-    Parameters
-    ----------
-    latent : Tensor
-        Real values.
-    low, high : float
-        Bounds of the latent values.
-    levels : float
-        The integer at the latent value 1.
-
-    Returns
-    -------
-    Tensor
-        Integers from ``low * levels`` to ``high * levels``, as real numbers.
-    """
-    found: Tensor = _Rounded.apply(latent, low, high, levels)  # type: ignore[no-untyped-call]
+def rounded(scaled: Tensor) -> Tensor:
+    """Round to integers; gradients pass."""
+    found: Tensor = _Rounded.apply(scaled)  # type: ignore[no-untyped-call]
     return found
 
 
