@@ -66,7 +66,7 @@ class FrameModel(RolloutModel):
         for name in self.settings:
             self._mean[self._node_place[name]] = _kept(torch.zeros(self.bias_shape(name)))
             self._variance[self._node_place[name]] = _kept(torch.ones(self.bias_shape(name)))
-        self._scale = nn.Parameter(torch.tensor(_FIRST_SCALE))
+        self._scale = nn.Parameter(torch.tensor([_FIRST_SCALE]))
 
     def _start_weights(self, generator: torch.Generator) -> None:
         for key, kind in self.kinds.items():
