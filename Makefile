@@ -17,6 +17,10 @@ DEMO_REPORT := report examples/digits/sr.toml \
 # What is never imported need not be compiled: half of the time of an installation.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
+# The build of PyTorch for processors: that of the registry takes gigabytes of CUDA with it on Linux. Where wheels are at
+# hand they are taken instead.
+TORCH ?= $(if $(PIP_FIND_LINKS),,--extra-index-url https://download.pytorch.org/whl/cpu) torch==2.13.0
+
 IMPORTED := import brian2, h5py, hypothesis.extra.numpy, jsonschema, networkx, numba, pytest, scipy.optimize, scipy.stats
 
 .DEFAULT_GOAL := help
@@ -41,6 +45,8 @@ $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 
 $(TEST_STAMP): pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[test,lint]'
+	@$(PIP) $(TORCH) || echo "make: PyTorch is not installed, so tests of training are skipped ($(TORCH) failed)" >&2
+	@$(BIN)/python -c "import torch" 2>/dev/null || true
 	@$(BIN)/python -c "$(IMPORTED)"  # Python compiles it here, once, and not in every process that tests at the same time
 	@touch $@
 

@@ -47,6 +47,7 @@ _ROOMS = (
     "datasets",
     "encoding",
     "errors",
+    "experiments",
     "explorer",
     "formats",
     "hardware",
@@ -55,6 +56,7 @@ _ROOMS = (
     "report",
     "rollout",
     "simulation",
+    "training",
     "verification",
 )
 
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from neuromap import datasets as datasets
     from neuromap import encoding as encoding
     from neuromap import errors as errors
+    from neuromap import experiments as experiments
     from neuromap import explorer as explorer
     from neuromap import formats as formats
     from neuromap import hardware as hardware
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
     from neuromap import report as report
     from neuromap import rollout as rollout
     from neuromap import simulation as simulation
+    from neuromap import training as training
     from neuromap import verification as verification
     from neuromap.explorer.explore import explore as explore
     from neuromap.hardware.check.check_program import check_program as check_program

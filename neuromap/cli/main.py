@@ -18,6 +18,8 @@ from neuromap.cli.commands.bench import EXAMPLES as BENCH_EXAMPLES
 from neuromap.cli.commands.bench import bench
 from neuromap.cli.commands.chips import EXAMPLES as CHIPS_EXAMPLES
 from neuromap.cli.commands.chips import chips
+from neuromap.cli.commands.experiment import EXAMPLES as EXPERIMENT_EXAMPLES
+from neuromap.cli.commands.experiment import experiment
 from neuromap.cli.commands.explore import EXAMPLES as EXPLORE_EXAMPLES
 from neuromap.cli.commands.explore import explore
 from neuromap.cli.commands.map import EXAMPLES as MAP_EXAMPLES
@@ -28,6 +30,8 @@ from neuromap.cli.commands.rollouts import EXAMPLES as ROLLOUTS_EXAMPLES
 from neuromap.cli.commands.rollouts import rollouts
 from neuromap.cli.commands.simulate import EXAMPLES as SIMULATE_EXAMPLES
 from neuromap.cli.commands.simulate import simulate
+from neuromap.cli.commands.train import EXAMPLES as TRAIN_EXAMPLES
+from neuromap.cli.commands.train import train
 from neuromap.cli.commands.verify import EXAMPLES as VERIFY_EXAMPLES
 from neuromap.cli.commands.verify import verify
 
@@ -80,6 +84,8 @@ app.command("report", short_help="Responses and costs per pattern.", epilog=REPO
 app.command("explore", short_help="Which rollout to run: Pareto fronts.", epilog=EXPLORE_EXAMPLES)(explore)
 app.command("accuracy", short_help="How often a chip is right, by tick.", epilog=ACCURACY_EXAMPLES)(accuracy)
 app.command("bench", short_help="How fast this machine runs a chip.", epilog=BENCH_EXAMPLES)(bench)
+app.command("train", short_help="Train a network under a rollout pattern.", epilog=TRAIN_EXAMPLES)(train)
+app.command("experiment", short_help="Patterns trained and compared.", epilog=EXPERIMENT_EXAMPLES)(experiment)
 
 
 def main(arguments: list[str] | None = None) -> int:

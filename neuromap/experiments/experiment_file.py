@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
@@ -23,7 +24,7 @@ __all__ = ["list_experiments", "load_experiment"]
 _MOST_BYTES = 2**20
 _MOST_REPETITIONS = 1000
 _KEYS = ("format", "title", "source", "data", "repetitions", "training", "curves")
-_TYPES = {"int": int, "float": (int, float), "str": str, "bool": bool, "int | None": int}
+_TYPES: Mapping[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool, "int | None": int}
 
 
 def list_experiments() -> tuple[str, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from neuromap.experiments.curve_job import CurveResult
 from neuromap.experiments.experiment import Curve, Experiment, Published
-from neuromap.forms.formed import Formed
+from neuromap.forms.formed import Formed, form
 from neuromap.training.asked.first_frame import first_frame
 from neuromap.training.asked.time_axes import FrameTimes, frame_times
 
@@ -97,6 +98,29 @@ class ExperimentResult(Formed):
         """Mean absolute deviation from all published points; ``None`` without any."""
         found = [abs(gap) for curve in self.curves for _, gap in curve.deviations()]
         return sum(found) / len(found) if found else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the result as plain values, those of its JSON document."""
+        found: dict[str, Any] = form(self, "dict")
+        return found
+
+    def to_json(self) -> str:
+        """Write the result as a JSON document."""
+        return str(form(self, "json"))
+
+    def to_csv(self) -> str:
+        """Write the points, one line for every frame of every curve, as CSV text (RFC 4180, UTF-8)."""
+        return str(form(self, "csv"))
+
+    def to_svg(self) -> str:
+        """Draw accuracy over update steps as SVG text.
+
+        Raises
+        ------
+        NotSupportedError
+            If matplotlib is not installed.
+        """
+        return str(form(self, "svg"))
 
 
 def gather(experiment: Experiment, results: tuple[CurveResult, ...]) -> ExperimentResult:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from neuromap.forms.formed import Formed
+from neuromap.forms.formed import Formed, form
 from neuromap.training.asked.time_axes import FrameTimes
 from neuromap.training.asked.training_options import TrainingOptions
 
@@ -84,3 +85,16 @@ class TrainingResult(Formed):
             **({"loss": f"{last.loss:.4f} nats"} if last else {}),
             f"accuracy ({self.part})": f"{self.accuracy[0]:.3f} to {self.accuracy[-1]:.3f} by frame",
         }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the result as plain values, those of its JSON document."""
+        found: dict[str, Any] = form(self, "dict")
+        return found
+
+    def to_json(self) -> str:
+        """Write the result as a JSON document."""
+        return str(form(self, "json"))
+
+    def to_csv(self) -> str:
+        """Write the epochs, one line each, as CSV text (RFC 4180, UTF-8)."""
+        return str(form(self, "csv"))

@@ -13,7 +13,18 @@ COMMANDS = [command.name for command in app.registered_commands]
 
 
 def test_the_commands():
-    assert COMMANDS == ["rollouts", "chips", "map", "simulate", "verify", "report", "explore", "bench"]
+    assert COMMANDS == [
+        "rollouts",
+        "chips",
+        "map",
+        "simulate",
+        "verify",
+        "report",
+        "explore",
+        "bench",
+        "train",
+        "experiment",
+    ]
 
 
 def test_help_of_the_program_names_commands_and_exit_codes(neuromap):
@@ -50,6 +61,9 @@ def test_examples_of_the_help_run(command, neuromap, root_of_examples, monkeypat
     monkeypatch.chdir(folder)
     assert neuromap("map", "examples/digits/sr.toml", "--pattern", "hybrid", "-o", "sr.nmp").code == 0
     help_text = neuromap(command, "--help").out
+    if command in ("train", "experiment"):
+        pytest.importorskip("torch", reason="training needs PyTorch (the extra training)")
+        pytest.importorskip("sklearn")
     for example in re.findall(
         r"^ +((?:neuromap|python) .*?)(?:  +.*)?$", help_text.split("Examples:")[1], re.MULTILINE
     ):

@@ -13,7 +13,10 @@ import networkx as nx
 import pytest
 
 OPTIONAL = {"brian2", "torch", "sklearn", "matplotlib", "nengo", "nir", "onnx", "pymetis", "h5py", "pandas", "PIL"}
-ADAPTERS: dict[str, set[str]] = {}
+ADAPTERS: dict[str, set[str]] = {
+    "training/model": {"torch"},
+    "training/loop": {"torch"},
+}
 """Rooms that must import an optional package when they are imported, because they derive from its classes."""
 MOST_FILES = 14
 """Files of a folder: the aim is a dozen."""

@@ -20,8 +20,8 @@ EXAMPLES = """\
 \b
 Examples:
   neuromap experiment
-  neuromap experiment digits/sr --epochs 2 --repetitions 1
-  neuromap experiment digits/sr --epochs 2 --repetitions 2 --processes 2 --folder runs --csv sr.csv
+  neuromap experiment examples/digits/real/experiment.toml --epochs 1 --repetitions 1
+  neuromap experiment examples/digits/real/experiment.toml --epochs 1 --repetitions 1 --limit 99 --csv sr.csv
 """
 
 
@@ -60,9 +60,9 @@ def experiment(
     A run that was stopped goes on from its last epoch. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
     """
     from neuromap.experiments.experiment_file import list_experiments, load_experiment
-    from neuromap.experiments.forms.json_experiment import to_dict
     from neuromap.experiments.forms.text import render_text
     from neuromap.experiments.run_experiment import run_experiment
+    from neuromap.files.whole_file import write_whole
 
     console = text_console()
     if name is None:
@@ -86,11 +86,12 @@ def experiment(
             limit=limit,
             progress=progress,
         )
-    for path in (csv, svg, save):
+    forms = {csv: found.to_csv, svg: found.to_svg, save: found.to_json}
+    for path, make in forms.items():
         if path is not None:
-            found.save(path)
+            write_whole(path, make())
     if as_json:
-        print_json(to_dict(found))
+        print_json(found.to_dict())
         return
     console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")
     for path in (csv, svg, save):

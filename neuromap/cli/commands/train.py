@@ -8,7 +8,7 @@ import typer
 
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.option_blocks import with_option_blocks
-from neuromap.cli.arguments.options import JsonFlag, NetworkFile, PatternOption, said_option
+from neuromap.cli.arguments.options import JsonFlag, NetworkFile, PatternOption, file_option, said_option
 from neuromap.cli.arguments.training_flags import DataOption, LimitOption, TrainingFlags
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.json_output import print_json
@@ -47,9 +47,7 @@ def train(
             text="Keep weights and state in this file (safetensors) after every epoch; if it is there, go on from it.",
         ),
     ] = None,
-    csv: Annotated[
-        str | None, said_option("--csv", metavar="FILE", text="Write loss and accuracy of every epoch to this file.")
-    ] = None,
+    csv: Annotated[str | None, file_option("--csv", holds="loss and accuracy of every epoch")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Train a real-valued network under a rollout pattern, and print its accuracy frame by frame.
@@ -59,7 +57,9 @@ def train(
     """
     import neuromap as nm
     from neuromap.datasets.sources import load_images
+    from neuromap.files.whole_file import write_whole
     from neuromap.training.asked.torch_extra import require_torch
+    from neuromap.training.forms.text import render_text
     from neuromap.training.train_network import train_network
 
     options = flags.options()
@@ -72,14 +72,10 @@ def train(
     with progress_bar("training") as progress:
         found = train_network(rollout, images, options, checkpoint, progress)
     if csv is not None:
-        found.save(csv if csv.endswith(".csv") else f"{csv}.csv")
+        write_whole(csv, found.to_csv())
     if as_json:
-        from neuromap.training.forms.json_training import to_dict
-
-        print_json(to_dict(found))
+        print_json(found.to_dict())
         return
-    from neuromap.training.forms.text import render_text
-
     console = text_console()
     console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")
     print_written(console, checkpoint)

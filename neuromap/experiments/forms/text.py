@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 from neuromap.experiments.experiment_result import ExperimentResult
 from neuromap.experiments.forms.points import Point, points
 from neuromap.forms.tables import new_table, printed
@@ -34,7 +36,7 @@ def render_text(result: ExperimentResult, width: int = 100) -> str:
     for point in points(result):
         table.add_row(*_cells(point))
     shown = printed(lambda console: console.print(table), width).rstrip("\n")
-    return "\n".join([result.title, "", shown, "", *_notes(result)]) + "\n"
+    return "\n".join([result.title, "", shown, "", *(fill(note, width) for note in _notes(result))]) + "\n"
 
 
 def _cells(point: Point) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 from neuromap.forms.tables import new_table, printed
 from neuromap.training.training_result import TrainingResult
 
@@ -32,4 +34,5 @@ def render_text(result: TrainingResult, width: int = 100) -> str:
         f"accuracy: fraction of {result.n_images:,} {result.part} images that the frame alone names rightly; "
         f"frame 1 is the first response of {result.output}; steps since onset of the stimulus"
     )
-    return "\n".join([head, "", printed(lambda console: console.print(table), width).rstrip("\n"), "", note]) + "\n"
+    shown = printed(lambda console: console.print(table), width).rstrip("\n")
+    return "\n".join([fill(head, width), "", shown, "", fill(note, width)]) + "\n"

@@ -1,0 +1,114 @@
+"""Training: it learns, a run that was stopped ends with the same weights, and what is wrong is told in one line."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import neuromap as nm
+from neuromap.errors import InputError, NetworkError, TrainingError
+from neuromap.network.network import Edge, Network, Node
+from neuromap.training.asked.training_options import TrainingOptions
+from neuromap.training.train_network import train_network
+
+QUICK = TrainingOptions(epochs=3, batch=32, frames=2, optimiser="adam", learning_rate=0.02, threads=1)
+
+
+@pytest.fixture(scope="module")
+def net(real):
+    nodes = {"I": Node("I", (4, 4, 1)), "H": Node("H", (1, 1, 8)), "O": Node("O", (1, 1, 6))}
+    edges = {key: Edge(*key) for key in (("I", "H"), ("H", "H"), ("H", "O"), ("I", "O"))}
+    network = real(Network("bars", nodes, edges))
+    return replace(
+        network,
+        tables={"inputs": {"I": {"noise": 0.2}}, "training": {"nodes": {"H": {"dropout": 0.2}}}},
+    )
+
+
+@pytest.fixture(scope="module")
+def images(bars):
+    return {"train": bars(200, 0), "validation": bars(60, 1), "test": replace(bars(50, 2), part="test")}
+
+
+@pytest.mark.parametrize("pattern", ["streaming", "sequential"])
+def test_it_learns_and_says_when_frames_are_known(net, images, pattern):
+    rollout = nm.Rollout(net, pattern)
+    found = train_network(rollout, images, replace(QUICK, epochs=6))
+    assert found.accuracy[-1] > 0.9
+    assert found.history[-1].loss < found.history[0].loss
+    assert (found.part, found.n_images, len(found.history)) == ("test", 50, 6)
+    first, period = rollout.first_response("O"), rollout.frame_period
+    assert found.times.windowed == (first, first + period)
+
+
+@pytest.mark.parametrize("optimiser", ["rmsprop", "adam", "sgd"])
+def test_a_run_that_was_stopped_ends_with_the_same_weights(net, images, tmp_path, optimiser, monkeypatch):
+    rollout = nm.Rollout(net, "streaming")
+    options = replace(QUICK, optimiser=optimiser)
+    whole, parts = tmp_path / "whole.safetensors", tmp_path / "parts.safetensors"
+    expected = train_network(rollout, images, options, whole)
+
+    class Stopped(BaseException):
+        pass
+
+    def stop(_, done, total):
+        if done == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        train_network(rollout, images, options, parts, stop)
+    done = []
+    found = train_network(rollout, images, options, parts, lambda _, n, total: done.append(n))
+    assert done == [2, 3]
+    assert found.accuracy == expected.accuracy
+    one, two = load_file(whole), load_file(parts)
+    assert one.keys() == two.keys()
+    for name in one:
+        assert np.array_equal(one[name], two[name]), name
+
+
+def test_a_checkpoint_of_another_run_is_refused_and_kept(net, images, tmp_path):
+    path = tmp_path / "c.safetensors"
+    train_network(nm.Rollout(net, "streaming"), images, replace(QUICK, epochs=1), path)
+    before = path.read_bytes()
+    for rollout, options, words in (
+        (nm.Rollout(net, "streaming"), replace(QUICK, learning_rate=0.5), "learning_rate 0.02 .now 0.5."),
+        (nm.Rollout(net, "sequential"), QUICK, "pattern '1111' .now '0100'."),
+    ):
+        with pytest.raises(InputError, match=f"is of another run: .*{words}; name another file, or remove it"):
+            train_network(rollout, images, options, path)
+    assert path.read_bytes() == before
+    for damaged in (b"", before[:1000], before[: len(before) // 2], b"no file of tensors" * 9):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="is no checkpoint of a training run"):
+            train_network(nm.Rollout(net, "streaming"), images, QUICK, path)
+
+
+def test_what_cannot_be_trained_is_told(net, images, bars):
+    rollout = nm.Rollout(net, "streaming")
+    with pytest.raises(TrainingError, match=r"the loss is (nan|inf) in epoch 1, batch \d+; take a lower learning rate"):
+        train_network(rollout, images, replace(QUICK, optimiser="sgd", learning_rate=1e30))
+    wide = {part: replace(found, images=np.repeat(found.images, 2, axis=2)) for part, found in images.items()}
+    for given, error, words in (
+        ({"train": images["train"]}, InputError, "needed are train, and validation or test"),
+        (wide, InputError, "node I: has shape [4, 4, 1], bars images (train) have [4, 8, 1]"),
+        ({k: replace(v, classes=tuple("abcd")) for k, v in images.items()}, NetworkError, "4 classes cannot share"),
+    ):
+        with pytest.raises(error, match=re.escape(words)):
+            train_network(rollout, given, QUICK)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"epochs": 0}, "epochs 0: must be 1 to 100000"),
+        ({"batch": "8"}, "batch"),
+        ({"learning_rate": float("nan")}, "learning_rate nan: must be a number of 0 or more"),
+        ({"optimiser": "lion"}, "optimiser 'lion': allowed are rmsprop, adam, sgd"),
+    ],
+)
+def test_options_are_checked(change, words):
+    with pytest.raises(InputError, match=re.escape(words)):
+        TrainingOptions(**change)
