@@ -84,6 +84,10 @@ class FrameModel(RolloutModel):
             yield f"{name}.variance", self._variance[self._node_place[name]]
         yield "scores.scale", self._scale
 
+    def count_trained(self) -> int:
+        """Count weights and thresholds."""
+        return sum(parameter.numel() for _, parameter in super().tensors())
+
     def weight(self, key: EdgeKey) -> Tensor | None:
         """Integer weights of an edge, as real numbers; ``None`` where they are fixed."""
         latent = super().weight(key)
