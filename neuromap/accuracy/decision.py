@@ -42,7 +42,8 @@ def votes_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
             f"output: has {size} neurons, which {classes} classes cannot share equally; give it {classes} or a multiple"
         )
     voters = spikes.reshape(*spikes.shape[:-1], classes, size // classes)
-    return np.count_nonzero(voters, axis=-1).astype(np.int64)
+    votes: NDArray[np.int64] = np.count_nonzero(voters, axis=-1).astype(np.int64)
+    return votes
 
 
 def decide(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:

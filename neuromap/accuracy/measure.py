@@ -17,7 +17,6 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.activity.measure_steady_activity import measure_steady_activity
 from neuromap.simulation.reference_frames import reference
 from neuromap.simulation.run.simulate_batch import simulate_batch
-from neuromap.verification.law import require_belongs
 
 __all__ = ["accuracy_of_reference", "accuracy_on_chip"]
 
@@ -66,14 +65,11 @@ def accuracy_on_chip(
     ------
     NetworkError
         If there are several inputs or outputs, classes that cannot share the output, or an input without spikes.
-    ProgramError
-        If the program is not of this network.
     InputError, StimulusError
-        If images, network and numbers do not fit each other.
+        If images, network, program and numbers do not fit each other.
     """
     needs("accuracy_on_chip: program", program, Program)
     shown = ImageFrames.of(rollout, images, n_frames, seed)
-    require_belongs(rollout, program)
     n_images, how = len(images.images), {"engine": engine, "threads": threads, "noise_seed": noise_seed}
 
     def tell(done: int, _: int) -> None:

@@ -38,9 +38,7 @@ def network(code="threshold", skip=True, outputs=6):
     return Network(made.name, made.nodes, made.edges, made.outputs, tables={"inputs": {"I": {"code": code}}})
 
 
-@given(
-    st.integers(1, 4), st.lists(st.lists(st.booleans(), min_size=12, max_size=12), min_size=1, max_size=4)
-)
+@given(st.integers(1, 4), st.lists(st.lists(st.booleans(), min_size=12, max_size=12), min_size=1, max_size=4))
 def test_most_votes_win_and_the_lowest_of_equals(per_class, frames):
     classes = 12 // per_class
     spikes = np.array(frames)[:, : classes * per_class]
@@ -66,7 +64,7 @@ def test_the_chip_is_right_as_often_as_the_reference(images, code):
         assert tuple(frame.accuracy for frame in found.frames) == accuracy_of_reference(rollout, images, 3, seed=seed)
         assert 0.4 < found.frames[-1].accuracy < 1  # better than chance, and wrong at times: both can be seen
         steps = [frame.update_step for frame in found.frames]
-        assert steps[0] == rollout.first_response("O") and set(np.diff(steps)) == {rollout.frame_period}
+        assert steps == [rollout.first_response("O") + k * rollout.frame_period for k in range(3)]
         assert [frame.tick for frame in found.frames] == steps
         assert found.first_response == steps[0]
         assert found.sampling_frequency == pytest.approx(1000 / rollout.frame_period)
@@ -88,8 +86,9 @@ def test_forms_hold_every_frame(images, tmp_path):
     found = accuracy_on_chip(rollout, nm.map_rollout(rollout, CHIP), images, 2, threads=1)
     found.save(tmp_path / "found.csv")
     lines = (tmp_path / "found.csv").read_text().splitlines()
-    assert lines[0] == "frame,update_step,tick,correct,images,accuracy" and len(lines) == 3
-    assert f"{found.frames[1].correct}" in str(found) and "images of rows" in str(found)
+    assert lines[0] == "frame,update_step,tick,correct,images,accuracy"
+    assert len(lines) == 3
+    assert f"{100 * found.frames[1].accuracy:.2f} %" in str(found)
 
 
 def test_what_gives_no_spikes_or_no_class_is_refused(images):

@@ -16,6 +16,8 @@ OPTIONAL = {"brian2", "torch", "sklearn", "matplotlib", "nengo", "nir", "onnx", 
 ADAPTERS: dict[str, set[str]] = {
     "training/model": {"torch"},
     "training/loop": {"torch"},
+    "training/quantise": {"torch"},
+    "training/export": {"torch"},
 }
 """Rooms that must import an optional package when they are imported, because they derive from its classes."""
 MOST_FILES = 14

@@ -76,7 +76,7 @@ def accuracy(
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
     spec = flags.chip(chosen_chip(chip))
     options = flags.options(net, spec)
-    images = load_images(data, part, limit=limit)  # type: ignore[arg-type]
+    images = load_images(data, part, limit=limit)
     with progress_bar("mapping") as progress:
         mapping = map_with_stages(rollout, spec, options, progress)
     with progress_bar("simulating (images)") as progress:

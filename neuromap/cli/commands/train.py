@@ -24,7 +24,7 @@ Examples:
   neuromap train examples/digits/real/sr.toml --epochs 5
   neuromap train examples/digits/real/sr.toml --pattern hybrid --epochs 5 --checkpoint sr.safetensors
   neuromap train examples/digits/real/sr.toml --pattern sequential --epochs 5 --test --csv epochs.csv --json
-  neuromap train examples/digits/untrained.toml --for truenorth --epochs 5 --optimiser adam --learning-rate 1e-2 -o d.toml
+  neuromap train examples/digits/untrained.toml --for truenorth --epochs 3 --learning-rate 1e-2 -o mine.toml
 """
 
 
@@ -53,12 +53,14 @@ def train(
         said_option(
             "--for",
             metavar="CHIP",
-            text="Train integer weights and thresholds that this chip takes as they are: a packaged chip or a chip file.",
+            text="Train integer weights and thresholds for this chip: a packaged one or a chip file.",
         ),
     ] = None,
     shift: Annotated[
         int | None,
-        said_option("--shift", metavar="N", text="With --for: move every training image by up to N pixels.  [default: 0]"),
+        said_option(
+            "--shift", metavar="N", text="With --for: move every training image by up to N pixels.  [default: 0]"
+        ),
     ] = None,
     output: Annotated[
         str | None,
@@ -75,17 +77,19 @@ def train(
     """Train a network under a rollout pattern, and print its accuracy frame by frame.
 
     Values are real, or with --for spikes, weights and thresholds as a chip has them: what is chosen for the chip is
-    printed first, and the network that is written maps without any loss. Noise, activations and dropout stand in the network file. A run that was stopped goes on from its checkpoint and
-    ends with the weights that it would have had. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
+    printed first, and the network that is written maps without any loss. Noise, activations and dropout stand in
+    the network file. A run that was stopped goes on from its checkpoint and ends with the weights that it would have
+    had. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
     """
     import neuromap as nm
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_whole
-    from neuromap.training.asked.torch_extra import require_torch
     from neuromap.training.asked.hardware_options import HardwareOptions
+    from neuromap.training.asked.torch_extra import require_torch
     from neuromap.training.forms.text import render_text
     from neuromap.training.train_for_chip import train_for_chip
     from neuromap.training.train_network import train_network
+
     options = flags.options()
     _check_chip_options(chip, shift, output)
     outputs = {"--checkpoint": checkpoint, "--csv": csv, "--output": output}

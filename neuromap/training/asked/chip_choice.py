@@ -23,6 +23,9 @@ __all__ = ["ChipChoice", "choose_for_chip"]
 _LEVEL = 0.5
 """Where an input has code ``real``, which no chip takes: a pixel spikes from half the greatest intensity on."""
 
+_BIAS_AXONS_4_BIT = 32
+"""Axons kept for biases where all four types are taken: a bias is a sum of the weights that sources have there."""
+
 
 @dataclass(frozen=True, eq=False)
 class ChipChoice(Card):
@@ -46,11 +49,11 @@ class ChipChoice(Card):
 def choose_for_chip(network: Network, chip: ChipSpec) -> ChipChoice:
     """Choose input codes, kinds of weights and groups with which a network fits the cores of a chip.
 
-    A neuron's inputs, times the axons that a source takes with its kind of weights, must fit the axons of one core, less
-    one for a bias where thresholds are out of the leak's range. Weights are ternary where they fit. Otherwise those of
-    edges between computed nodes become sign-fixed, the widest first, and what is still too wide is cut into the least
-    number of groups that fits. What ``[training.edges."A -> B"]`` of the network file says (``weights = "4-bit"``) stays
-    as it is.
+    A neuron's inputs, times the axons that a source takes with its kind of weights, must fit the axons of one core,
+    less some for biases where thresholds are out of the leak's range. Weights are ternary where they fit. Otherwise
+    those of edges between computed nodes become sign-fixed, the widest first, and what is still too wide is cut into
+    the least number of groups that fits. What ``[training.edges."A -> B"]`` of the network file says
+    (``weights = "4-bit"``) stays as it is.
 
     Parameters
     ----------
@@ -98,9 +101,7 @@ def _require_spiking(network: Network) -> None:
 
 
 def _asked_kinds(network: Network) -> dict[EdgeKey, str]:
-    given = TomlTable(
-        plain_table(network.tables.get("training", {}).get("edges", {})), "training.edges", NetworkError
-    )
+    given = TomlTable(plain_table(network.tables.get("training", {}).get("edges", {})), "training.edges", NetworkError)
     labels = {edge.label: key for key, edge in network.edges.items() if isinstance(edge.transform, Conv | Dense)}
     given.allow(tuple(labels))
     found = {}
@@ -116,7 +117,7 @@ def _fit(
     """Choose for the edges into one node, until its neurons' inputs fit a core."""
     edges = dict(into)
     kinds = {key: asked.get(key, "ternary") for key, edge in edges.items() if _is_trained(edge)}
-    bound = chip.axons - 1
+    bound = chip.axons - (_BIAS_AXONS_4_BIT if "4-bit" in kinds.values() else 1)
 
     def demand(key: EdgeKey) -> int:
         return _fan_in(edges[key]) * (WEIGHT_KINDS[kinds[key]].axons if key in kinds else 1)
@@ -157,7 +158,7 @@ def _features(edge: Edge) -> int:
 
 
 def _fan_in(edge: Edge) -> int:
-    """Inputs of one neuron, at most."""
+    """Count the inputs of one neuron, at most."""
     transform = edge.transform
     if isinstance(transform, Conv):
         return math.prod(transform.weight_shape[:3])

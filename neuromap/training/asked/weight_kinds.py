@@ -37,5 +37,5 @@ WEIGHT_KINDS = {
     "sign-fixed": WeightKind("sign-fixed", 1, 0.0, 1.0, 1),
     "4-bit": WeightKind("4-bit", 4, -8 / 7, 1.0, 7),
 }
-"""``ternary``: -1, 0, 1. ``sign-fixed``: 0 or the sign of the source, 1 for features 0, 2, ... and -1 for features 1, 3,
-... of its node. ``4-bit``: -8 to 7, the sums of -8, 4, 2 and 1."""
+"""``ternary``: -1, 0, 1. ``sign-fixed``: 0 or the sign of the source, 1 for even and -1 for odd features of its node.
+``4-bit``: -8 to 7, the sums of -8, 4, 2 and 1."""

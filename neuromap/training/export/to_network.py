@@ -37,6 +37,8 @@ def to_network(model: FrameModel) -> Network:
 
 
 def _node(model: FrameModel, node: Node) -> Node:
+    if node.shape is None:
+        raise TypeError(node.name)
     return replace(node, threshold=spread_threshold(_integers(model.threshold(node.name)), node.shape))
 
 
@@ -48,4 +50,5 @@ def _edge(model: FrameModel, edge: Edge) -> Edge:
 
 
 def _integers(values: Tensor) -> NDArray[np.int64]:
-    return values.detach().cpu().numpy().round().astype(np.int64)
+    found: NDArray[np.int64] = values.detach().cpu().numpy().round().astype(np.int64)
+    return found

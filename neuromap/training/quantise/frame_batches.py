@@ -1,4 +1,4 @@
-"""Batches of spikes: training images, moved a little where that is asked for, as the encoding of the input makes frames."""
+"""Batches of spikes: images, moved a little where that is asked for, in the encoding of the input node."""
 
 from __future__ import annotations
 
@@ -71,4 +71,7 @@ def _moved(images: NDArray[np.uint8], most: int, rng: np.random.Generator) -> ND
     n, rows, columns = images.shape[:3]
     wide = np.pad(images, ((0, 0), (most, most), (most, most), (0, 0)))
     down, right = rng.integers(0, 2 * most + 1, (2, n, 1, 1))
-    return wide[np.arange(n)[:, None, None], down + np.arange(rows)[:, None], right + np.arange(columns)]
+    moved: NDArray[np.uint8] = wide[
+        np.arange(n)[:, None, None], down + np.arange(rows)[:, None], right + np.arange(columns)
+    ]
+    return moved

@@ -15,7 +15,6 @@ from torch.nn import functional
 
 from neuromap.network.network import EdgeKey, Network
 from neuromap.network.transforms.kinds import Pool
-from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.training.asked.weight_kinds import WEIGHT_KINDS
 from neuromap.training.model.edge_operators import apply_edge
 from neuromap.training.model.frame_order import Stage

@@ -1,10 +1,10 @@
 """Steps that gradients pass: rounded weights and firing neurons.
 
-Rounding has the derivative 0 almost everywhere, so training keeps a real-valued *latent* weight, uses the rounded one, and
-takes the gradient of the rounded one for that of the latent one (Bengio, Léonard, Courville 2013). A neuron that fires or
-not has a triangle around its threshold instead of a derivative (Esser et al. 2016, "Convolutional networks for fast,
-energy-efficient neuromorphic computing"): a straight-through estimate, which is 1 everywhere, also moves neurons whose
-sums are far from the threshold, and a change there changes no spike.
+Rounding has the derivative 0 almost everywhere, so training keeps a real-valued *latent* weight, uses the rounded one,
+and takes the gradient of the rounded one for that of the latent one (Bengio, Léonard, Courville 2013): straight
+through. A neuron that fires or not has a triangle around its threshold instead of a derivative, a surrogate gradient
+(Esser et al. 2016, "Convolutional networks for fast, energy-efficient neuromorphic computing"): straight through, which
+is 1 everywhere, would also move neurons whose sums are far from the threshold, where a small change changes no spike.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class _Fire(torch.autograd.Function):
 
 def rounded(scaled: Tensor) -> Tensor:
     """Round to integers; gradients pass."""
-    found: Tensor = _Rounded.apply(scaled)  # type: ignore[no-untyped-call]
+    found: Tensor = _Rounded.apply(scaled)
     return found
 
 
 def fire(distance: Tensor) -> Tensor:
     """Fire, 1 or 0, by the distance of sums from their thresholds in standard deviations of the sums."""
-    found: Tensor = _Fire.apply(distance)  # type: ignore[no-untyped-call]
+    found: Tensor = _Fire.apply(distance)
     return found

@@ -1,4 +1,4 @@
-"""What was trained is what runs: the torch model, the reference of the exported network, and the chip, frame by frame."""
+"""What was trained is what runs: torch model, reference of the exported network, and chip, frame by frame."""
 
 import numpy as np
 import pytest
