@@ -86,8 +86,8 @@ def train(
     from neuromap.files.whole_file import write_whole
     from neuromap.training.asked.hardware_options import HardwareOptions
     from neuromap.training.asked.torch_extra import require_torch
+    from neuromap.training.chip_training import train_for_chip
     from neuromap.training.forms.text import render_text
-    from neuromap.training.train_for_chip import train_for_chip
     from neuromap.training.train_network import train_network
 
     options = flags.options()
