@@ -43,6 +43,7 @@ _HOMES = {
     "verify": "verification.law",
 }
 _ROOMS = (
+    "accuracy",
     "bench",
     "datasets",
     "encoding",
@@ -62,6 +63,7 @@ _ROOMS = (
 
 TYPE_CHECKING = False  # as typing has it, which takes longer to import than all else here
 if TYPE_CHECKING:
+    from neuromap import accuracy as accuracy
     from neuromap import bench as bench
     from neuromap import datasets as datasets
     from neuromap import encoding as encoding

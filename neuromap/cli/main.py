@@ -12,6 +12,8 @@ import typer
 
 import neuromap
 from neuromap.cli.boundary import run_guarded
+from neuromap.cli.commands.accuracy import EXAMPLES as ACCURACY_EXAMPLES
+from neuromap.cli.commands.accuracy import accuracy
 from neuromap.cli.commands.bench import EXAMPLES as BENCH_EXAMPLES
 from neuromap.cli.commands.bench import bench
 from neuromap.cli.commands.chips import EXAMPLES as CHIPS_EXAMPLES
@@ -80,6 +82,7 @@ app.command("simulate", short_help="Run a program on input frames.", epilog=SIMU
 app.command("verify", short_help="Check that the chip computes the rollout.", epilog=VERIFY_EXAMPLES)(verify)
 app.command("report", short_help="Responses and costs per pattern.", epilog=REPORT_EXAMPLES)(report)
 app.command("explore", short_help="Which rollout to run: Pareto fronts.", epilog=EXPLORE_EXAMPLES)(explore)
+app.command("accuracy", short_help="How often a chip is right, by tick.", epilog=ACCURACY_EXAMPLES)(accuracy)
 app.command("bench", short_help="How fast this machine runs a chip.", epilog=BENCH_EXAMPLES)(bench)
 app.command("train", short_help="Train a network under a rollout pattern.", epilog=TRAIN_EXAMPLES)(train)
 app.command("experiment", short_help="Patterns trained and compared.", epilog=EXPERIMENT_EXAMPLES)(experiment)

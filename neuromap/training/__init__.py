@@ -7,20 +7,28 @@ from typing import TYPE_CHECKING
 from neuromap.lazy_names import lazy_names
 
 _HOMES = {
+    "ChipTraining": "chip_training",
     "EpochFigures": "training_result",
     "FrameTimes": "asked.time_axes",
+    "HardwareOptions": "asked.hardware_options",
     "NodeSettings": "asked.node_settings",
     "TrainingOptions": "asked.training_options",
     "TrainingResult": "training_result",
+    "choose_for_chip": "asked.chip_choice",
     "node_settings": "asked.node_settings",
+    "train_for_chip": "chip_training",
     "train_network": "train_network",
 }
 
 if TYPE_CHECKING:
+    from neuromap.training.asked.chip_choice import choose_for_chip as choose_for_chip
+    from neuromap.training.asked.hardware_options import HardwareOptions as HardwareOptions
     from neuromap.training.asked.node_settings import NodeSettings as NodeSettings
     from neuromap.training.asked.node_settings import node_settings as node_settings
     from neuromap.training.asked.time_axes import FrameTimes as FrameTimes
     from neuromap.training.asked.training_options import TrainingOptions as TrainingOptions
+    from neuromap.training.chip_training import ChipTraining as ChipTraining
+    from neuromap.training.chip_training import train_for_chip as train_for_chip
     from neuromap.training.train_network import train_network as train_network
     from neuromap.training.training_result import EpochFigures as EpochFigures
     from neuromap.training.training_result import TrainingResult as TrainingResult

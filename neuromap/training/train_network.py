@@ -22,7 +22,7 @@ from neuromap.training.training_result import EpochFigures, TrainingResult
 if TYPE_CHECKING:
     from neuromap.training.loop.checkpoint import Progress
 
-__all__ = ["check_images", "network_digest", "train_network"]
+__all__ = ["check_images", "history_of", "network_digest", "require_one_output", "require_parts", "train_network"]
 
 _MEASURED_SEED = 2**31
 """Added to the seed of the noise on images that are measured: none that training uses."""
@@ -108,7 +108,7 @@ def train_network(
         output=output,
         options=options,
         parameters=sum(parameter.numel() for _, parameter in model.tensors()),
-        history=_history(done),
+        history=history_of(done),
         times=frame_times(Rollout(network, pattern), output, first_frame(pattern, output), options.frames),
         part=part,
         n_images=len(images[part].images),
@@ -145,22 +145,44 @@ def check_images(network: Network, images: Mapping[str, ImageSet]) -> None:
     NetworkError
         If the network has several inputs or outputs, or an output that classes cannot share equally.
     """
-    if "train" not in images or not {"validation", "test"} & images.keys():
-        raise InputError(
-            f"training: images given are {', '.join(images) or 'none'}; needed are train, and validation or test"
-        )
-    if len(network.inputs) != 1 or len(network.outputs) != 1:
-        raise NetworkError(
-            f"network {network.name}: has inputs {', '.join(network.inputs)} and outputs {', '.join(network.outputs)}; "
-            "training on labelled images needs one of each (outputs = [...] chooses)"
-        )
-    name, classes = network.inputs[0], len(images["train"].classes)
+    require_parts(images)
+    require_one_output(network, len(images["train"].classes))
+    name = network.inputs[0]
     for part, found in images.items():
         if found.shape != network.nodes[name].shape:
             raise InputError(
                 f"node {name}: has shape {_shown(network.nodes[name].shape)}, {found.name} images ({part}) have "
                 f"{_shown(found.shape)}; give the node the shape of the images"
             )
+
+
+def require_parts(images: Mapping[str, ImageSet]) -> None:
+    """Refuse images without a part to train on, or without one to measure on.
+
+    Raises
+    ------
+    InputError
+        Naming what is there.
+    """
+    if "train" not in images or not {"validation", "test"} & images.keys():
+        raise InputError(
+            f"training: images given are {', '.join(images) or 'none'}; needed are train, and validation or test"
+        )
+
+
+def require_one_output(network: Network, classes: int) -> None:
+    """Refuse networks that do not name a class of an image.
+
+    Raises
+    ------
+    NetworkError
+        If there are several inputs or outputs, or an output that classes cannot share equally.
+    """
+    if len(network.inputs) != 1 or len(network.outputs) != 1:
+        raise NetworkError(
+            f"network {network.name}: has inputs {', '.join(network.inputs)} and outputs {', '.join(network.outputs)}; "
+            "training on labelled images needs one of each (outputs = [...] chooses)"
+        )
     output = network.nodes[network.outputs[0]]
     if output.size % classes:
         raise NetworkError(
@@ -177,7 +199,8 @@ def _noise(network: Network) -> float:
     return input_encodings(network)[network.inputs[0]].noise
 
 
-def _history(done: Progress) -> tuple[EpochFigures, ...]:
+def history_of(done: Progress) -> tuple[EpochFigures, ...]:
+    """Give the figures of all epochs of a run."""
     return tuple(
         EpochFigures(int(e["epoch"]), float(e["loss"]), float(e["seconds"]), tuple(e.get("accuracy", ())))
         for e in done.history

@@ -21,6 +21,7 @@ def test_the_commands():
         "verify",
         "report",
         "explore",
+        "accuracy",
         "bench",
         "train",
         "experiment",
@@ -64,6 +65,8 @@ def test_examples_of_the_help_run(command, neuromap, root_of_examples, monkeypat
     if command in ("train", "experiment"):
         pytest.importorskip("torch", reason="training needs PyTorch (the extra training)")
         pytest.importorskip("sklearn")
+    if command == "accuracy":
+        pytest.importorskip("sklearn", reason="the digits are scikit-learn's")
     for example in re.findall(
         r"^ +((?:neuromap|python) .*?)(?:  +.*)?$", help_text.split("Examples:")[1], re.MULTILINE
     ):

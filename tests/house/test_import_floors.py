@@ -17,6 +17,8 @@ ADAPTERS: dict[str, set[str]] = {
     "training/model": {"torch"},
     "training/loop": {"torch"},
     "training/parallel": {"torch"},
+    "training/quantise": {"torch"},
+    "training/export": {"torch"},
 }
 """Rooms that must import an optional package when they are imported, because they derive from its classes."""
 MOST_FILES = 14

@@ -14,6 +14,7 @@ from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.errors import InputError
 
 __all__ = ["EXAMPLES", "train"]
 
@@ -21,8 +22,9 @@ EXAMPLES = """\
 \b
 Examples:
   neuromap train examples/digits/real/sr.toml --epochs 2 --limit 300
-  neuromap train examples/digits/real/sr.toml --pattern hybrid --epochs 2 --limit 300 -o sr.safetensors
+  neuromap train examples/digits/real/sr.toml --pattern hybrid --epochs 2 --limit 300 --checkpoint sr.safetensors
   neuromap train examples/digits/real/sr.toml --epochs 1 --limit 99 --test --csv epochs.csv --json
+  neuromap train examples/digits/untrained.toml --for truenorth --epochs 3 --learning-rate 1e-2 -o mine.toml
 """
 
 
@@ -41,42 +43,88 @@ def train(
     checkpoint: Annotated[
         str | None,
         said_option(
-            "-o",
             "--checkpoint",
             metavar="FILE",
             text="Keep weights and state in this file (safetensors) after every epoch; if it is there, go on from it.",
         ),
     ] = None,
+    chip: Annotated[
+        str | None,
+        said_option(
+            "--for",
+            metavar="CHIP",
+            text="Train integer weights and thresholds for this chip: a packaged one or a chip file.",
+        ),
+    ] = None,
+    shift: Annotated[
+        int | None,
+        said_option(
+            "--shift", metavar="N", text="With --for: move every training image by up to N pixels.  [default: 0]"
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        said_option(
+            "-o",
+            "--output",
+            metavar="NAME.toml",
+            text="With --for: write the trained network to this file, and its weights beside it.",
+        ),
+    ] = None,
     csv: Annotated[str | None, file_option("--csv", holds="loss and accuracy of every epoch")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Train a real-valued network under a rollout pattern, and print its accuracy frame by frame.
+    """Train a network under a rollout pattern, and print its accuracy frame by frame.
 
-    Noise, activations and dropout stand in the network file. A run that was stopped goes on from its checkpoint and
-    ends with the weights that it would have had. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
+    Values are real, or with --for spikes, weights and thresholds as a chip has them: what is chosen for the chip is
+    printed first, and the network that is written maps without any loss. Noise, activations and dropout stand in
+    the network file. A run that was stopped goes on from its checkpoint and ends with the weights that it would have
+    had. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
     """
     import neuromap as nm
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_whole
+    from neuromap.training.asked.hardware_options import HardwareOptions
     from neuromap.training.asked.torch_extra import require_torch
+    from neuromap.training.chip_training import train_for_chip
     from neuromap.training.forms.text import render_text
     from neuromap.training.train_network import train_network
 
     options = flags.options()
-    check_destinations({"--checkpoint": checkpoint, "--csv": csv}, {"network file": network})
+    _check_chip_options(chip, shift, output)
+    outputs = {"--checkpoint": checkpoint, "--csv": csv, "--output": output}
+    check_destinations(outputs, {"network file": network})
     net = nm.load_network(network)
     rollout = nm.Rollout(net, read_pattern(net, pattern))
     require_torch("train")
     parts = ("train", "validation", "test") if test else ("train", "validation")
     images = {part: load_images(data, part, limit=limit) for part in parts}
+    made = None
     with progress_bar("training") as progress:
-        found = train_network(rollout, images, options, checkpoint, progress)
+        if chip is None:
+            found = train_network(rollout, images, options, checkpoint, progress)
+        else:
+            hardware = HardwareOptions(0 if shift is None else shift)
+            made = train_for_chip(rollout, nm.load_chip(chip), images, options, hardware, checkpoint, progress)
+            found = made.result
+            if output is not None:
+                made.network.save(output)
     if csv is not None:
         write_whole(csv, found.to_csv())
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_dict() | ({} if made is None else {"chip": chip, "chosen": list(made.lines)}))
         return
     console = text_console()
+    for line in () if made is None else made.lines:
+        console.print(line, markup=False, soft_wrap=True)
     console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")
-    print_written(console, checkpoint)
-    print_written(console, csv)
+    for path in (checkpoint, csv, output):
+        print_written(console, path)
+
+
+def _check_chip_options(chip: str | None, shift: int | None, output: str | None) -> None:
+    for name, value in (("--shift", shift), ("--output", output)):
+        if chip is None and value is not None:
+            raise InputError(f"{name} {value}: is of training for a chip; give --for truenorth, or drop it")
+    if output is not None and not output.endswith(".toml"):
+        raise InputError(f"--output {output}: is no network file; give a name that ends in .toml")

@@ -59,7 +59,7 @@ def node_settings(network: Network) -> Mapping[str, NodeSettings]:
     NetworkError
         If the table has a key or a value that is not allowed.
     """
-    top = TomlTable(network.tables.get("training", {}), "training", NetworkError, ("nodes",))
+    top = TomlTable(network.tables.get("training", {}), "training", NetworkError, ("nodes", "edges"))
     given = top.table("nodes")
     found = {}
     for name in network.nodes:

@@ -1,0 +1,62 @@
+"""The decision rule: which class a frame of output spikes names.
+
+Neuron n of an output with s neurons votes for class n // (s / c) of c classes. The class with the most spikes in the
+frame is named; of equals the one with the lowest number, so a silent frame names class 0. Every frame decides alone:
+nothing is summed over frames or over repeated presentations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import NetworkError
+
+__all__ = ["decide", "votes_of"]
+
+
+def votes_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
+    """Count the spikes of every class.
+
+    Parameters
+    ----------
+    spikes : ndarray of bool, shape (..., size)
+        Of the output.
+    classes : int
+        Divides the size.
+
+    Returns
+    -------
+    ndarray of int64, shape (..., classes)
+
+    Raises
+    ------
+    NetworkError
+        If the classes cannot share the neurons equally.
+    """
+    size = spikes.shape[-1]
+    if classes < 1 or size % classes:
+        raise NetworkError(
+            f"output: has {size} neurons, which {classes} classes cannot share equally; give it {classes} or a multiple"
+        )
+    voters = spikes.reshape(*spikes.shape[:-1], classes, size // classes)
+    votes: NDArray[np.int64] = np.count_nonzero(voters, axis=-1).astype(np.int64)
+    return votes
+
+
+def decide(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
+    """Name a class for every frame: most spikes, the lowest number of equals.
+
+    Parameters
+    ----------
+    spikes, classes
+        As for :func:`votes_of`.
+
+    Returns
+    -------
+    ndarray of int64, shape (...)
+    """
+    named: NDArray[np.int64] = votes_of(spikes, classes).argmax(-1)
+    return named

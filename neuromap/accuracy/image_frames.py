@@ -1,0 +1,112 @@
+"""Frames of labelled images for a network: which input, which output, which part of the run is decided on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.datasets.image_set import ImageSet
+from neuromap.encoding.frames import encode_set
+from neuromap.encoding.input_encoding import InputEncoding
+from neuromap.encoding.input_tables import input_encodings
+from neuromap.errors import InputError, NetworkError
+from neuromap.files.given import needs, whole_number
+from neuromap.network.network import Network
+from neuromap.rollout.patterns.first_frame import first_frame
+from neuromap.rollout.schedule.rollout import Rollout
+
+__all__ = ["ImageFrames"]
+
+_AT_ONCE = 250
+"""Images whose frames are in memory at a time."""
+
+
+@dataclass(frozen=True)
+class ImageFrames:
+    """Images shown to a rollout, each as long as it takes to decide on a number of output frames.
+
+    Attributes
+    ----------
+    images : ImageSet
+        The images.
+    encoding : InputEncoding
+        Of the only input node; binary.
+    output : str
+        The only output node.
+    first : int
+        Its first frame that depends on the stimulus.
+    n_frames : int
+        Frames that are decided on, from there on.
+    seed : int
+        Of what the encoding draws.
+    """
+
+    images: ImageSet
+    encoding: InputEncoding
+    output: str
+    first: int
+    n_frames: int
+    seed: int
+
+    @classmethod
+    def of(cls, rollout: Rollout, images: ImageSet, n_frames: int, seed: int) -> ImageFrames:
+        """Find input, output and first frame.
+
+        Raises
+        ------
+        NetworkError
+            If there are several inputs or outputs, classes that cannot share the output, or an input without spikes.
+        InputError
+            If a number is out of range, or there are no images.
+        StimulusError
+            If the images do not fit the input node.
+        """
+        needs("accuracy: rollout", rollout, Rollout)
+        needs("accuracy: images", images, ImageSet)
+        network = rollout.network
+        encoding = _only_encoding(network)
+        if whole_number("n_frames", n_frames) < 1:
+            raise InputError(f"n_frames = {n_frames}: must be 1 or more frames to decide on")
+        if not len(images.images):
+            raise InputError(f"{images.name}: part {images.part} has no images; there is nothing to measure")
+        encoding.check_images(images.shape)
+        output = network.outputs[0]
+        if network.nodes[output].size % len(images.classes):
+            raise NetworkError(
+                f"node {output}: has {network.nodes[output].size} neurons, which {len(images.classes)} classes cannot "
+                f"share equally; give it {len(images.classes)} or a multiple"
+            )
+        return cls(images, encoding, output, first_frame(rollout.pattern, output), n_frames, seed)
+
+    @property
+    def n_shown(self) -> int:
+        """Input frames of every image, frame 0 included."""
+        return self.first + self.n_frames
+
+    def stimuli(self, which: NDArray[np.integer] | slice) -> dict[str, NDArray[np.bool_]]:
+        """Give the frames of some images, shape (images, frames, size), by input node."""
+        frames = encode_set(self.encoding, self.images, self.n_shown, self.seed, which)
+        return {self.encoding.node: frames.reshape(*frames.shape[:2], -1).astype(np.bool_, copy=False)}
+
+    def portions(self) -> Iterator[dict[str, NDArray[np.bool_]]]:
+        """Give the frames of all images in their order, a portion at a time."""
+        for start in range(0, len(self.images.images), _AT_ONCE):
+            yield self.stimuli(slice(start, start + _AT_ONCE))
+
+
+def _only_encoding(network: Network) -> InputEncoding:
+    if len(network.inputs) != 1 or len(network.outputs) != 1:
+        raise NetworkError(
+            f"network {network.name}: has inputs {', '.join(network.inputs)} and outputs {', '.join(network.outputs)}; "
+            "the accuracy on labelled images needs one of each (outputs = [...] chooses)"
+        )
+    encoding = input_encodings(network)[network.inputs[0]]
+    if not encoding.is_binary:
+        raise NetworkError(
+            f'inputs.{encoding.node}: code = "{encoding.code}" gives intensities, a chip takes spikes; give code = '
+            '"threshold", "bernoulli" or "layer"'
+        )
+    return encoding

@@ -1,0 +1,148 @@
+"""Accuracy of a program on the simulated chip, and of the rollout by definition: the same frames, the same rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy
+from neuromap.accuracy.decision import decide
+from neuromap.accuracy.image_frames import ImageFrames
+from neuromap.datasets.image_set import ImageSet
+from neuromap.files.given import needs
+from neuromap.hardware.program.program import Program
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.activity.measure_steady_activity import measure_steady_activity
+from neuromap.simulation.reference_frames import reference
+from neuromap.simulation.run.simulate_batch import simulate_batch
+
+__all__ = ["accuracy_of_reference", "accuracy_on_chip"]
+
+_COSTED = 16
+"""Images over which costs are means, spread evenly over the set."""
+
+
+def accuracy_on_chip(
+    rollout: Rollout,
+    program: Program,
+    images: ImageSet,
+    n_frames: int = 1,
+    *,
+    seed: int = 0,
+    engine: str = "fast",
+    threads: int | None = None,
+    noise_seed: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+) -> Accuracy:
+    """Run all images of a set through a program and say how often each frame of its output names the right class.
+
+    Every image starts from the program's initial state and is shown in all its frames, encoded as the network's table
+    ``inputs`` says. The rule is that of :mod:`neuromap.accuracy.decision`; every frame decides alone.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        As it was mapped: of a mapping whose splitters made the schedule one in ticks, that one.
+    program : Program
+        Of this rollout.
+    images : ImageSet
+        The whole of it is run.
+    n_frames : int
+        Frames of the output that are decided on, from its first response on.
+    seed : int
+        Of what the encoding draws: image k has the same frames whatever else is run.
+    engine, threads, noise_seed, progress
+        As in :func:`neuromap.simulate_batch`.
+
+    Returns
+    -------
+    Accuracy
+        With the costs per frame in steady operation, means over up to 16 images.
+
+    Raises
+    ------
+    NetworkError
+        If there are several inputs or outputs, classes that cannot share the output, or an input without spikes.
+    InputError, StimulusError
+        If images, network, program and numbers do not fit each other.
+    """
+    needs("accuracy_on_chip: program", program, Program)
+    shown = ImageFrames.of(rollout, images, n_frames, seed)
+    n_images, how = len(images.images), {"engine": engine, "threads": threads, "noise_seed": noise_seed}
+
+    def tell(done: int, _: int) -> None:
+        if progress is not None:
+            progress(done, n_images)
+
+    batch = simulate_batch(program, shown.portions(), progress=tell, **how)  # type: ignore[arg-type]
+    spikes = batch.frames(shown.output)[:, shown.first :]
+    costed = np.unique(np.linspace(0, n_images - 1, min(_COSTED, n_images)).astype(np.int64))
+    stimuli = shown.stimuli(costed)
+    each = [{name: rows[k] for name, rows in stimuli.items()} for k in range(len(costed))]
+    costs = measure_steady_activity(program, each, **how)  # type: ignore[arg-type]
+    times = _times(rollout, program, shown)
+    return Accuracy(
+        network=rollout.network.name,
+        pattern=rollout.pattern.name or "".join(map(str, rollout.pattern.values)),
+        execution=rollout.execution,
+        chip=program.chip.name,
+        data=images.name,
+        part=images.part,
+        output=shown.output,
+        n_images=n_images,
+        classes=len(images.classes),
+        seed=seed,
+        frames=_by_frame(times, _correct(spikes, images), n_images),
+        cores=len(program.coordinates),
+        first_response=times[0][1],
+        sampling_frequency=1 / (program.period * program.chip.tick_seconds),
+        n_costed=len(costed),
+        synaptic_events=costs.synaptic_events_per_frame,
+        spikes=costs.spikes_per_frame,
+        joules=costs.joules_per_frame,
+    )
+
+
+def accuracy_of_reference(rollout: Rollout, images: ImageSet, n_frames: int = 1, *, seed: int = 0) -> tuple[float, ...]:
+    """Give the accuracy that the rollout has by definition, without a chip, for the frames of :func:`accuracy_on_chip`.
+
+    Parameters
+    ----------
+    rollout, images, n_frames, seed
+        As there.
+
+    Returns
+    -------
+    tuple of float
+        Frame by frame from the first response on; equal to that on every chip.
+    """
+    shown = ImageFrames.of(rollout, images, n_frames, seed)
+    found = [
+        reference(rollout, {name: rows[k] for name, rows in portion.items()})[shown.output][shown.first :]
+        for portion in shown.portions()
+        for k in range(len(next(iter(portion.values()))))
+    ]
+    return tuple(correct / len(images.images) for correct in _correct(np.stack(found), images))
+
+
+def _correct(spikes: NDArray[np.bool_], images: ImageSet) -> list[int]:
+    """Count the images that are named rightly, frame by frame; spikes have the shape (images, frames, size)."""
+    right = decide(spikes, len(images.classes)) == images.labels[:, np.newaxis]
+    counts: list[int] = np.count_nonzero(right, axis=0).tolist()
+    return counts
+
+
+def _times(rollout: Rollout, program: Program, shown: ImageFrames) -> list[tuple[int | None, int]]:
+    """Update steps and ticks since the onset at which the frames of the output are known."""
+    start, period, ticks = rollout.first_response(shown.output), rollout.frame_period, program.ticks_per_step
+    known = [start + k * period for k in range(shown.n_frames)]
+    return [(None, time) if rollout.is_tick_level else (time, time * ticks) for time in known]
+
+
+def _by_frame(times: list[tuple[int | None, int]], correct: list[int], n_images: int) -> tuple[FrameAccuracy, ...]:
+    return tuple(
+        FrameAccuracy(number, step, tick, right, right / n_images)
+        for number, ((step, tick), right) in enumerate(zip(times, correct, strict=True), start=1)
+    )

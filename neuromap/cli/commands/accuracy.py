@@ -1,0 +1,95 @@
+"""``neuromap accuracy``: run labelled images through a network on a chip and count the right answers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.engine_options import EngineOptions
+from neuromap.cli.arguments.mapping_flags import MappingFlags
+from neuromap.cli.arguments.option_blocks import with_option_blocks
+from neuromap.cli.arguments.options import (
+    ChipOption,
+    ExecutionOption,
+    JsonFlag,
+    NetworkFile,
+    PatternOption,
+    chosen_chip,
+    said_option,
+)
+from neuromap.cli.arguments.training_flags import DataOption
+from neuromap.cli.arguments.typed_patterns import read_pattern
+from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.text_output import print_written, text_console, text_width
+
+__all__ = ["EXAMPLES", "accuracy"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap accuracy examples/digits/chip.toml
+  neuromap accuracy examples/digits/chip.toml --pattern sequential --execution pipelined --frames 3
+  neuromap accuracy examples/digits/chip.toml --part validation --limit 50 --csv frames.csv --json
+"""
+
+
+@with_option_blocks
+def accuracy(
+    network: NetworkFile,
+    data: DataOption = "digits",
+    pattern: PatternOption = "streaming",
+    execution: ExecutionOption = "windowed",
+    chip: ChipOption = None,
+    part: Annotated[
+        str, typer.Option("--part", metavar="PART", help="Which images: test, validation or train.")
+    ] = "test",
+    frames: Annotated[
+        int,
+        typer.Option("--frames", metavar="N", help="Frames of the output to decide on, from its first response on."),
+    ] = 1,
+    limit: Annotated[int | None, said_option("--limit", metavar="N", text="Only the first N images.")] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of what the encoding draws.")] = 0,
+    *,
+    engine: EngineOptions,
+    flags: MappingFlags,
+    csv: Annotated[
+        str | None, said_option("--csv", metavar="FILE", text="Write the accuracy of every frame to this file.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Map a network, run a whole set of labelled images through the simulated chip, print its accuracy frame by frame.
+
+    Images become spikes as [inputs.NAME] of the network file says. Neuron n of the output votes for class
+    n // (size / classes); a frame names the class with most spikes in it, the lowest of equals; nothing is averaged.
+    """
+    import neuromap as nm
+    from neuromap.accuracy.measure import accuracy_on_chip
+    from neuromap.datasets.sources import load_images
+    from neuromap.mapping.map_rollout import map_with_stages
+
+    how = engine.arguments()
+    check_destinations({"--csv": csv}, {"network file": network})
+    net = nm.load_network(network)
+    rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
+    spec = flags.chip(chosen_chip(chip))
+    options = flags.options(net, spec)
+    images = load_images(data, part, limit=limit)
+    with progress_bar("mapping") as progress:
+        mapping = map_with_stages(rollout, spec, options, progress)
+    with progress_bar("simulating (images)") as progress:
+        found = accuracy_on_chip(mapping.rollout, mapping.program, images, frames, seed=seed, progress=progress, **how)
+    if csv is not None:
+        found.save(csv if csv.endswith(".csv") else f"{csv}.csv")
+    if as_json:
+        from neuromap.accuracy.forms.json_accuracy import to_dict
+
+        print_json(to_dict(found))
+        return
+    from neuromap.accuracy.forms.text import render_text
+
+    console = text_console()
+    console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")
+    print_written(console, csv)

@@ -1,0 +1,192 @@
+"""``train_for_chip``: a network that a chip takes as it is, trained with integer weights, thresholds and spikes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from neuromap.datasets.image_set import ImageSet
+from neuromap.encoding.input_encoding import InputEncoding
+from neuromap.encoding.input_tables import input_encodings
+from neuromap.errors import NotSupportedError
+from neuromap.files.given import needs
+from neuromap.forms.card import Card
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.network import Network
+from neuromap.rollout.patterns.first_frame import first_frame
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.training.asked.alike_frames import frames_are_alike
+from neuromap.training.asked.chip_choice import ChipChoice, choose_for_chip
+from neuromap.training.asked.hardware_options import HardwareOptions
+from neuromap.training.asked.time_axes import FrameTimes, frame_times
+from neuromap.training.asked.torch_extra import require_torch
+from neuromap.training.asked.training_options import TrainingOptions
+from neuromap.training.train_network import history_of, require_one_output, require_parts, task_of
+from neuromap.training.training_result import TrainingResult
+
+__all__ = ["ChipTraining", "train_for_chip"]
+
+
+def _silent(*_: object) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChipTraining(Card):
+    """A network that was trained for a chip.
+
+    Attributes
+    ----------
+    network : Network
+        With integer weights and thresholds: what is mapped and verified. ``Network.save`` writes it.
+    lines : tuple of str
+        What was chosen for the chip, and why.
+    result : TrainingResult
+        How often the network is right; the chip is as often.
+    """
+
+    network: Network
+    lines: tuple[str, ...] = field(repr=False)
+    result: TrainingResult
+
+
+def train_for_chip(
+    rollout: Rollout,
+    chip: ChipSpec,
+    images: Mapping[str, ImageSet],
+    options: TrainingOptions | None = None,
+    hardware: HardwareOptions | None = None,
+    checkpoint: str | Path | None = None,
+    progress: Callable[..., None] = _silent,
+) -> ChipTraining:
+    """Train a network in frame code, with weights and groups that fit the cores of a chip.
+
+    The model that is trained gives the very spikes of :func:`neuromap.reference` and of the chip. Where all frames of a
+    network are alike (no cycles, nothing drawn, paths of one length), a single frame is trained.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Network and pattern. Weights and thresholds that it may have are not used.
+    chip : ChipSpec
+        For which input codes, kinds of weights and groups are chosen.
+    images : mapping of str to ImageSet
+        ``"train"``, and ``"validation"`` or ``"test"`` or both; the accuracy is of the test images, if they are given.
+    options : TrainingOptions, optional
+        By default those of the paper for MNIST.
+    hardware : HardwareOptions, optional
+        What is asked beside them.
+    checkpoint : str or Path, optional
+        As for :func:`neuromap.training.train_network`.
+    progress : callable
+        ``progress(text, epochs done, epochs)``.
+
+    Returns
+    -------
+    ChipTraining
+
+    Raises
+    ------
+    NotSupportedError
+        If PyTorch is not installed, the network has edges that are not trained, or no choice fits the chip.
+    InputError
+        If images, network and checkpoint do not fit each other.
+    TrainingError
+        If the loss is no number any more.
+    """
+    needs("train_for_chip: rollout", rollout, Rollout)
+    needs("train_for_chip: chip", chip, ChipSpec)
+    require_torch("training")
+    options = TrainingOptions() if options is None else options
+    hardware = HardwareOptions() if hardware is None else hardware
+    task = _task(rollout, chip, images, options, hardware)
+    from neuromap.training.export.to_network import to_network
+    from neuromap.training.loop.measure_frames import correct_by_frame
+    from neuromap.training.loop.train import Run, train
+    from neuromap.training.quantise.frame_batches import FrameBatches
+    from neuromap.training.quantise.frame_model import FrameModel
+
+    def measured(part: str) -> FrameBatches:
+        return FrameBatches(images[part], task.encoding, replace(options, flip=False), HardwareOptions())
+
+    model = FrameModel(task.choice.network, task.choice.kinds, options.seed)
+    run = Run(
+        pattern=task.trained,
+        batches=FrameBatches(images["train"], task.encoding, options, hardware),
+        validation=measured("validation") if "validation" in images else None,
+        classes=len(images["train"].classes),
+        task=task.about,
+    )
+    done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
+    part = "test" if "test" in images else "validation"
+    found = correct_by_frame(model.eval(), task.trained, measured(part), task.options.frames, run.classes).tolist()
+    result = TrainingResult(
+        network=rollout.network.name,
+        pattern=task.pattern.name or "".join(map(str, task.pattern.values)),
+        data=images["train"].name,
+        output=rollout.network.outputs[0],
+        options=options,
+        parameters=model.count_trained(),
+        history=history_of(done),
+        times=_times(task.pattern, options.frames),
+        part=part,
+        n_images=len(images[part].images),
+        accuracy=tuple(round(a, 6) for a in (found if len(found) == options.frames else found * options.frames)),
+    )
+    return ChipTraining(to_network(model), task.lines, result)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is trained: the choice for the chip, and the pattern and options with which frames are made."""
+
+    choice: ChipChoice
+    encoding: InputEncoding
+    pattern: RolloutPattern
+    trained: RolloutPattern
+    options: TrainingOptions
+    about: dict[str, Any]
+    lines: tuple[str, ...]
+
+
+def _task(
+    rollout: Rollout,
+    chip: ChipSpec,
+    images: Mapping[str, ImageSet],
+    options: TrainingOptions,
+    hardware: HardwareOptions,
+) -> _Task:
+    choice = choose_for_chip(rollout.network, chip)
+    network = choice.network
+    encoding = _encoding(network, images)
+    pattern = trained = RolloutPattern(network, rollout.pattern.values, rollout.pattern.name)
+    lines = choice.lines
+    if frames_are_alike(pattern) and not encoding.is_drawn:
+        trained, options = RolloutPattern.sequential(network), replace(options, frames=1)
+        lines = (*lines, "all frames of the output are alike from its first response on: one frame is trained")
+    about = task_of(Rollout(network, trained), images["train"])
+    about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
+    return _Task(choice, encoding, pattern, trained, options, about, lines)
+
+
+def _times(pattern: RolloutPattern, n_frames: int) -> FrameTimes:
+    output = pattern.network.outputs[0]
+    return frame_times(Rollout(pattern.network, pattern), output, first_frame(pattern, output), n_frames)
+
+
+def _encoding(network: Network, images: Mapping[str, ImageSet]) -> InputEncoding:
+    """Check images against network and encoding; give the encoding of the only input."""
+    require_parts(images)
+    require_one_output(network, len(images["train"].classes))
+    encoding = input_encodings(network)[network.inputs[0]]
+    if encoding.code == "layer" and encoding.weights is None:
+        raise NotSupportedError(
+            f'inputs.{encoding.node}: code = "layer" has no weights, and training for a chip learns none; give '
+            '"threshold" or "bernoulli"'
+        )
+    for found in images.values():
+        encoding.check_images(found.shape)
+    return encoding

@@ -1,0 +1,54 @@
+"""``to_network``: a trained model in frame code as a network, spike by spike the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from neuromap.network.network import Edge, Network, Node
+from neuromap.network.thresholds import spread_threshold
+from neuromap.network.transforms.kinds import Conv, Dense
+from neuromap.network.transforms.weights import StoredWeights
+from neuromap.training.quantise.frame_model import FrameModel
+
+__all__ = ["to_network"]
+
+
+def to_network(model: FrameModel) -> Network:
+    """Give the network that a model in evaluation is, with its integer weights and thresholds.
+
+    Parameters
+    ----------
+    model : FrameModel
+        Trained or not.
+
+    Returns
+    -------
+    Network
+        Outputs, patterns and tables are those of the model's network; ``Network.save`` writes it.
+    """
+    network = model.network
+    nodes = {name: node if name in network.inputs else _node(model, node) for name, node in network.nodes.items()}
+    edges = {key: _edge(model, edge) for key, edge in network.edges.items()}
+    return replace(network, nodes=nodes, edges=edges)
+
+
+def _node(model: FrameModel, node: Node) -> Node:
+    if node.shape is None:
+        raise TypeError(node.name)
+    return replace(node, threshold=spread_threshold(_integers(model.threshold(node.name)), node.shape))
+
+
+def _edge(model: FrameModel, edge: Edge) -> Edge:
+    weights, transform = model.weight(edge.key), edge.transform
+    if weights is None or not isinstance(transform, Conv | Dense):
+        return edge
+    return replace(edge, transform=replace(transform, weights=StoredWeights(_integers(weights))))
+
+
+def _integers(values: Tensor) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = values.detach().cpu().numpy().round().astype(np.int64)
+    return found

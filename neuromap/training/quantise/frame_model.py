@@ -1,0 +1,145 @@
+"""``FrameModel``: a network in frame code that is trained: integer weights, integer thresholds, spikes.
+
+x_v[i] = 1 iff sum over e = (u, v) of W_e x_u[i - R(e)] >= theta_v, as :func:`neuromap.reference` computes it. Sums of
+integers are exact in float32 below 2**24, so in evaluation the model gives the very spikes of the reference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from neuromap.network.network import EdgeKey, Network
+from neuromap.network.transforms.kinds import Pool
+from neuromap.training.asked.weight_kinds import WEIGHT_KINDS
+from neuromap.training.model.edge_operators import apply_edge
+from neuromap.training.model.frame_order import Stage
+from neuromap.training.model.rollout_model import RolloutModel
+from neuromap.training.quantise.signs import source_signs
+from neuromap.training.quantise.straight_through import fire, rounded
+
+__all__ = ["FrameModel"]
+
+_MOMENTUM = 0.02
+"""Share of a batch in the running mean and variance of sums: they are those of the last fifty batches."""
+_SMALLEST_VARIANCE = 0.01
+_FIRST_SCALE = math.log(100)
+"""Logarithm of the scale: with ten classes, a class all of whose neurons fire scores 10 nats more than a silent one."""
+
+
+class FrameModel(RolloutModel):
+    """A network whose integer weights and thresholds are trained.
+
+    While training, the sums of a node are normalised with their mean and variance over batch, frames and, where
+    neurons share a threshold, positions; a neuron fires where the normalised sum plus a learned offset is 0 or more.
+    There is no learned factor: in front of a step it would change nothing but its sign, which the weights have. In
+    evaluation, running means and variances are folded into thresholds, the least integers that sums must reach (see
+    :meth:`threshold`). A node with nothing but an OR-pool has the threshold 1.
+
+    Parameters
+    ----------
+    network : Network
+        With shapes; its edges are conv, dense, identity or pool. Weights and thresholds that it may have are not used.
+    kinds : mapping of (source, target) to str
+        Kinds of weights, names of :data:`~neuromap.training.asked.weight_kinds.WEIGHT_KINDS`; ternary where an edge is
+        not named.
+    seed : int
+        Of the first weights, drawn uniformly between the bounds of their kind.
+
+    Raises
+    ------
+    NotSupportedError
+        If an edge is an explicit matrix or has structure only.
+    """
+
+    def __init__(self, network: Network, kinds: Mapping[EdgeKey, str] | None = None, seed: int = 0) -> None:
+        super().__init__(network, seed)
+        self.kinds = {key: WEIGHT_KINDS[(kinds or {}).get(key, "ternary")] for key in network.edges}
+        self._or = {name for name in self.settings if self._is_or(name)}
+        self._start_weights(torch.Generator().manual_seed(seed))
+        self._mean, self._variance = nn.ParameterDict(), nn.ParameterDict()
+        for name in self.settings:
+            self._mean[self._node_place[name]] = _kept(torch.zeros(self.bias_shape(name)))
+            self._variance[self._node_place[name]] = _kept(torch.ones(self.bias_shape(name)))
+        self._scale = nn.Parameter(torch.tensor([_FIRST_SCALE]))
+
+    def _start_weights(self, generator: torch.Generator) -> None:
+        for key, kind in self.kinds.items():
+            if (latent := super().weight(key)) is not None:
+                latent.data.uniform_(kind.low, kind.high, generator=generator)
+
+    def _is_or(self, name: str) -> bool:
+        return all(isinstance(edge.transform, Pool) for _, edge in self._into(name))
+
+    def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Give all parameters by name, running means and variances and the scale of the scores with them."""
+        yield from super().tensors()
+        for name in self.settings:
+            yield f"{name}.mean", self._mean[self._node_place[name]]
+            yield f"{name}.variance", self._variance[self._node_place[name]]
+        yield "scores.scale", self._scale
+
+    def count_trained(self) -> int:
+        """Count weights and thresholds."""
+        return sum(parameter.numel() for _, parameter in super().tensors())
+
+    def weight(self, key: EdgeKey) -> Tensor | None:
+        """Integer weights of an edge, as real numbers; ``None`` where they are fixed."""
+        latent = super().weight(key)
+        if latent is None:
+            return None
+        kind = self.kinds[key]
+        if self.training:  # what a step of the optimiser took out of its bounds would come back late
+            latent.data.clamp_(kind.low, kind.high)
+        found = rounded(latent if kind.levels == 1 else latent * kind.levels)
+        return found * source_signs(self.network.edges[key]) if kind.name == "sign-fixed" else found
+
+    def threshold(self, name: str) -> Tensor:
+        """Give the integer thresholds of a node: float64, one for each neuron or for each feature.
+
+        (s - mean) / deviation + offset >= 0 iff s >= mean - offset * deviation, and a sum of integers reaches a number
+        iff it reaches the least integer that is not below it.
+        """
+        place = self._node_place[name]
+        if name in self._or:
+            return torch.ones(self.bias_shape(name), dtype=torch.float64)
+        offset, mean = self._bias[place].detach().double(), self._mean[place].detach().double()
+        return torch.ceil(mean - offset * (self._variance[place].detach().double() + _SMALLEST_VARIANCE).sqrt())
+
+    def activate(self, name: str, sums: Tensor) -> Tensor:
+        """Give the spikes of a node; while training those of outputs times the learned scale of scores."""
+        if not self.training:
+            return (sums >= self.threshold(name).to(sums.dtype)).to(sums.dtype)
+        spikes = fire(sums - 0.5 if name in self._or else self._normalised(name, sums))
+        if name not in self.network.outputs:
+            return spikes
+        return spikes * (self._scale.exp() / spikes[0].numel())
+
+    def _normalised(self, name: str, sums: Tensor) -> Tensor:
+        place = self._node_place[name]
+        mean, variance, offset = self._mean[place], self._variance[place], self._bias[place]
+        rows = sums.reshape(-1, offset.numel())
+        found = functional.batch_norm(
+            rows, mean.view(-1), variance.view(-1), None, offset.view(-1), True, _MOMENTUM, _SMALLEST_VARIANCE
+        )
+        return found.view_as(sums)
+
+    def _from_outside(
+        self, name: str, stage: Stage, r_of: Mapping[EdgeKey, int], values: Mapping[str, Tensor]
+    ) -> Tensor:
+        """Sum as the parent does, but without the frame that nobody takes: half the work in windows of one frame."""
+        parts = []
+        for key, edge in self._into(name):
+            if edge.source not in stage.nodes:
+                x = values[edge.source]
+                taken = x[1 - r_of[key] : len(x) - r_of[key]]
+                parts.append(apply_edge(edge, self.weight(key), taken.flatten(0, 1)).unflatten(0, taken.shape[:2]))
+        return sum(parts[1:], parts[0]) if parts else super()._from_outside(name, stage, r_of, values)
+
+
+def _kept(tensor: Tensor) -> nn.Parameter:
+    return nn.Parameter(tensor, requires_grad=False)

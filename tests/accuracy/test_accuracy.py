@@ -1,0 +1,105 @@
+"""Accuracy on the chip: the decision rule, chip equals reference for the same frames, times and costs of frames."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import neuromap as nm
+from neuromap.accuracy import accuracy_of_reference, accuracy_on_chip, decide, votes_of
+from neuromap.datasets.image_set import ImageSet
+from neuromap.errors import InputError, NetworkError, StimulusError
+from neuromap.network.network import Network
+
+CHIP = nm.load_chip("truenorth")
+
+
+@pytest.fixture(scope="module")
+def images():
+    """4 x 4 images of three classes: in which row most pixels are bright."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 24)
+    pixels = rng.integers(0, 140, (24, 4, 4, 1))
+    pixels[np.arange(24), labels] += 80
+    return ImageSet("rows", "test", pixels.astype(np.uint8), labels.astype(np.int64), ("0", "1", "2"))
+
+
+def network(code="threshold", skip=True, outputs=6):
+    """Rows are summed; two neurons vote for each class, early through a skip edge and again with what it misses."""
+    rng = np.random.default_rng(4)
+    sums = np.zeros((outputs, 16), int)
+    for n in range(outputs):
+        sums[n, 4 * (n // 2) : 4 * (n // 2) + 4] = 1
+    nodes = {"I": ((4, 4, 1), None), "H": (16, 1), "O": ((outputs, 1, 1), rng.integers(1, 4, outputs))}
+    edges = {("I", "H"): np.eye(16, dtype=int), ("H", "O"): sums}
+    if skip:
+        edges["I", "O"] = sums - np.roll(sums, 4, axis=1)
+    made = nm.build_network(nodes, edges, name="rows")
+    return Network(made.name, made.nodes, made.edges, made.outputs, tables={"inputs": {"I": {"code": code}}})
+
+
+@given(st.integers(1, 4), st.lists(st.lists(st.booleans(), min_size=12, max_size=12), min_size=1, max_size=4))
+def test_most_votes_win_and_the_lowest_of_equals(per_class, frames):
+    classes = 12 // per_class
+    spikes = np.array(frames)[:, : classes * per_class]
+    for row, votes, named in zip(spikes, votes_of(spikes, classes), decide(spikes, classes), strict=True):
+        counted = [sum(bool(row[n]) for n in range(len(row)) if n // per_class == c) for c in range(classes)]
+        assert votes.tolist() == counted
+        assert named == counted.index(max(counted))
+
+
+@pytest.mark.parametrize("code", ["threshold", "bernoulli"])
+def test_the_chip_is_right_as_often_as_the_reference(images, code):
+    net = network(code)
+
+    @settings(max_examples=6, deadline=None)
+    @given(
+        st.lists(st.integers(0, 1), min_size=3, max_size=3),
+        st.sampled_from(["windowed", "pipelined", "pipelined:3"]),
+        st.integers(0, 5),
+    )
+    def check(values, execution, seed):
+        rollout = nm.Rollout(net, nm.RolloutPattern.from_values(net, values), execution)
+        found = accuracy_on_chip(rollout, nm.map_rollout(rollout, CHIP), images, 3, seed=seed, threads=1)
+        assert tuple(frame.accuracy for frame in found.frames) == accuracy_of_reference(rollout, images, 3, seed=seed)
+        assert 0.4 < found.frames[-1].accuracy < 1  # better than chance, and wrong at times: both can be seen
+        steps = [frame.update_step for frame in found.frames]
+        assert steps == [rollout.first_response("O") + k * rollout.frame_period for k in range(3)]
+        assert [frame.tick for frame in found.frames] == steps
+        assert found.first_response == steps[0]
+        assert found.sampling_frequency == pytest.approx(1000 / rollout.frame_period)
+
+    check()
+
+
+def test_stretched_schedules_are_told_in_ticks(images, chip):
+    net = network()
+    rollout = nm.Rollout(net, "streaming")
+    slow = nm.map_rollout(rollout, chip(axons=256, neurons=256, delay=(3, 15)))
+    found = accuracy_on_chip(rollout, slow, images, 2, threads=1)
+    assert slow.ticks_per_step == 3
+    assert [(frame.update_step, frame.tick) for frame in found.frames] == [(1, 3), (2, 6)]
+
+
+def test_forms_hold_every_frame(images, tmp_path):
+    rollout = nm.Rollout(network(), "streaming")
+    found = accuracy_on_chip(rollout, nm.map_rollout(rollout, CHIP), images, 2, threads=1)
+    found.save(tmp_path / "found.csv")
+    lines = (tmp_path / "found.csv").read_text().splitlines()
+    assert lines[0] == "frame,update_step,tick,correct,images,accuracy"
+    assert len(lines) == 3
+    assert f"{100 * found.frames[1].accuracy:.2f} %" in str(found)
+
+
+def test_what_gives_no_spikes_or_no_class_is_refused(images):
+    rollout = nm.Rollout(network("real"), "streaming")
+    program = nm.map_rollout(rollout, CHIP)
+    with pytest.raises(NetworkError, match="a chip takes spikes"):
+        accuracy_on_chip(rollout, program, images)
+    with pytest.raises(NetworkError, match="4 neurons, which 3 classes cannot share"):
+        accuracy_of_reference(nm.Rollout(network(outputs=4), "streaming"), images)
+    with pytest.raises(InputError, match="must be 1 or more frames"):
+        accuracy_of_reference(nm.Rollout(network(), "streaming"), images, 0)
+    wide = ImageSet("wide", "test", np.zeros((1, 4, 5, 1), np.uint8), np.zeros(1, np.int64), ("0", "1"))
+    with pytest.raises(StimulusError, match="do not fit"):
+        accuracy_of_reference(nm.Rollout(network(), "streaming"), wide)

@@ -1,0 +1,95 @@
+"""What was trained is what runs: torch model, reference of the exported network, and chip, frame by frame."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import neuromap as nm
+from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
+from neuromap.training.asked.weight_kinds import WEIGHT_KINDS
+
+CHIP = nm.load_chip("truenorth")
+
+
+@pytest.fixture(scope="module")
+def torch(one_thread):
+    return one_thread
+
+
+@pytest.fixture(scope="module")
+def model_of(torch):
+    """A model whose statistics and offsets are drawn too, as if it had been trained."""
+    from neuromap.training.quantise.frame_model import FrameModel
+
+    def make(network, kinds, seed):
+        model = FrameModel(network, kinds, seed).eval()
+        generator = torch.Generator().manual_seed(seed)
+        for name, parameter in model.tensors():
+            if name.endswith((".bias", ".mean")):
+                parameter.data.uniform_(-2, 2, generator=generator)
+            if name.endswith(".variance"):
+                parameter.data.uniform_(0, 9, generator=generator)
+        return model
+
+    return make
+
+
+def pictures():
+    shapes = {"I": (5, 4, 2), "A": (3, 2, 4), "B": (3, 2, 4), "P": (1, 1, 4), "O": (2, 1, 4)}
+    edges = {
+        ("I", "A"): Conv(shapes["I"], shapes["A"], kernel=(3, 3), stride=(2, 2)),
+        ("A", "A"): Conv(shapes["A"], shapes["A"], kernel=(2, 1), groups=2),
+        ("A", "B"): Identity(shapes["A"], shapes["B"]),
+        ("B", "P"): Pool(shapes["B"], shapes["P"], kernel=(2, 2)),
+        ("A", "O"): Dense(shapes["A"], shapes["O"], groups=2),
+        ("P", "O"): Dense(shapes["P"], shapes["O"]),
+    }
+    return nm.build_network({name: (shape, None) for name, shape in shapes.items()}, edges, outputs=["O", "P"])
+
+
+@st.composite
+def drawn_networks(draw, rolled, patterns):
+    network, pattern = draw(rolled)
+    if draw(st.booleans()):
+        network = pictures()
+        pattern = draw(patterns(network))
+    kinds = {key: draw(st.sampled_from(sorted(WEIGHT_KINDS))) for key in network.edges}
+    return network, pattern, kinds
+
+
+@pytest.mark.law
+def test_model_reference_and_chip_agree_frame_by_frame(torch, model_of, rolled, patterns):
+    from neuromap.training.export.to_network import to_network
+
+    @settings(max_examples=8, deadline=None)
+    @given(drawn_networks(rolled, patterns), st.integers(0, 1000), st.sampled_from(["windowed", "pipelined"]))
+    def check(drawn, seed, execution):
+        network, pattern, kinds = drawn
+        model = model_of(network, kinds, seed)
+        made = to_network(model)
+        rollout = nm.Rollout(made, nm.RolloutPattern.from_values(made, pattern.values), execution)
+        rng = np.random.default_rng(seed)
+        frames = {name: rng.random((5, made.nodes[name].size)) < 0.5 for name in made.inputs}
+        shaped = {n: torch.from_numpy(x.reshape(5, 1, *made.nodes[n].shape)).float() for n, x in frames.items()}
+        with torch.no_grad():
+            window = model.window(pattern, shaped)
+        meant = nm.reference(rollout, frames)
+        for name in made.nodes:
+            np.testing.assert_array_equal(window[name].flatten(1).numpy() != 0, meant[name])
+        assert nm.verify(rollout, nm.map_rollout(rollout, CHIP), frames).verified
+
+    check()
+
+
+def test_exported_networks_come_back_from_their_files(torch, model_of, tmp_path):
+    from neuromap.training.export.to_network import to_network
+
+    made = to_network(model_of(pictures(), {("I", "A"): "4-bit"}, 3))
+    made.save(tmp_path / "net.toml")
+    back = nm.load_network(tmp_path / "net.toml")
+    for key, edge in made.edges.items():
+        np.testing.assert_array_equal(edge.matrix().toarray(), back.edges[key].matrix().toarray())
+    for name, node in made.nodes.items():
+        if node.threshold is not None:
+            np.testing.assert_array_equal(node.threshold, back.nodes[name].threshold)
