@@ -113,9 +113,8 @@ def _find(folder: Path, name: str) -> Path:
     except OSError as reason:
         raise InputError(f"folder {show_name(str(folder))}: cannot be read ({reason.strerror or reason})") from None
     if not found:
-        raise InputError(
-            f"folder {show_name(str(folder))}: has no file {name} or {name}.gz; put the four files of MNIST there"
-        )
+        what = f"has no file {name} or {name}.gz" if folder.is_dir() else "does not exist or is no folder"
+        raise InputError(f"folder {show_name(str(folder))}: {what}; put the four files of MNIST there")
     return found[0]
 
 

@@ -68,11 +68,18 @@ def _source(source: object) -> tuple[str, Path | None]:
     """Take a source apart into its scheme and its path."""
     if not isinstance(source, str):
         raise InputError(f"source {show(source)}: allowed is a text such as mnist:PATH or digits")
-    scheme, colon, path = source.partition(":")
+    scheme, _, path = source.partition(":")
     if scheme not in SCHEMES:
         allowed = ", ".join(f"{name}:PATH" if name in _OF_FILES else name for name in SCHEMES)
         raise InputError(f"source {show(source)}: allowed are {allowed}{did_you_mean(scheme, SCHEMES)}")
     if (scheme in _OF_FILES) != bool(path):
         remedy = f"give its place, {scheme}:PATH" if scheme in _OF_FILES else f"takes no path, give {scheme}"
         raise InputError(f"source {show(source)}: {remedy}")
-    return scheme, Path(path).expanduser() if colon and path else None
+    return scheme, _expanded(source, path) if path else None
+
+
+def _expanded(source: str, path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # ~NAME of nobody
+        raise InputError(f"{show_name(source)}: there is no home of this name; write the path in full") from None

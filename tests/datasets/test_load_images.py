@@ -79,6 +79,14 @@ def test_the_test_part_is_opened_only_where_it_is_asked_for(tmp_path):
     assert "has no file t10k-images-idx3-ubyte or t10k-images-idx3-ubyte.gz" in refusal(source, "test")
 
 
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [("/no/such folder", "folder /no/such folder: does not exist"), ("~nobody-of-this-name/x", "no home of this name")],
+)
+def test_places_that_are_not_there_are_told(path, words):
+    assert words in refusal(f"mnist:{path}")
+
+
 def test_damaged_files_of_mnist_are_told(tmp_path):
     source = write_mnist(tmp_path)
     labels, images = tmp_path / "train-labels-idx1-ubyte", tmp_path / "train-images-idx3-ubyte.gz"

@@ -6,6 +6,7 @@ from textwrap import fill
 
 from neuromap.experiments.experiment_result import ExperimentResult
 from neuromap.experiments.forms.points import Point, points
+from neuromap.files.messages import counted
 from neuromap.forms.tables import new_table, printed
 
 __all__ = ["render_text"]
@@ -58,7 +59,7 @@ def _notes(result: ExperimentResult) -> list[str]:
     curve = result.curves[0]
     notes = [
         f"accuracy: fraction of {curve.images:,} {result.data} test images that the frame alone names rightly, mean of "
-        f"{curve.repetitions} runs of {curve.epochs} epochs; frame 1 is the first response",
+        f"{counted(curve.repetitions, 'run')} of {counted(curve.epochs, 'epoch')}; frame 1 is the first response",
     ]
     gap = result.mean_deviation()
     if gap is not None:

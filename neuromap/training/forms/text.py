@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textwrap import fill
 
+from neuromap.files.messages import counted
 from neuromap.forms.tables import new_table, printed
 from neuromap.training.training_result import TrainingResult
 
@@ -26,7 +27,7 @@ def render_text(result: TrainingResult, width: int = 100) -> str:
         table.add_row(str(number), str(windowed), str(deep), f"{accuracy:.3f}")
     head = (
         f"{result.network} ({result.pattern}) on {result.data}: {result.parameters:,} parameters, "
-        f"{len(result.history)} epochs"
+        f"{counted(len(result.history), 'epoch')}"
     )
     if result.history:
         head += f", loss {result.history[-1].loss:.4f} nats"

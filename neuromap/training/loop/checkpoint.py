@@ -107,11 +107,13 @@ def load_checkpoint(
     differs = options.differences(about["options"])
     differs += [f"{k} {about['task'].get(k)!r} (now {v!r})" for k, v in task.items() if about["task"].get(k) != v]
     if differs:
-        raise InputError(f"checkpoint {path}: is of another run: {'; '.join(differs)}; name another file, or remove it")
+        raise InputError(
+            f"checkpoint {path}: is of another run: {'; '.join(differs)}; name another file or folder, or remove it"
+        )
     if epoch > options.epochs:
         raise InputError(
             f"checkpoint {path}: holds {epoch} epochs, {options.epochs} are asked for; ask for {epoch} or more, name "
-            "another file, or remove it"
+            "another file or folder, or remove it"
         )
     if not _fits(model, tensors):
         raise InputError(f"checkpoint {path}: holds other tensors than the network takes; remove it")

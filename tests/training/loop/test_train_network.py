@@ -79,7 +79,9 @@ def test_a_checkpoint_of_another_run_is_refused_and_kept(net, images, tmp_path):
         (nm.Rollout(net, "streaming"), replace(QUICK, learning_rate=0.5), "learning_rate 0.02 .now 0.5."),
         (nm.Rollout(net, "sequential"), QUICK, "pattern '1111' .now '0100'."),
     ):
-        with pytest.raises(InputError, match=f"is of another run: .*{words}; name another file, or remove it"):
+        with pytest.raises(
+            InputError, match=f"is of another run: .*{words}; name another file or folder, or remove it"
+        ):
             train_network(rollout, images, options, path)
     assert path.read_bytes() == before
     for damaged in (b"", before[:1000], before[: len(before) // 2], b"no file of tensors" * 9):
