@@ -60,7 +60,7 @@ def test_every_form_has_it(report):
     assert document["rows"][0]["accuracy"]["ticks"] == [2, 3, 4]
     assert document["rows"][0]["accuracy"]["fraction"] == [frame.accuracy for frame in first.frames]
     lines = list(csv.DictReader(io.StringIO(report.to_csv())))
-    assert lines[1]["accuracy.ticks"] == "3;6;9"
+    assert lines[1]["accuracy.ticks"] == "3; 6; 9"
     text = report.to_text(100)
     assert "streaming   windowed" in text
     assert f"{first.frames[0].accuracy:.3f}" in text.split("at tick")[-1]
