@@ -9,9 +9,28 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError, NeuromapError
 
-__all__ = ["freeze_arrays", "frozen", "refuse_masked"]
+__all__ = ["adopted", "freeze_arrays", "frozen", "refuse_masked"]
 
 _T = TypeVar("_T", bound=np.generic)
+
+_SMALL = 2**16
+"""Bytes up to which a copy lies in ``bytes``, which nobody can write to: quicker to make than an owner."""
+
+
+class _Owner:
+    """Holds the memory of an array that nobody can unlock: NumPy lends it read-only, whatever becomes of flags.
+
+    Who owns an array may lock and unlock it at will, so a locked one proves nothing; one whose owner is of this class
+    was locked here.
+    """
+
+    __slots__ = ("__array_interface__", "_array")
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array
+        interface = array.__array_interface__
+        interface["data"] = (interface["data"][0], True)
+        self.__array_interface__ = interface
 
 
 def frozen(array: NDArray[_T], what: str = "array") -> NDArray[_T]:
@@ -27,8 +46,9 @@ def frozen(array: NDArray[_T], what: str = "array") -> NDArray[_T]:
     Returns
     -------
     ndarray
-        ``array`` itself if it is read-only and nobody else can write to its memory; else a locked copy, as of a view
-        of an array that can be written to, or of a file that is mapped into memory.
+        ``array`` itself if nobody can write to its memory, now or later: it came from here, or lies in bytes. Else a
+        copy of which that holds, as of an array that its owner locked and may unlock, of a view of an array that can be
+        written to, or of a file that is mapped into memory.
 
     Raises
     ------
@@ -38,9 +58,25 @@ def frozen(array: NDArray[_T], what: str = "array") -> NDArray[_T]:
     refuse_masked(array, what, InputError)
     if _is_locked(array):
         return array
-    copy = np.array(array)
-    copy.flags.writeable = False
-    return copy
+    if array.nbytes <= _SMALL and array.flags.c_contiguous and not array.dtype.hasobject:
+        return np.ndarray(array.shape, array.dtype, array.tobytes())
+    return adopted(np.array(array))
+
+
+def adopted(array: NDArray[_T]) -> NDArray[_T]:
+    """Lock an array for good, without a copy; for those who have just made it.
+
+    Parameters
+    ----------
+    array : ndarray
+        Nobody else has it, nor what it is a view of.
+
+    Returns
+    -------
+    ndarray
+        The same memory, which nobody can write to through this array; :func:`frozen` does not copy it.
+    """
+    return np.asarray(_Owner(array))
 
 
 def freeze_arrays(instance: object) -> None:
@@ -49,7 +85,7 @@ def freeze_arrays(instance: object) -> None:
     Parameters
     ----------
     instance : object
-        Its fields may be arrays or tuples of arrays; other values stay as they are.
+        Its fields may be arrays, tuples of arrays or sparse arrays in compressed rows; other values stay as they are.
 
     Raises
     ------
@@ -63,6 +99,8 @@ def freeze_arrays(instance: object) -> None:
         elif isinstance(value, tuple) and any(isinstance(part, np.ndarray) for part in value):
             parts = tuple(frozen(part, what) if isinstance(part, np.ndarray) else part for part in value)
             object.__setattr__(instance, name, parts)
+        elif hasattr(value, "indptr") and hasattr(value, "indices"):
+            object.__setattr__(instance, name, _frozen_sparse(value, what))
 
 
 def refuse_masked(values: Any, what: str, error: type[NeuromapError]) -> None:
@@ -87,11 +125,17 @@ def refuse_masked(values: Any, what: str, error: type[NeuromapError]) -> None:
         raise error(f"{what}: found a masked array; masks have no meaning here, give plain values (array.filled(0))")
 
 
+def _frozen_sparse(matrix: Any, what: str) -> Any:
+    """Give a sparse array of its own with read-only parts; known by them, so that SciPy is not needed here."""
+    parts = (frozen(matrix.data, what), frozen(matrix.indices, what), frozen(matrix.indptr, what))
+    return type(matrix)(parts, shape=matrix.shape, copy=False)
+
+
 def _is_locked(array: NDArray[Any]) -> bool:
-    """Whether memory is read-only down to who owns it: an array, or bytes; not a file, whose owner may change it."""
+    """Whether memory is read-only down to who owns it, and that is nobody who could unlock it."""
     owner: Any = array
     while isinstance(owner, np.ndarray):
         if owner.flags.writeable:
             return False
         owner = owner.base
-    return owner is None or isinstance(owner, bytes)
+    return isinstance(owner, _Owner | bytes)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Self, cast
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 __all__ = ["Value"]
 
@@ -21,25 +22,24 @@ class Value:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, part in state.items():
-            _lock(part)
-            object.__setattr__(self, name, part)
+            object.__setattr__(self, name, _locked(part))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
 
-def _lock(part: Any) -> None:
-    """Lock arrays, those of sparse ones, and those in tuples and mappings."""
+def _locked(part: Any) -> Any:
+    """Lock arrays, those of sparse ones, and those in tuples and read-only mappings, which nobody else has."""
     import numpy as np  # when a value arrives: the command line has values, and must start without NumPy
 
+    from neuromap.arrays.frozen import adopted
+
     if isinstance(part, np.ndarray):
-        part.flags.writeable = False
-    elif isinstance(part, tuple):
-        for inner in part:
-            _lock(inner)
-    elif isinstance(part, Mapping):
-        for inner in part.values():
-            _lock(inner)
-    elif hasattr(part, "indptr"):  # a sparse array, whose package is not needed to know it
-        for inner in (part.data, part.indices, part.indptr):
-            _lock(inner)
+        return adopted(part)
+    if type(part) is tuple and part:
+        return tuple(_locked(inner) for inner in part)
+    if isinstance(part, ReadOnlyMapping):
+        return ReadOnlyMapping({key: _locked(inner) for key, inner in part.items()})
+    if hasattr(part, "indptr") and hasattr(part, "indices"):  # a sparse array, whose package is not needed to know it
+        part.data, part.indices, part.indptr = (_locked(inner) for inner in (part.data, part.indices, part.indptr))
+    return part

@@ -21,6 +21,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import adopted
 from neuromap.bench.drive import Drive, drive_for
 from neuromap.bench.random_bits import RandomBits, set_bits
 from neuromap.errors import InputError
@@ -160,16 +161,16 @@ def characterisation_program(
     return Program(
         name=f"characterisation, {n_cores} cores, {asked.drive.rate_hz:.4g} Hz, {synapses} synapses",
         chip=chip,
-        coordinates=_locked(np.stack([number % chip.columns, number // chip.columns], axis=1).astype(np.int32)),
-        axon_types=_locked(types.copy()),
+        coordinates=adopted(np.stack([number % chip.columns, number // chip.columns], axis=1).astype(np.int32)),
+        axon_types=adopted(types.copy()),
         crossbar=_crossbar(asked, progress),
         neurons=_neurons(asked, n_types),
-        target_core=_locked((target // chip.axons).astype(np.int32)),
-        target_axon=_locked((target % chip.axons).astype(np.int32)),
+        target_core=adopted((target // chip.axons).astype(np.int32)),
+        target_axon=adopted((target % chip.axons).astype(np.int32)),
         delay=_delays(asked),
-        neuron_node=_locked(np.repeat(node, chip.neurons).reshape(asked.shape)),
-        neuron_index=_locked(index[:, None] * np.int32(chip.neurons) + np.arange(chip.neurons, dtype=np.int32)),
-        is_relay=_locked(np.zeros(asked.shape, np.bool_)),
+        neuron_node=adopted(np.repeat(node, chip.neurons).reshape(asked.shape)),
+        neuron_index=adopted(index[:, None] * np.int32(chip.neurons) + np.arange(chip.neurons, dtype=np.int32)),
+        is_relay=adopted(np.zeros(asked.shape, np.bool_)),
         nodes=_nodes(asked),
         period=1,
         ticks_per_step=1,
@@ -219,14 +220,6 @@ def _request(
     )  # fmt: skip
 
 
-def _locked(array: NDArray[_T]) -> NDArray[_T]:
-    """Lock an array that nobody else holds, so that the frozen program keeps it without a copy."""
-    if isinstance(array.base, np.ndarray):
-        array.base.flags.writeable = False
-    array.flags.writeable = False
-    return array
-
-
 def _aligned(shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """Zeros that start on a cache line, which NumPy alone does not promise."""
     size = math.prod(shape)
@@ -244,7 +237,7 @@ def _crossbar(asked: _Request, progress: Callable[[int, int], object] | None) ->
         set_bits(rows[start : start + _ROWS], n_neurons, asked.synapses, bits)
         if progress is not None:
             progress(min(start + _ROWS, len(rows)), len(rows))
-    return _locked(crossbar)
+    return adopted(crossbar)
 
 
 def _targets(asked: _Request) -> NDArray[np.int64]:
@@ -261,7 +254,7 @@ def _targets(asked: _Request) -> NDArray[np.int64]:
 
 def _delays(asked: _Request) -> NDArray[np.uint8]:
     least, greatest = asked.delay
-    return _locked(_draw(asked, _DELAYS, greatest - least + 1, np.uint8) + np.uint8(least))
+    return adopted(_draw(asked, _DELAYS, greatest - least + 1, np.uint8) + np.uint8(least))
 
 
 def _draw(asked: _Request, stream: int, bound: int, dtype: type[_T]) -> NDArray[_T]:
@@ -294,15 +287,15 @@ def _neurons(asked: _Request, n_types: int) -> NeuronTable:
     deepest = min(-chip.potential_range[0], 2**31 - 1)
     beta = min(-chip.threshold_range[0] if chip.rules.signed_threshold else chip.threshold_range[1], deepest)
     return NeuronTable(
-        weights=_locked(weights),
-        leak=_locked(leak),
-        leak_reversal=_locked(np.zeros(asked.shape, np.bool_)),
-        threshold=_locked(threshold),
-        negative_threshold=_locked(np.full(asked.shape, beta, np.int32)),
-        reset=_locked(reset),
-        reset_mode=_locked(np.zeros(asked.shape, np.uint8)),
-        saturate_negative=_locked(np.ones(asked.shape, np.bool_)),
-        potential=_locked(potential),
+        weights=adopted(weights),
+        leak=adopted(leak),
+        leak_reversal=adopted(np.zeros(asked.shape, np.bool_)),
+        threshold=adopted(threshold),
+        negative_threshold=adopted(np.full(asked.shape, beta, np.int32)),
+        reset=adopted(reset),
+        reset_mode=adopted(np.zeros(asked.shape, np.uint8)),
+        saturate_negative=adopted(np.ones(asked.shape, np.bool_)),
+        potential=adopted(potential),
     )
 
 

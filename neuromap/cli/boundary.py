@@ -9,12 +9,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 import typer
 
+from neuromap.cli.arguments.typed_numbers import not_a_number
 from neuromap.cli.printing.json_output import error_object, print_json
 from neuromap.cli.printing.text_output import one_line, print_error
 from neuromap.errors import NeuromapError, VerificationError
@@ -48,12 +49,13 @@ def _fail(error: BaseException, message: str, exit_code: int, as_json: bool) -> 
     return exit_code
 
 
-def _message_of(error: BaseException) -> tuple[str, int]:
+def _message_of(error: BaseException, words: Sequence[str] = ()) -> tuple[str, int]:
     """Name the fault of any exception, and its exit code."""
     if isinstance(error, NeuromapError):
         return str(error), error.exit_code
     if isinstance(error, _UsageError):
         text = error.format_message()  # type: ignore[attr-defined]
+        text = not_a_number(text, getattr(getattr(error, "param", None), "opts", ()), words) or text
         return f"{text.rstrip('.')}; see neuromap --help", _USAGE
     if isinstance(error, MemoryError):
         return "out of memory; use a smaller network or fewer frames", _INTERNAL
@@ -210,7 +212,7 @@ def _run(app: typer.Typer, words: list[str], as_json: bool) -> int:
             return _fail(KeyboardInterrupt(), "interrupted", _INTERRUPTED, as_json)
         if os.environ.get("NEUROMAP_DEBUG"):
             raise
-        message, exit_code = _message_of(error)
+        message, exit_code = _message_of(error, words)
         return _fail(error, message, exit_code, as_json)
     finally:
         sys.unraisablehook = hook

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from neuromap.errors import InputError
 
-__all__ = ["HEAD", "file_kind", "refuse_foreign"]
+__all__ = ["HEAD", "file_kind", "kind_of_any", "refuse_foreign"]
 
 HEAD = 1024
 """Bytes that are looked at."""
@@ -30,6 +30,8 @@ _IN_ARCHIVES = (
 """Names of members that stand at the beginning of a zip archive."""
 
 
+_OF_NETWORKS = (b"[nodes", b"[edges", b"[[nodes", b"[[edges")
+"""Lines of network files."""
 _OWN = (
     (b'"neuromap":"program"', "a program file of neuromap"),
     (b'"neuromap trace"', "a trace of neuromap"),
@@ -65,6 +67,14 @@ def file_kind(head: bytes) -> str | None:
     if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return "a pickle, which is never read"
     return "a JSON file" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else None
+
+
+def kind_of_any(head: bytes) -> str | None:
+    """Tell what a file is that should not be text; as :func:`file_kind`, but network files are told too."""
+    kind = file_kind(head)
+    if kind is None and any(head.startswith(sign) or b"\n" + sign in head for sign in _OF_NETWORKS):
+        return "a network file"
+    return kind
 
 
 def _kind_of_safetensors(head: bytes) -> str:

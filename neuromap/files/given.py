@@ -11,7 +11,7 @@ from typing import Any
 from neuromap.errors import InputError
 from neuromap.files.messages import show
 
-__all__ = ["mapping_given", "needs", "path_given", "real_number", "whole_number", "yes_or_no"]
+__all__ = ["mapping_given", "needs", "path_given", "real_number", "refuse_swapped", "whole_number", "yes_or_no"]
 
 _REMEDIES = {
     ("Rollout", "Network"): "Rollout(network, 'streaming')",
@@ -67,6 +67,28 @@ def needs(where: str, value: object, wanted: type[Any], error: type[InputError] 
     names = [base.__name__ for base in type(value).__mro__]
     remedy = next((_REMEDIES[wanted.__name__, name] for name in names if (wanted.__name__, name) in _REMEDIES), "")
     raise error(f"{where}: needs {_article(wanted)}, got {_kind(value)}" + (f"; {remedy}" if remedy else ""))
+
+
+def refuse_swapped(call: str, first: object, wanted: type[Any], second: object) -> None:
+    """Refuse two arguments that were given in each other's place.
+
+    Parameters
+    ----------
+    call : str
+        How the function is called, such as ``verify(rollout, program)``.
+    first, second : object
+        What was given.
+    wanted : type
+        What the first must be.
+
+    Raises
+    ------
+    InputError
+        If only the second is that.
+    """
+    if isinstance(second, wanted) and not isinstance(first, wanted):
+        where = call.partition("(")[0]
+        raise InputError(f"{where}: needs {_article(wanted)} first, got {_kind(first)}; swap them: {call}")
 
 
 def path_given(where: str, path: object, error: type[InputError] = InputError) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import islice
 
-__all__ = ["did_you_mean", "show", "show_name"]
+__all__ = ["counted", "did_you_mean", "show", "show_name"]
 
 
 _MOST_WORDS = 5000
@@ -20,6 +20,25 @@ def did_you_mean(found: str, allowed: Iterable[str]) -> str:
         return ""
     near = get_close_matches(found[:100].lower(), by_lower, n=1, cutoff=0.5)
     return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
+
+
+def counted(number: int, what: str, plural: str = "") -> str:
+    """Write a number with what is counted: ``1 tick``, ``2 ticks``.
+
+    Parameters
+    ----------
+    number : int
+        Any.
+    what : str
+        One of it.
+    plural : str
+        Several of it, where that takes more than an ``s``.
+
+    Returns
+    -------
+    str
+    """
+    return f"{number} {what if number == 1 else plural or what + 's'}"
 
 
 def show(value: object) -> str:

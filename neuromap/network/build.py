@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from neuromap.errors import NetworkError
 from neuromap.files.given import mapping_given
 from neuromap.network.complete import check_pooling
+from neuromap.network.names import check_name
 from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node, check_ends, edge_pair
 from neuromap.network.thresholds import spread_threshold
 from neuromap.network.transforms.kinds import Transform
@@ -53,8 +54,9 @@ def build_network(
     Raises
     ------
     NetworkError
-        Naming the node or edge whose shape, threshold or weights are wrong, or the pattern whose name is
-        reserved (``streaming`` and ``sequential``).
+        Naming the node or edge whose shape, threshold or weights are wrong, the pattern whose name is reserved
+        (``streaming`` and ``sequential``), or the name that has other characters than letters (a to z), digits, _, -
+        and the dot, or more than 100.
 
     Examples
     --------
@@ -64,6 +66,10 @@ def build_network(
     """
     mapping_given("network: nodes", nodes, "{'I': (shape, None), 'O': (shape, threshold)}", NetworkError)
     mapping_given("network: edges", edges, "{('I', 'O'): matrix or transform}", NetworkError)
+    for node in nodes:
+        check_name(node, "node")
+    for pattern in patterns or {}:
+        check_name(pattern, "rollout")
     edges = {edge_pair(key): weights for key, weights in edges.items()}
     check_ends(edges, nodes)
     targets = {v for _, v in edges}

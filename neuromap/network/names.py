@@ -24,5 +24,5 @@ def check_name(name: str, path: str) -> None:
     NetworkError
         Naming ``path``.
     """
-    if not NAME.fullmatch(name):
+    if not isinstance(name, str) or not NAME.fullmatch(name):
         raise NetworkError(f"{path}: found the name {show(name)}; allowed are {NAME_RULE}")

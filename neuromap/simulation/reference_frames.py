@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.files.given import needs
+from neuromap.files.given import needs, refuse_swapped
 from neuromap.network.complete import require_weights
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus.stimulus import check_frames
@@ -51,6 +51,7 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
     PatternError
         If the pattern is invalid.
     """
+    refuse_swapped("reference(rollout, frames)", rollout, Rollout, frames)
     needs("reference", rollout, Rollout)
     network, pattern = rollout.network, rollout.pattern
     require_weights(network)

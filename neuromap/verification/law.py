@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuromap.errors import ProgramError, VerificationError
-from neuromap.files.given import needs
+from neuromap.files.given import needs, refuse_swapped
+from neuromap.files.messages import counted
 from neuromap.hardware.check.check_program import check_program, require_legal
 from neuromap.hardware.program.program import Program
 from neuromap.rollout.schedule.rollout import Rollout
@@ -41,7 +42,8 @@ def require_belongs(rollout: Rollout, program: Program) -> None:
             )
         if ports[name].size != node.size:
             raise ProgramError(
-                f"program {program.name}: node {name} has {ports[name].size} neurons, in network {network.name} "
+                f"program {program.name}: node {name} has {counted(ports[name].size, 'neuron')}, in network "
+                f"{network.name} "
                 f"{node.size}; map this network again"
             )
         if ports[name].kind != role:
@@ -109,6 +111,7 @@ def verify(
     InputError
         If there is no such engine, or a number is out of range.
     """
+    refuse_swapped("verify(rollout, program)", rollout, Rollout, program)
     needs("verify", rollout, Rollout)
     needs("verify", program, Program)
     random = RandomFrames(n_frames, seed, density)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 
 __all__ = ["Mismatch", "Stray", "Verification"]
@@ -122,8 +123,9 @@ class Verification(Card):
         if self.verified:
             silent = "; no output neuron spikes, try other frames" if self.n_spikes == 0 else ""
             return (
-                f"chip equals reference in {self.n_compared} values of {', '.join(self.outputs)} "
-                f"(frames 1 to {self.n_frames - 1}, {self.n_spikes} spikes, {self.n_ticks} ticks), "
+                f"chip equals reference in {counted(self.n_compared, 'value')} of {', '.join(self.outputs)} "
+                f"(frames 1 to {self.n_frames - 1}, {counted(self.n_spikes, 'spike')}, "
+                f"{counted(self.n_ticks, 'tick')}), "
                 f"no stray spike, no rule of the chip broken{silent}"
             )
         parts = []
@@ -135,7 +137,8 @@ class Verification(Card):
             parts.append(f"{self.n_violations} {rules} broken, first {self.first_violation}")
         if (m := self.first_mismatch) is not None:
             parts.append(
-                f"{self.n_mismatches} of {self.n_compared} values differ, first node {m.node}, frame {m.frame}, neuron "
+                f"{self.n_mismatches} of {counted(self.n_compared, 'value')} differ, first node {m.node}, frame "
+                f"{m.frame}, neuron "
                 f"{m.neuron}, tick {m.tick}: chip {int(m.chip)}, reference {int(m.reference)}"
             )
         if (s := self.first_stray) is not None:

@@ -3,17 +3,20 @@
 import dataclasses
 import importlib
 import inspect
+import pickle
 import types
 import typing
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
 
 import neuromap
 import neuromap as nm
-from neuromap.arrays.frozen import freeze_arrays, frozen
+from neuromap.arrays.frozen import adopted, freeze_arrays, frozen
 from neuromap.errors import NeuromapError
 from neuromap.hardware.program.program import OutputTable
+from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import Dense, build_network
 from neuromap.network.network import Edge
 from neuromap.simulation import run_events
@@ -126,14 +129,74 @@ def other_value(field):
     return {} if "Mapping" in str(field.type) or "dict" in str(field.type) else ()
 
 
-def test_arrays_that_are_read_only_already_are_not_copied():
-    column = np.arange(3, dtype=np.int32)
-    column.flags.writeable = False
+def test_arrays_that_nobody_can_write_to_are_not_copied():
+    made = np.arange(6, dtype=np.int32).reshape(2, 3)
+    column = adopted(made[:, ::2])
+    assert np.shares_memory(made, column)
     assert frozen(column) is column
-    assert frozen(column[1:]).base is column
+    assert np.shares_memory(frozen(column[1:]), made)
     assert OutputTable(column, column, column, column).node is column
     bytes_of_a_file = np.frombuffer(b"\x00" * 8, np.int32)
     assert frozen(bytes_of_a_file) is bytes_of_a_file
+
+
+@pytest.mark.parametrize("array", [np.ones(3), np.full((), 2), np.zeros((0, 4), bool), np.ones((2, 3)).T])
+def test_who_locked_an_array_may_unlock_it_but_not_what_was_made_of_it(array):
+    given = array.copy()
+    given.flags.writeable = False
+    owned = frozen(given)
+    given.flags.writeable = True
+    given[...] = 0
+    assert owned.dtype == array.dtype
+    assert np.array_equal(owned, array)
+    for held in (owned, owned[...], pickle.loads(pickle.dumps(OutputTable(owned, owned, owned, owned))).node):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            held.flags.writeable = True
+
+
+def test_a_locked_threshold_that_is_unlocked_again_changes_no_network():
+    threshold = np.array([1, 2])
+    threshold.flags.writeable = False
+    net = build_network({"I": (2, None), "O": (2, threshold)}, {("I", "O"): np.eye(2, dtype=int)})
+    threshold.flags.writeable = True
+    threshold[:] = 9
+    assert net.nodes["O"].threshold.tolist() == [1, 2]
+
+
+def arrays_within(value, seen):
+    """All arrays that a value holds, through dataclasses, tuples, mappings and sparse arrays."""
+    if id(value) in seen:
+        return
+    seen[id(value)] = value
+    if isinstance(value, np.ndarray):
+        yield value
+        return
+    parts = ()
+    if hasattr(value, "indptr"):
+        parts = (value.data, value.indices, value.indptr)
+    elif isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, list | tuple):
+        parts = value
+    elif dataclasses.is_dataclass(value):
+        parts = [*vars(value).values()]
+    for part in parts:
+        yield from arrays_within(part, seen)
+
+
+def test_no_array_of_a_mapped_rollout_or_of_its_trace_can_be_unlocked():
+    ones = np.ones((2, 2), int)
+    net = build_network(
+        {"I": (2, None), "H": (2, 1), "O": (2, 1)}, {("I", "H"): ones, ("H", "O"): ones, ("O", "O"): ones}
+    )
+    mapped = map_with_stages(nm.Rollout(net, "sequential"), "truenorth")
+    record = nm.Recording("all", potentials="outputs", counts=True)
+    trace = nm.simulate(mapped.program, nm.random_frames(net, 3), record=record)
+    arrays = [array for value in (mapped, trace) for array in arrays_within(value, {})]
+    assert len(arrays) > 50
+    for array in [*arrays, trace.potential_table.neurons.is_output]:
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
 
 
 def test_what_is_no_array_stays():

@@ -31,7 +31,40 @@ def test_a_network_is_no_rollout_and_the_line_says_how_it_becomes_one(program):
     assert str(caught.value) == "simulate: needs a Program, got a Rollout; map_rollout(rollout)"
     with pytest.raises(InputError) as caught:
         nm.verify(program, ROLLOUT)
-    assert str(caught.value) == "verify: needs a Rollout, got a Program; the rollout that it was mapped from"
+    assert str(caught.value) == "verify: needs a Rollout first, got a Program; swap them: verify(rollout, program)"
+
+
+def test_what_is_not_quite_right_is_told_with_what_would_do(program, tmp_path):
+    network_file, model = tmp_path / "net.toml", tmp_path / "model.onnx"
+    NET.save(network_file)
+    model.write_bytes(b"\x08\x08\x12\x07pytorch\x1a\x052.1.0:" + bytes(100))
+    ones = np.ones((3, 2))
+    lines = {
+        "swap them: reference(rollout, frames)": lambda: nm.reference(FRAMES, ROLLOUT),
+        "swap them: simulate(program, frames)": lambda: nm.simulate(FRAMES, program),
+        "swap them: simulate_batch(program, stimuli)": lambda: nm.simulate_batch(FRAMES, program),
+        "neuromap.simulation.load_frames('a.npz')": lambda: nm.simulate(program, "a.npz"),
+        'name its input node: {"I": array}': lambda: nm.simulate(program, ones),
+        'found an array; name its input node: {"I": array}': lambda: nm.simulate_batch(program, ones),
+        "(2, 3); must be (n_frames, 2) or": lambda: nm.simulate(program, {"I": ones.T}),
+        "give its transpose, array.T": lambda: nm.simulate(program, {"I": ones.T}),
+        "dtype float64; must be bool, or integer with values 0 and 1; give array.astype(bool)": lambda: nm.simulate(
+            program, {"I": ones}
+        ),
+        "give spikes, such as array > 0.5": lambda: nm.simulate(program, {"I": ones / 2}),
+        "is not a program file but a network file": lambda: nm.load_program(network_file),
+        "is a network file, not a file of frames": lambda: simulation.load_frames(network_file),
+        "is an ONNX model, not a file of frames": lambda: nm.verify(ROLLOUT, program, model),
+        "node: found the name 'O O'; allowed are names": lambda: nm.build_network(
+            {"I": (2, None), "O O": (2, 1)}, {("I", "O O"): np.ones((2, 2), int)}
+        ),
+        "node: found the name 1;": lambda: nm.build_network({1: (2, None)}, {("I", "O"): [[1]]}),
+    }
+    for line, call in lines.items():
+        with pytest.raises(InputError) as caught:
+            call()
+        assert line in str(caught.value)
+        assert "\n" not in str(caught.value)
 
 
 def doors():

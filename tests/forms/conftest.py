@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from small_networks import network_of_any_names
 
 import neuromap as nm
 from neuromap.bench.bench_report import BenchReport
 from neuromap.bench.machine import this_machine
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.remedy.dry_run import dry_run
-from neuromap.network import build_network
 from neuromap.simulation.activity.energy import energy_of
 
 HOSTILE = '<script>alert("x")</script>&amp;'
@@ -18,7 +18,7 @@ HOSTILE = '<script>alert("x")</script>&amp;'
 def network():
     weights = np.array([[1, 1], [1, -1]])
     edges = {("I", HOSTILE): weights, (HOSTILE, HOSTILE): weights}
-    return build_network({"I": (2, None), HOSTILE: (2, 1)}, edges, name=HOSTILE)
+    return network_of_any_names({"I": (2, None), HOSTILE: (2, 1)}, edges, patterns={}, name=HOSTILE)
 
 
 @pytest.fixture(scope="package")

@@ -1,5 +1,7 @@
 """Programs by hand, small chips, and random networks: what the tests of several rooms share."""
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -8,9 +10,26 @@ from hypothesis import strategies as st
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.program import HostTable, NeuronTable, NodePort, OutputTable, Program
 from neuromap.network.build import build_network
+from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
 INPUTS = ("I", "J")
+
+
+def network_of_any_names(nodes, edges, *, patterns, name):
+    """As ``build_network``, which takes only names that files can hold; a ``Network`` takes all that can be printed."""
+    stand_in = {n: f"n{k}" for k, n in enumerate(nodes)}
+    plain = build_network(
+        {stand_in[n]: spec for n, spec in nodes.items()}, {(stand_in[u], stand_in[v]): w for (u, v), w in edges.items()}
+    )
+    return Network(
+        name,
+        {n: replace(plain.nodes[m], name=n) for n, m in stand_in.items()},
+        {(u, v): replace(plain.edges[stand_in[u], stand_in[v]], source=u, target=v) for u, v in edges},
+        patterns=patterns,
+    )
+
+
 ONES = st.just(1)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import jsonschema
 import numpy as np
 import pytest
+from small_networks import network_of_any_names
 
 from neuromap.errors import InputError, NetworkError, PatternError, StimulusError
 from neuromap.forms.numbers import decimal_string
@@ -379,7 +380,7 @@ def test_narrow_text_keeps_names_and_figures_whole(report, width):
 
 def test_text_takes_names_literally():
     names = {"I": "[red]I", "O": "O[/]"}
-    network = build_network(
+    network = network_of_any_names(
         {names["I"]: (1, None), names["O"]: (1, 1)},
         {(names["I"], names["O"]): [[1]]},
         patterns={"[bold]p[/bold]": [(names["I"], names["O"])]},

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from neuromap.bench.bench_report import BenchReport, BenchRun, Spread, Timing
 from neuromap.bench.machine import Machine
+from neuromap.files.messages import counted
 from neuromap.forms.numbers import plain, seconds
 from neuromap.forms.tables import columns_in_blocks, new_table, printed
 
@@ -142,11 +143,12 @@ def machine_line(machine: Machine) -> str:
 
 def _run_lines(run: BenchRun) -> list[str]:
     done = run.activity
-    visited = "" if done.visits is None else f", {plain(round(done.visits, 1))} of {run.cores} cores visited"
+    visited = "" if done.visits is None else f", {plain(round(done.visits, 1))} of {counted(run.cores, 'core')} visited"
     moved = f"bytes moved per tick: {_bytes(run.bytes_per_tick)}"
     per_core = _NOT_KNOWN if run.hot_bytes is None else f"{run.hot_bytes / run.cores:.5g} bytes per core"
     return [
-        f"{run.name} on {run.chip}: {run.cores} cores, {run.neurons} neurons, {_count(run.synapses)} synapses; "
+        f"{run.name} on {run.chip}: {counted(run.cores, 'core')}, {counted(run.neurons, 'neuron')}, "
+        f"{_count(run.synapses)} synapses; "
         f"1 tick = {seconds(run.tick_seconds)} of network time",
         f"per tick: {plain(round(done.spikes, 1))} spikes ({run.rate_hz:.3g} Hz of network time), "
         f"{plain(round(done.axon_events, 1))} axon events, {_count(done.synaptic_events)} synaptic events{visited}",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.arguments.options import DensityOption, FramesOption, SeedOption, StimulusOption
 from neuromap.errors import InputError, StimulusError
+from neuromap.files.messages import counted
 from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ def check_run_length(n_frames: int | None, program: Program | None = None) -> No
     if first + frames * period > MAX_TICKS:
         late = f" from tick {first} on" if first > 0 else ""
         raise InputError(
-            f"{frames} frames take {period} ticks each or more{late}; a run may have at most {MAX_TICKS} ticks, "
+            f"{frames} frames take {counted(period, 'tick')} each or more{late}; a run may have at most "
+            f"{MAX_TICKS} ticks, "
             "give fewer frames"
         )
 

@@ -151,6 +151,9 @@ class MappingFlags:
             raise InputError(f"--placer {self.placer}: is not known; choose one of {', '.join(PLACERS)}")
         if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
             raise InputError(f"--seconds {self.seconds:g}: allowed are numbers above 0")
+        if self.keep is not None and not all(name.strip() for name in self.keep.split(",")):
+            found = f"--keep {self.keep}: has an empty name" if self.keep.strip() else "--keep: is empty"
+            raise InputError(f"{found}; give names of nodes, such as H1,H2, or all")
         pins = Pins() if self.pins is None else load_pins(self.pins)
         try:
             check_pins(pins, network, chip)

@@ -27,6 +27,7 @@ from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import DoesNotFitError, InputError, VerificationError
+from neuromap.files.messages import counted
 
 if TYPE_CHECKING:
     from neuromap.explorer.answer.advice import Advice
@@ -262,7 +263,8 @@ def leave(found: Exploration, refusal: DoesNotFitError | None) -> None:
     """
     wrong = [row for row in found.rows if row.verified is False]
     if wrong:
-        head = f"{len(wrong)} of {found.n_mapped} rows failed, first {wrong[0].pattern}, {wrong[0].candidate.execution}"
+        head = f"{len(wrong)} of {counted(found.n_mapped, 'row')} failed"
+        head += f", first {wrong[0].pattern}, {wrong[0].candidate.execution}"
         print_error(one_line(f"{head}: chip and reference differ {wrong[0].message}"))
         raise typer.Exit(VerificationError.exit_code)
     if refusal is not None:

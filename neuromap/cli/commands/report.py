@@ -29,6 +29,7 @@ from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout, sp
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import InputError
+from neuromap.files.messages import counted
 
 __all__ = ["EXAMPLES", "report"]
 
@@ -159,6 +160,6 @@ def report(
         failed = [row for row in made.rows if row.exit_code]
         first = failed[0]
         why = first.message or (first.verification.message if first.verification else "")
-        head = f"{len(failed)} of {len(made.rows)} rows failed, first {first.pattern}, {first.execution}"
+        head = f"{len(failed)} of {counted(len(made.rows), 'row')} failed, first {first.pattern}, {first.execution}"
         print_error(one_line(f"{head}: {why}"))
         raise typer.Exit(made.exit_code)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from neuromap.cli.printing.text_output import one_line, print_line
+from neuromap.files.messages import counted
 from neuromap.forms.tables import new_table
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def print_dry_run(found: DryRun, console: Console) -> None:
     """
     say = partial(print_line, console)
     label = f"{found.network} ({found.pattern}, {found.execution}) on {found.chip.name}"
-    room = f"{found.chip.n_usable_cores} cores"
+    room = counted(found.chip.n_usable_cores, "core")
     say(f"{label}: fits in {found.cores} of {room}" if found.fits else f"{label}: does not fit")
     if found.bound is not None:
         say(f"cores of any mapping: {found.bound.total} or more, for its {found.bound.by}")
@@ -44,7 +45,7 @@ def print_dry_run(found: DryRun, console: Console) -> None:
             _print_remedies(problem, console)
     if found.problems and found.cores_with_remedies is not None:
         first = "the first remedy" if len(found.problems) == 1 else "the first remedy of each"
-        say(f"with {first}: fits in {found.cores_with_remedies} cores")
+        say(f"with {first}: fits in {counted(found.cores_with_remedies, 'core')}")
 
 
 def _head(problem: Infeasibility) -> str:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from neuromap.cli.printing.text_output import text_console
+from neuromap.files.messages import counted
 from neuromap.forms.tables import columns_in_blocks, new_table
 
 __all__ = ["print_rollouts"]
@@ -40,7 +41,8 @@ def print_rollouts(figures: Mapping[str, Any]) -> None:
     console = text_console()
     counts, proven = figures["counts"], figures["proven"]
     console.print(
-        f"{figures['network']}: {figures['nodes']} nodes, {counts['edges']} edges ({counts['self_edges']} from a "
+        f"{figures['network']}: {counted(figures['nodes'], 'node')}, {counted(counts['edges'], 'edge')} "
+        f"({counts['self_edges']} from a "
         f"node to itself); inputs {_listed(figures['inputs'])}; outputs {_listed(figures['outputs'])}",
         markup=False,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from neuromap.files.messages import counted
 from neuromap.forms.numbers import seconds
 
 if TYPE_CHECKING:
@@ -127,10 +128,11 @@ def main_rows(figures: dict[str, Any], rollout: Rollout, program: Program) -> li
     at_most = "" if all(rollout.full_response_is_exact(name) for name in outputs) else "≤ "
     value = {name: (value, unit) for name, value, unit in figure_rows(figures)}
     tick = program.chip.tick_seconds
-    extra = [f"{figures[key]} {key}" for key in ("copies", "splitters", "relays") if figures[key] or key == "copies"]
+    one_of = {"copies": "copy", "splitters": "splitter", "relays": "relay"}
+    extra = [counted(figures[key], one, key) for key, one in one_of.items() if figures[key] or key == "copies"]
     return [
         ("cores", *value["cores"]),
-        ("neurons", value["neurons"][0], f"in use, of these {', '.join(extra)}"),
+        ("neurons", value["neurons"][0], f"in use, among them {', '.join(extra)}"),
         ("mean hops", value["mean hops"][0], "from a neuron to its target"),
         (
             "frame period",

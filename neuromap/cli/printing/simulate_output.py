@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.printing.text_output import print_line, print_written, text_console
+from neuromap.files.messages import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +50,7 @@ def print_run(program: Program, counts: FrameCounts, output: str | None) -> None
     from neuromap.forms.tables import new_table
 
     console = text_console()
-    _print_head(console, program, f"{counts.n_frames} frames, {counts.n_ticks} ticks")
+    _print_head(console, program, f"{counted(counts.n_frames, 'frame')}, {counted(counts.n_ticks, 'tick')}")
     spikes = dict(zip(counts.nodes, counts.spikes, strict=True))
     table = new_table("frame", *(f"spikes of {port.name} at tick" for port in spikes), left=0)
     for frame in range(1, min(counts.n_frames, _ROWS_SHOWN + 1)):
@@ -61,8 +62,8 @@ def print_run(program: Program, counts: FrameCounts, output: str | None) -> None
         console.print(f"{counts.n_frames - 1 - _ROWS_SHOWN} more frames: see --json or -o")
     for (port, row), strays in zip(spikes.items(), counts.strays.tolist(), strict=True):
         console.print(
-            f"{port.name}: {row.sum()} spikes of {port.size} neurons in {counts.n_frames - 1} frames, "
-            f"{strays} outside frames",
+            f"{port.name}: {counted(row.sum(), 'spike')} of {counted(port.size, 'neuron')} in "
+            f"{counted(counts.n_frames - 1, 'frame')}, {strays} outside frames",
             markup=False,
         )
     _print_left_out(console, program, counts.nodes)
@@ -96,7 +97,12 @@ def print_batch(program: Program, batch: Batch, output: str | None) -> None:
     from neuromap.forms.tables import new_table
 
     console = text_console()
-    _print_head(console, program, f"{len(batch)} stimuli of {batch.n_frames} frames, {batch.n_ticks} ticks each")
+    _print_head(
+        console,
+        program,
+        f"{counted(len(batch), 'stimulus', 'stimuli')} of {counted(batch.n_frames, 'frame')}, "
+        f"{counted(batch.n_ticks, 'tick')} each",
+    )
     counts = {port: batch.counts(port.name).sum(axis=1) for port in batch.nodes}
     table = new_table("stimulus", *(f"spikes of {port.name}" for port in counts), left=0)
     for number in range(min(len(batch), _ROWS_SHOWN)):
@@ -106,8 +112,9 @@ def print_batch(program: Program, batch: Batch, output: str | None) -> None:
         console.print(f"{len(batch) - _ROWS_SHOWN} more stimuli: see --json or -o")
     for port, row in counts.items():
         console.print(
-            f"{port.name}: {row.sum()} spikes of {port.size} neurons in {len(batch)} stimuli of {batch.n_frames - 1} "
-            f"frames, {batch.strays(port.name).sum()} outside frames",
+            f"{port.name}: {counted(row.sum(), 'spike')} of {counted(port.size, 'neuron')} in "
+            f"{counted(len(batch), 'stimulus', 'stimuli')} of "
+            f"{counted(batch.n_frames - 1, 'frame')}, {batch.strays(port.name).sum()} outside frames",
             markup=False,
         )
     _print_left_out(console, program, batch.nodes)
@@ -136,6 +143,6 @@ def _labels(program: Program) -> dict[str, Any]:
 def _print_head(console: Console, program: Program, length: str) -> None:
     label = f"{program.pattern}, {program.execution}" if program.pattern else "by hand"
     console.print(
-        f"{program.name} ({label}) on {program.chip.name}: {length}, one frame every {program.period} ticks",
+        f"{program.name} ({label}) on {program.chip.name}: {length}, one frame every {counted(program.period, 'tick')}",
         markup=False,
     )

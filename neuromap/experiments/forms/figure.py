@@ -39,6 +39,11 @@ def draw(results: list[ExperimentResult]) -> Any:
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    NotSupportedError
+        If matplotlib is not installed.
     """
     try:
         import matplotlib as mpl

@@ -173,7 +173,8 @@ class Limits(Card):
         Parameters
         ----------
         rows : iterable of ExploredRow
-            Rows; those that do not fit are left out, and mapped ones come first among equals.
+            Rows; those that do not fit are left out, and mapped ones come first among equals, then patterns
+            with names.
 
         Returns
         -------
@@ -183,8 +184,12 @@ class Limits(Card):
         fitting = [row for row in rows if row.status != "does not fit" and row.verified is not False]
         if not fitting or not self:
             return None
-        row = min(fitting, key=lambda row: (max(f for f, _ in self.excess(row)), row.status != "mapped"))
+        row = min(fitting, key=self._distance)
         return row, max(self.excess(row), key=lambda pair: pair[0])[1]
+
+    def _distance(self, row: ExploredRow) -> tuple[float, bool, bool]:
+        """How far a row is from the limits, and what decides among equals: lists of streaming edges come last."""
+        return max(excess for excess, _ in self.excess(row)), row.status != "mapped", "->" in row.pattern
 
 
 class ClosestRow:

@@ -10,6 +10,7 @@ from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES, Objective
 from neuromap.explorer.answer.row_figures import plainness, value_of
 from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.files.messages import counted
 from neuromap.rollout.schedule.execution import TIME_AXIS
 
 __all__ = [
@@ -218,7 +219,7 @@ def short_names(exploration: Exploration, rows: Sequence[ExploredRow]) -> Mappin
     short: dict[str, str] = {}
     for row in rows:
         if row.pattern not in known and len(row.pattern) > _LONGEST_NAME and row.pattern not in short:
-            short[row.pattern] = f"P{len(short) + 1} ({sum(row.candidate.values)} of {n_edges} edges)"
+            short[row.pattern] = f"P{len(short) + 1} ({sum(row.candidate.values)} of {counted(n_edges, 'edge')})"
     return short
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.arrays.packed_rows import first_of_equal
 from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.core_estimate import CoreWeights
@@ -149,10 +149,8 @@ def row_table(
     rows["behaviour_class"] = _numbers(keys[:, : row_keys.class_words], rows["values"], row_keys, numbers)
     own = row_keys.classes(given[None, :])[0]
     rows["needs_retraining"] = (keys[:, : row_keys.class_words] != own).any(axis=1)
-    for column in rows.values():  # so that they are kept and not copied
-        column.flags.writeable = False
-    kept = {name: column for name, column in rows.items() if name not in ("keys", "sequential")}
-    return RowTable(row_keys=row_keys, keys=keys, **kept)
+    kept = {name: adopted(column) for name, column in rows.items() if name not in ("keys", "sequential")}
+    return RowTable(row_keys=row_keys, keys=adopted(keys), **kept)
 
 
 def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterator[Columns]:

@@ -199,6 +199,11 @@ def _counted(number: int, what: str, plural: str) -> str:
     return f"{short_count(number)} {what}{'' if number == 1 else plural}"
 
 
+def _tolerance_text(exploration: Exploration, rows: Sequence[ExploredRow]) -> str:
+    """Say in the legend of the front which energies count as equal there."""
+    return f", energies within {percent(exploration.energy_tolerance)} being equal" if is_known(rows, ENERGY) else ""
+
+
 def energy_line(exploration: Exploration) -> str:
     """Say what energies are of, and which differences count."""
     over = f", mean over {describe_stimuli(exploration.stimulus)}" if exploration.stimulus else ""
@@ -241,7 +246,7 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         notes.append(
             "cores: in use (≥: a proven lower bound on those of any mapping; alone where the row was not mapped). "
             "front: no row on the front of all classes, or of its own, is at least as good in everything and better in "
-            "one figure."
+            f"one figure{_tolerance_text(exploration, rows)}."
         )
     if is_known(rows, ENERGY):
         notes.append(energy_line(exploration))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.arrays.ragged import run_heads
 from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.mapping_choices import MappingChoice
@@ -74,8 +74,7 @@ def groups_of(choice: MappingChoice) -> list[Group]:
     """Group the rows of a mapping choice by their times and by whether they are of the given pattern's class."""
     table, chip = choice.table, choice.chip
     columns = (~table.needs_retraining, *choice.optimistic())
-    order = np.lexsort((table.estimate, *columns[::-1]))
-    order.flags.writeable = False  # so that the groups keep parts of it
+    order = adopted(np.lexsort((table.estimate, *columns[::-1])))  # so that the groups keep parts of it
     ranked = np.stack([column[order] for column in columns], axis=1)
     starts = np.flatnonzero(run_heads(ranked))
     groups = []

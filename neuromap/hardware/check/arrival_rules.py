@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.files.messages import counted
 from neuromap.hardware.check.relay_chains import ANOTHER_TICK, IN_A_RING, UNKNOWN, RelayChains, relay_chains
 from neuromap.hardware.check.violation import Finding, Place
 from neuromap.hardware.program.program import BIAS, Program
@@ -108,7 +109,7 @@ def _arrival_ticks(program: Program, kind: NDArray[np.int8], tick: Ints) -> Find
         return (
             Place(core=c, neuron=n, axon=a),
             int(tick[c, a]),
-            f"{bound} (node {port.name} is computed in tick {own} and every {program.period} ticks)",
+            f"{bound} (node {port.name} is computed in tick {own} and every {counted(program.period, 'tick')})",
             f"tick in which frame 0 of {fed_by} arrives",
         )
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
+from neuromap.arrays.frozen import adopted
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
-from neuromap.files.foreign import HEAD, file_kind
+from neuromap.files.foreign import HEAD, kind_of_any
 from neuromap.files.given import path_given
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import read_bytes
@@ -103,7 +104,7 @@ def _read_container(data: bytes, origin: str) -> tuple[list[tuple[str, dict[str,
     try:
         entries = deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
-        kind = file_kind(data[:HEAD])
+        kind = kind_of_any(data[:HEAD])
         if kind is not None and "safetensors" not in kind:
             raise ProgramError(f"{origin}: is not a program file but {kind}; write one with neuromap map") from None
         reason = " ".join(str(error).split())[:200]
@@ -124,8 +125,7 @@ def _read_tensors(entries: list[tuple[str, dict[str, Any]]], origin: str) -> dic
         if entry["dtype"] != SAFETENSORS_DTYPE[dtype]:
             raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {SAFETENSORS_DTYPE[dtype]}")
         array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<"))
-        tensors[name] = array.reshape(entry["shape"]).astype(dtype, copy=True)
-        tensors[name].flags.writeable = False
+        tensors[name] = adopted(array.reshape(entry["shape"]).astype(dtype, copy=True))
     missing = [name for name in TENSORS if name not in tensors and name not in OPTIONAL_TENSORS]
     if missing:
         raise ProgramError(f"{origin}: tensor {missing[0]}: is missing")

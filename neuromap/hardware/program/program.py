@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_whole
 from neuromap.forms.card import Card
 from neuromap.forms.formed import form
@@ -261,7 +262,7 @@ class Program(Card):
             "pattern": self.pattern,
             "execution": self.execution,
             "cores": f"{self.n_cores} of {self.chip.n_usable_cores}",
-            "nodes": ", ".join(f"{port.name} ({port.kind}, {port.size} neurons)" for port in self.nodes),
+            "nodes": ", ".join(f"{port.name} ({port.kind}, {counted(port.size, 'neuron')})" for port in self.nodes),
             "frame period": f"{self.period} tick{'s' * (self.period != 1)}",
         }
 

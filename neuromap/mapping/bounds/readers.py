@@ -150,7 +150,11 @@ def _inputs(network: Legalised, index: int, origins: dict[int, Ints]) -> dict[Ke
     found: dict[Key, Matrix] = {}
 
     def add(key: Key, matrix: Matrix) -> None:
-        found[key] = matrix if key not in found else sparse.csr_array(found[key] + matrix)
+        if key not in found:
+            found[key] = matrix
+            return
+        found[key] = sparse.csr_array(found[key] + matrix)
+        found[key].eliminate_zeros()
 
     for link in network.links:
         if link.target != index or not link.matrix.nnz:
@@ -168,8 +172,6 @@ def _inputs(network: Legalised, index: int, origins: dict[int, Ints]) -> dict[Ke
     for host in network.host_links:
         if host.target == index and host.matrix.nnz:
             add(HostKey(host.node, host.arrival, host.first_frame), host.matrix)
-    for matrix in found.values():
-        matrix.eliminate_zeros()
     return found
 
 

@@ -59,7 +59,7 @@ def legalise(
     ports = _ports(network, phases, period)
     position = {n: i for i, n in enumerate(network.nodes)}
     number = {n: i for i, n in enumerate(inner)}
-    matrices = {edge: value.matrix().astype(np.int64) for edge, value in network.edges.items()}
+    matrices = {edge: value.matrix().astype(np.int64, copy=False) for edge, value in network.edges.items()}
     legs = legs_of_edges(rollout, chip, ticks_per_step, split, matrices)
     carried = {number[u]: neurons for u, neurons in _read_over_relays(legs, matrices).items()}
     builder = LinkBuilder(_whole_nodes(network, ports, matrices), carried)

@@ -90,6 +90,9 @@ class Link(Card):
     delay: int
     groups: int | None = None
 
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
 
 @dataclass(frozen=True, eq=False)
 class HostLink(Card):
@@ -117,6 +120,9 @@ class HostLink(Card):
     arrival: int
     first_frame: int
     groups: int | None = None
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False)

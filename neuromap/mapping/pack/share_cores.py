@@ -26,7 +26,9 @@ Ints = NDArray[np.int64]
 WINDOW = 160
 """Tiles that are filled into cores together: as many of every population as its share of all."""
 LARGE = 500_000
-"""Synapses above which only one way is tried."""
+"""Synapses, and as many for every neuron, above which only one way is tried."""
+A_NEURON = 50
+"""Synapses that one neuron counts as: what a way takes grows with both, as in long chains of relays."""
 HUGE = 30_000_000
 """Synapses above which tiles are not taken apart."""
 LARGEST_TABLE = 50_000_000
@@ -80,7 +82,7 @@ def share_cores(
     least = loose.least_cores(model.axons, model.neurons)
     if loose.fixed.all() or least >= fewer_than:
         return None
-    best = _best_books(loose, len(tiles), model, least, synapses > LARGE)
+    best = _best_books(loose, len(tiles), model, least, synapses + A_NEURON * len(loose) > LARGE)
     if best is None or best.cores >= fewer_than:
         return None
     _, core_of = np.unique(best.core_of, return_inverse=True)

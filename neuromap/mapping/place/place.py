@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
+from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import SEEDS
 from neuromap.mapping.asked.progress import Progress
@@ -94,7 +95,9 @@ def place(
     room = int(board.usable.sum())
     if n_cores > room:
         text = f"{n_cores} cores are needed, {chip.name} has {room} that work"
-        raise refuse("cores", None, n_cores, room, text, [Remedy("chip.cores", n_cores, f"{n_cores} cores would do")])
+        raise refuse(
+            "cores", None, n_cores, room, text, [Remedy("chip.cores", n_cores, f"{counted(n_cores, 'core')} would do")]
+        )
     graph = wiring(n_cores, wires)
     first = STRATEGIES[placer](graph, board, seed, deadline)
     where = _legal(first, graph, board, seed, deadline)
@@ -128,7 +131,7 @@ def _refusal(wrong: Faults, first: Ints, graph: Wiring, board: Board, chip: Chip
         return refuse("routes", None, wrong.blocked, 0, text, [advice])
     axis = int(wrong.far[1] > board.reach[1] and wrong.far[0] <= board.reach[0])
     way, bound = wrong.far[axis], int(board.reach[axis])
-    text = f"a target lies {way} cores away along {'xy'[axis]}, a {chip.name} spike reaches {bound}"
+    text = f"a target lies {counted(way, 'core')} away along {'xy'[axis]}, a {chip.name} spike reaches {bound}"
     remedies = [Remedy("cores", None, "a network on fewer cores may fit")]
     for enough in (max(wrong.far), max(faults(first, graph, board).far)):
         wider = replace(board, reach=np.maximum(board.reach, enough))

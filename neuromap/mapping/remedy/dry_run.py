@@ -8,6 +8,7 @@ from typing import Any
 
 from neuromap.errors import DoesNotFitError
 from neuromap.files.given import needs
+from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -77,7 +78,7 @@ class DryRun(Card):
             "pattern": self.pattern,
             "execution": self.execution,
             "chip": self.chip.name,
-            "fits": f"in {self.cores} of {self.chip.n_usable_cores} cores" if self.fits else "no",
+            "fits": f"in {self.cores} of {counted(self.chip.n_usable_cores, 'core')}" if self.fits else "no",
             **{f"problem {k}": problem.statement for k, problem in enumerate(self.problems, start=1)},
         }
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
+from neuromap.files.messages import counted
 from neuromap.mapping.asked.options import Pins
 from neuromap.mapping.core.core_model import Shortage
 from neuromap.mapping.legalise.legalised import Legalised
@@ -72,7 +73,7 @@ def pinned_shape(planner: Planner, copies: Ints, tile: Shape, cores: int | None)
             raise _refuse_shape(planner, copies, cell, tile, shape)
         tiles.append(found)
     if cores is not None and len(tiles) < cores:
-        text = f"pinned tiles of {_product(tile)} make {len(tiles)} cores, pinned are at least {cores}"
+        text = f"pinned tiles of {_product(tile)} make {counted(len(tiles), 'core')}, pinned are at least {cores}"
         remedy = Remedy("pins.cores", len(tiles), f"cores = {len(tiles)} goes with these tiles")
         raise refuse("cores", planner.population.name, cores, len(tiles), text, [remedy])
     return tiles

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import frozen, refuse_masked
+from neuromap.arrays.frozen import adopted, frozen, refuse_masked
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 
@@ -94,7 +94,7 @@ def as_integers(values: Any, what: str) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64
-        Read-only; a copy unless ``values`` already is a read-only int64 array (:func:`neuromap.arrays.frozen.frozen`).
+        Read-only; a copy unless ``values`` is int64 and nobody can write to it (:func:`neuromap.arrays.frozen.frozen`).
 
     Raises
     ------
@@ -116,9 +116,7 @@ def as_integers(values: Any, what: str) -> NDArray[np.int64]:
                 )
     if array.dtype == np.int64:
         return frozen(array)
-    result = array.astype(np.int64)
-    result.flags.writeable = False
-    return result
+    return adopted(array.astype(np.int64))
 
 
 def not_integers(array: NDArray[Any]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 
-from neuromap.arrays.frozen import frozen
+from neuromap.arrays.frozen import adopted, frozen
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
 from neuromap.network.transforms.limits import as_integers
@@ -95,7 +95,5 @@ def _canonical(matrix: csr_array) -> csr_array:
     matrix.sort_indices()
     for name in ("data", "indices", "indptr"):
         array = getattr(matrix, name)
-        if array.base is None:  # nobody else has it: locked, it need not be copied
-            array.flags.writeable = False
-        setattr(matrix, name, frozen(array))
+        setattr(matrix, name, frozen(array) if array.base is not None else adopted(array))  # nobody else has it
     return matrix

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import adopted
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 from neuromap.forms.card import Card
@@ -126,9 +127,7 @@ class SeededWeights(Card):
             raw = generator.random_raw(min(_CHUNK, tensor.size - start))
             index = ((raw >> np.uint64(32)) * np.uint64(len(values))) >> np.uint64(32)
             tensor[start : start + _CHUNK] = values[index]
-        tensor = tensor.reshape(shape)
-        tensor.flags.writeable = False
-        return tensor
+        return adopted(tensor.reshape(shape))
 
 
 def as_weight_source(weights: Any) -> WeightSource | None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from neuromap.files.messages import counted
 from neuromap.forms.svg import drawing, element, label, number, shorten
 from neuromap.report.drawings.board_grid import BoardGrid, board_grid
 from neuromap.report.figures.core_map import CoreMap
@@ -132,9 +133,9 @@ def _tooltip(cores: CoreMap, k: int, x: int, y: int) -> str:
     main, second = int(cores.main[k]), int(cores.second[k])
     if main < 0:
         return f"core ({x}, {y}): neurons without labels"
-    text = f"core ({x}, {y}): {cores.names[main]} ({cores.main_neurons[k]} neurons)"
+    text = f"core ({x}, {y}): {cores.names[main]} ({counted(cores.main_neurons[k], 'neuron')})"
     if second >= 0:
-        text += f", {cores.names[second]} ({cores.second_neurons[k]} neurons)"
+        text += f", {cores.names[second]} ({counted(cores.second_neurons[k], 'neuron')})"
     if (more := int(cores.n_nodes[k]) - 2) > 0:
         text += f" and {more} more node" + "s" * (more > 1)
     notes = [f"{n} {what}" for n, what in ((cores.relays[k], "relays"), (cores.splitters[k], "splitters")) if n]
@@ -151,7 +152,7 @@ def _key(cores: CoreMap, grid: BoardGrid) -> tuple[list[str], float]:
         count = int((cores.main < 0).sum() if node < 0 else cores.cores_of_node[node])
         text = f"{shorten(name, 18)}: {count} core{'s' * (count != 1)}"
         parts.append(element("rect", x=left, y=y, width=14, height=14, class_=node_class(node)))
-        parts.append(label(left + 22, y + 11.5, text, "small", "start", f"{name}: neurons in {count} cores"))
+        parts.append(label(left + 22, y + 11.5, text, "small", "start", f"{name}: neurons in {counted(count, 'core')}"))
         y += _LINE
     if len(nodes) > _MOST_NAMED:
         parts.append(label(left, y + 11.5, f"and {len(nodes) - _MOST_NAMED} more nodes", "small", "start"))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.files.messages import counted
 from neuromap.forms.svg import Point, drawing, element, label, number
 from neuromap.report.drawings.board_grid import BoardGrid, board_grid
 from neuromap.report.drawings.draw_chip import MOST_TOOLTIPS
@@ -125,7 +126,8 @@ def _links(loads: NDArray[np.int64], grid: BoardGrid, bounds: list[int]) -> list
             path = _line(direction, column, row, level, grid)
             if level and alone:
                 load = int(loads[direction, row, column])
-                tip = f"{grid.place(column, row)} {DIRECTIONS[direction]}: {load} spikes per tick, most in one tick"
+                where = f"{grid.place(column, row)} {DIRECTIONS[direction]}"
+                tip = f"{where}: {counted(load, 'spike')} per tick, most in one tick"
                 parts.append(
                     element("path", d=path, class_=_class(level, bounds, grid), title=tip, **_stroke(level, grid))
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from neuromap.files.messages import counted
 from neuromap.forms.svg import drawing, element, label, number, shorten
 from neuromap.report.figures.latency_report import LatencyReport
 
@@ -58,14 +59,14 @@ def draw_overview(report: LatencyReport) -> str | None:
             parts.append(element("path", d=line, class_="stem"))
         if row.worst_case_reaction_ticks is not None:
             x = _LEFT + row.worst_case_reaction_ticks * scale
-            tip = f"worst-case reaction {row.worst_case_reaction_ticks} ticks"
+            tip = f"worst-case reaction {counted(row.worst_case_reaction_ticks, 'tick')}"
             line = f"M{number(x)} {number(y - 8)}V{number(y + 8)}"
             parts.append(element("path", d=line, title=tip, class_="reaction"))
         if full is not None:
-            tip = f"full response {full} ticks"
+            tip = f"full response {counted(full, 'tick')}"
             parts.append(element("circle", title=tip, cx=_LEFT + full * scale, cy=y, r=6.0, class_="full-dot"))
         if first is not None:
-            tip = f"first response {first} ticks"
+            tip = f"first response {counted(first, 'tick')}"
             parts.append(element("circle", title=tip, cx=_LEFT + first * scale, cy=y, r=4.0, class_="first-dot"))
     return drawing(_LEFT + _WIDTH + 24, height + 8, parts, "First and full responses of all rows, in ticks")
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
+from neuromap.files.messages import counted
 from neuromap.forms.card import Card
-from neuromap.forms.numbers import plain
 from neuromap.hardware.program.program import NodePort
 from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.network.network import EdgeKey
@@ -149,9 +149,9 @@ class ReportRow(Card):
             "pattern": self.pattern,
             "execution": self.execution,
             "status": self.message or self.status,
-            "frame period": f"{plain(self.frame_period_ticks)} ticks",
-            "first response": f"{plain(self.predicted.first_response_ticks)} ticks",
-            "full response": f"{plain(self.predicted.full_response_ticks)} ticks",
+            "frame period": _ticks(self.frame_period_ticks),
+            "first response": _ticks(self.predicted.first_response_ticks),
+            "full response": _ticks(self.predicted.full_response_ticks),
             "cores": "-" if self.usage is None else self.usage.cores,
             "verified": {None: "-", True: "yes", False: "no"}[self.verified],
         }
@@ -165,3 +165,7 @@ class ReportRow(Card):
     def exit_code(self) -> int:
         """Exit code that this row alone would give."""
         return VerificationError.exit_code if self.verified is False else _EXIT_CODES[self.status]
+
+
+def _ticks(count: int | None) -> str:
+    return "-" if count is None else counted(count, "tick")

@@ -20,7 +20,14 @@ from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.pictures import RowPictures, draw_row
 from neuromap.report.forms.run_text import run_columns, run_lines
-from neuromap.report.forms.text import at_least, class_line, difference_line, most_copies_line, sequential_line
+from neuromap.report.forms.text import (
+    at_least,
+    class_line,
+    difference_line,
+    left_out_lines,
+    most_copies_line,
+    sequential_line,
+)
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.stimulus.choose_frames import describe_frames
@@ -103,6 +110,7 @@ def to_html(report: LatencyReport) -> str:
         difference=difference_line(report),
         classes=class_line(report),
         copies=most_copies_line(report),
+        left_out=left_out_lines(report),
         multiple=len(report.network.outputs) > 1,
         bounds=any(row.full_response_exact is False for row in report.rows),
         window=_WINDOW,

@@ -17,7 +17,7 @@ from neuromap.rollout.schedule.execution import TIME_AXIS
 
 __all__ = ["RUN_KEYS", "SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
 
-SCHEMA_ID = "neuromap-latency-report-4"
+SCHEMA_ID = "neuromap-latency-report-5"
 """What the member ``format`` of a report says."""
 
 RUN_KEYS = tuple(f.name for f in fields(RunFigures))
@@ -92,6 +92,7 @@ def _row(row: ReportRow) -> dict[str, Any]:
         "full_response_exact": row.full_response_exact,
         "outputs": {name: asdict(responses) for name, responses in row.outputs.items()},
         "nodes_on_chip": [asdict(node) for node in row.copies],
+        "left_out": dict(row.left_out) if used else None,
         "core_bound": bound_object(row.core_bound),
         **{name: getattr(used, name, None) for name in _USAGE},
         **_run(row.figures),

@@ -25,6 +25,7 @@ __all__ = [
     "difference_line",
     "latency_cells",
     "latency_tables",
+    "left_out_lines",
     "most_copies_line",
     "print_report",
     "render_text",
@@ -205,10 +206,8 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
         below.append(line)
     below += [line] if (line := class_line(report)) else []
     below += [line] if (line := most_copies_line(report)) else []
+    below += left_out_lines(report)
     for row in report.rows:
-        if row.left_out:
-            left_out = left_out_line(row.ports, row.left_out)
-            below += [left_out] * (left_out not in below)
         if row.status == "invalid":  # as invalid in the other execution, and the message names the pattern
             below += [row.message] * (row.message not in below)
         elif row.message:
@@ -275,6 +274,11 @@ def most_copies_line(report: LatencyReport) -> str:
     most = max(mapped, key=lambda row: 0 if row.usage is None else row.usage.neurons, default=None)
     line = "" if most is None else copies_line(most.copies)
     return f"{most.pattern}, {most.execution}: {line}" if most is not None and line else ""
+
+
+def left_out_lines(report: LatencyReport) -> list[str]:
+    """Say which nodes are not mapped, as no output depends on them; every line once."""
+    return list(dict.fromkeys(left_out_line(row.ports, row.left_out) for row in report.rows if row.left_out))
 
 
 def print_report(report: LatencyReport, console: Console) -> None:

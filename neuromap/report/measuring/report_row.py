@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.errors import DoesNotFitError, InputError, PatternError
 from neuromap.hardware.program.program import Program
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
+from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.report.figures.mesh_figures import LateFigures
 from neuromap.report.figures.response_figures import OutputResponses, Responses, over_outputs
@@ -239,7 +240,10 @@ def _onset(
 
 
 def _core_bound(rollout: Rollout, program: Program, scale: int) -> CoreBound | None:
+    # a hidden node that the program holds whole was kept, or is read whole; then keeping it changes nothing
+    kept = [port.name for port in program.nodes if port.kind == "hidden" and port.name not in program.left_out]
     try:
-        return core_bound(legalise(rollout, program.chip, ticks_per_step=scale), program.chip)
+        network = legalise(rollout, program.chip, ticks_per_step=scale)
+        return core_bound(keep_nodes(network, kept), program.chip)
     except DoesNotFitError:  # a program that was not mapped from this schedule
         return None

@@ -13,6 +13,7 @@ from functools import cached_property
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError, PatternError
 from neuromap.files.given import needs
+from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.network.network import RESERVED_PATTERNS, EdgeKey, Network, edge_pair
 from neuromap.rollout.cycles.indexed_network import indexed_network
@@ -51,8 +52,8 @@ class RolloutPattern(Card):
         values = tuple(int(r) if r == 0 or r == 1 else r for r in self.values)
         if len(values) != len(self.network.edges):
             raise PatternError(
-                f"pattern {self._title}: has {len(values)} values, network {self.network.name} has "
-                f"{len(self.network.edges)} edges; give one value per edge"
+                f"pattern {self._title}: has {counted(len(values), 'value')}, network {self.network.name} has "
+                f"{counted(len(self.network.edges), 'edge')}; give one value per edge"
             )
         for key, r in zip(self.network.edges, values, strict=True):
             if r not in (0, 1):
@@ -68,7 +69,7 @@ class RolloutPattern(Card):
             "name": self.name,
             "streaming edges": f"{sum(self.values)} of {len(self.values)}",
             "valid": "yes" if self.is_valid else f"no, cycle {' -> '.join([*self.cycle, self.cycle[0]])}",
-            **({"inference factor": f"{self.inference_factor} update steps"} if self.is_valid else {}),
+            **({"inference factor": counted(self.inference_factor, "update step")} if self.is_valid else {}),
         }
 
     @classmethod

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeVar
+from typing import Never, TypeVar
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError, PatternError
 from neuromap.files.given import needs
+from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.network.network import EdgeKey, Network
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
@@ -85,12 +86,20 @@ class Rollout(Card):
     def __init__(
         self,
         network: Network,
-        pattern: RolloutPattern | str,
+        pattern: RolloutPattern | str | None = None,
         execution: str = "windowed",
         latencies: Mapping[EdgeKey, int] | None = None,
+        **kept: Never,
     ) -> None:
         needs("Rollout", network, Network)
+        if kept and latencies is None:
+            latencies = _kept_latencies(network, **kept)
         period = chosen_period(execution)
+        if pattern is None:
+            names = ", ".join(["streaming", "sequential", *network.patterns])
+            raise PatternError(
+                f"Rollout: no pattern is given; give one of network {network.name}: {names}, or your own"
+            )
         if isinstance(pattern, str):
             pattern = RolloutPattern.named(network, pattern)
         needs("Rollout: pattern", pattern, RolloutPattern, PatternError)
@@ -110,17 +119,18 @@ class Rollout(Card):
         if period is not None and not self.is_tick_level and period < (least := pipelined_period(self.cycle_ratio)):
             raise InputError(
                 f"execution {execution}: network {network.name} under pattern {pattern.name or '(unnamed)'} needs a "
-                f"frame period of {least} update steps for its cycles, {least - period} more; ask for pipelined:{least}"
+                f"frame period of {counted(least, 'update step')} for its cycles, {least - period} more; ask "
+                f"for pipelined:{least}"
             )
 
     def _facts(self) -> dict[str, object]:
-        unit = "ticks" if self.is_tick_level else "update steps"
+        unit = "tick" if self.is_tick_level else "update step"
         return {
             "network": self.network.name,
             "pattern": self.pattern.name,
             "execution": self.execution,
-            "frame period": f"{self.frame_period} {unit}",
-            **{f"first response of {o}": f"{self.first_response(o)} {unit}" for o in self.network.outputs},
+            "frame period": counted(self.frame_period, unit),
+            **{f"first response of {o}": counted(self.first_response(o), unit) for o in self.network.outputs},
         }
 
     def with_latencies(self, latencies: Mapping[EdgeKey, int]) -> Rollout:
@@ -274,3 +284,18 @@ class Rollout(Card):
                 f"output {output}: is not an output of network {self.network.name}; "
                 f"outputs are {', '.join(self.network.outputs)}"
             )
+
+
+def _kept_latencies(network: Network, is_tick_level: bool, _latencies: tuple[int, ...]) -> Mapping[EdgeKey, int] | None:
+    """Latencies of a rollout of which ``dataclasses.replace`` makes another: it hands over all fields by their names.
+
+    Raises
+    ------
+    InputError
+        If they are those of another network.
+    """
+    if not is_tick_level:
+        return None
+    if len(_latencies) != len(network.edges):
+        raise InputError(f"Rollout: the latencies are of a network of other edges; give latencies for {network.name}")
+    return dict(zip(network.edges, _latencies, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
+from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.forms.numbers import joules, plain
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -44,7 +45,7 @@ class SteadyFigures(Card):
         spread = self.joules_spread
         shown = "" if spread is None or spread.half_width is None else f" ± {joules(spread.half_width)}"
         return {
-            "stimuli": f"{len(self.each)} of {self.n_frames} frames",
+            "stimuli": f"{len(self.each)} of {counted(self.n_frames, 'frame')}",
             "energy per frame": f"{joules(self.joules_per_frame)}{shown}",
             "spikes per frame": plain(self.spikes_per_frame),
             "hops per frame": plain(self.hops_per_frame),

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.simulation.noc.mesh import EAST, IN, NORTH, OUT, SOUTH, WEST, Mesh, Ways
 
@@ -90,8 +90,7 @@ class Flow(Value):
         loads[SOUTH] = np.cumsum(along_y[1, ::-1], axis=0)[::-1]
         loads[IN] = self.starts.sum(axis=0)
         loads[OUT] = self.starts[4] + self.turns[:, 2].sum(axis=0) + self.ends.sum(axis=0)
-        loads.flags.writeable = False
-        return loads
+        return adopted(loads)
 
 
 def link_loads(mesh: Mesh, ways: Ways) -> Ints:

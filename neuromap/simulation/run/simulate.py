@@ -7,7 +7,7 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from neuromap.files.given import needs, path_given
+from neuromap.files.given import needs, path_given, refuse_swapped
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.record_run import prepare_run, record_run
@@ -65,6 +65,7 @@ def simulate(
     ProgramError
         If the program has no output node, or its tables point outside it.
     """
+    refuse_swapped("simulate(program, frames)", program, Program, frames)
     needs("simulate", program, Program)
     _check_recording("simulate", record)
     return record_run(program, frames, EngineChoice(engine, threads, noise_seed), record, progress)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuromap.errors import InputError, StimulusError
-from neuromap.files.given import needs
+from neuromap.files.given import needs, refuse_swapped
+from neuromap.files.messages import counted
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.batch_job import BatchJob, BatchPart
@@ -75,6 +76,7 @@ def simulate_batch(
     ProgramError
         If the program has no output node, or its tables point outside it.
     """
+    refuse_swapped("simulate_batch(program, stimuli)", program, Program, stimuli)
     needs("simulate_batch", program, Program)
     if record is not None:
         needs("simulate_batch: record", record, Recording)
@@ -95,7 +97,8 @@ def simulate_batch(
         n_bytes += 0 if part.frames is None else part.frames.nbytes
         if n_bytes > _MAX_BYTES:
             raise InputError(
-                f"batch: frames of {done} stimuli take {n_bytes / 2**30:.1f} GiB; at most {_MAX_BYTES >> 30} are held "
+                f"batch: frames of {counted(done, 'stimulus', 'stimuli')} take {n_bytes / 2**30:.1f} GiB; at "
+                f"most {_MAX_BYTES >> 30} are held "
                 'in memory, give fewer stimuli at once or keep="counts"'
             )
         if progress is not None:

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
+from neuromap.files.messages import counted
 from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
-from neuromap.simulation.stimulus.node_shapes import by_neuron, input_shapes, shapes_allowed
+from neuromap.simulation.stimulus.node_shapes import by_neuron, input_shapes, no_bits, no_mapping, shapes_allowed
 from neuromap.simulation.stimulus.stimulus import input_sizes
 
 __all__ = ["check_stimuli"]
@@ -48,7 +49,7 @@ def check_stimuli(
     """
     sizes, shapes = input_sizes(source), input_shapes(source)
     if not isinstance(stimuli, Mapping):
-        raise StimulusError(f"stimuli: found {type(stimuli).__name__}; give a mapping of input node to array")
+        raise StimulusError(f"stimuli: {no_mapping(stimuli, sizes, 'stimuli')}")
     for name in stimuli:
         if name not in sizes:
             raise StimulusError(f"stimuli: node {name} is not an input node; input nodes are {', '.join(sizes)}")
@@ -68,16 +69,16 @@ def check_stimuli(
             raise StimulusError(f"stimuli of {name}: shape {array.shape}; must be {allowed}")
         if array.shape[1] < 2:
             raise StimulusError(
-                f"stimuli of {name}: {array.shape[1]} frames; at least 2 are needed (frame 0 and frame 1)"
+                f"stimuli of {name}: {counted(array.shape[1], 'frame')}; at least 2 are needed (frame 0 and frame 1)"
             )
         first, wanted = next(iter(checked.values()), array), array.shape[1] if n_frames is None else n_frames
         if array.shape[:2] != (len(first), wanted) or array.shape[1] != first.shape[1]:
             raise StimulusError(
-                f"stimuli of {name}: {array.shape[0]} of {array.shape[1]} frames, where {len(first)} of "
+                f"stimuli of {name}: {array.shape[0]} of {counted(array.shape[1], 'frame')}, where {len(first)} of "
                 f"{first.shape[1] if n_frames is None else wanted} are expected; give as many of each"
             )
         if array.dtype.kind not in "bui":
-            raise StimulusError(f"stimuli of {name}: dtype {array.dtype}; must be bool, or integer with values 0 and 1")
+            raise StimulusError(f"stimuli of {name}: {no_bits(array)}")
         if array.dtype.kind != "b" and array.size and (array.min() < 0 or array.max() > 1):
             number, frame, index = np.argwhere((array < 0) | (array > 1))[0]
             raise StimulusError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
 
-__all__ = ["by_neuron", "input_shapes", "shapes_allowed"]
+__all__ = ["by_neuron", "input_shapes", "no_bits", "no_mapping", "shapes_allowed"]
 
 NodeShape = tuple[int, int, int]
 
@@ -78,3 +79,37 @@ def shapes_allowed(axes: str, size: int, shape: NodeShape | None) -> str:
     if shape is None:
         return f"({axes}, {size}) or ({axes}, rows, columns, features) with {size} neurons"
     return f"({axes}, {size}) or ({axes}, {', '.join(map(str, shape))})"
+
+
+def no_mapping(found: object, sizes: Mapping[str, int], what: str) -> str:
+    """Say what was found in place of a mapping of arrays, and what to give.
+
+    Parameters
+    ----------
+    found : object
+        What was given.
+    sizes : mapping of str to int
+        Input nodes and their neurons.
+    what : str
+        ``"frames"`` or ``"stimuli"``.
+
+    Returns
+    -------
+    str
+        With the remedy.
+    """
+    first = next(iter(sizes), "I")
+    if isinstance(found, str | Path):
+        return f"found a path; read the file first: neuromap.simulation.load_frames({str(found)[:40]!r})"
+    if hasattr(found, "shape"):
+        return f'found an array; name its input node: {{"{first}": array}}'
+    return f'found {type(found).__name__}; give a mapping of input node to array: {{"{first}": {what}}}'
+
+
+def no_bits(array: NDArray[Any]) -> str:
+    """Say how an array of another dtype becomes one of bits."""
+    text = f"dtype {array.dtype}; must be bool, or integer with values 0 and 1"
+    if array.dtype.kind != "f":
+        return text
+    whole = bool(((array == 0) | (array == 1)).all())
+    return f"{text}; give {'array.astype(bool)' if whole else 'spikes, such as array > 0.5'}"

@@ -20,15 +20,16 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from neuromap.arrays.frozen import refuse_masked
+from neuromap.arrays.frozen import adopted, refuse_masked
 from neuromap.errors import StimulusError
+from neuromap.files.foreign import HEAD, kind_of_any
 from neuromap.files.given import path_given, real_number, whole_number
-from neuromap.files.messages import show
+from neuromap.files.messages import counted, show
 from neuromap.files.regular_file import read_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
-from neuromap.simulation.stimulus.node_shapes import by_neuron, input_shapes, shapes_allowed
+from neuromap.simulation.stimulus.node_shapes import by_neuron, input_shapes, no_bits, no_mapping, shapes_allowed
 
 __all__ = ["check_frames", "frame_count", "input_sizes", "load_frames", "random_frames", "save_frames"]
 
@@ -91,7 +92,7 @@ def check_frames(
     """
     sizes, shapes = input_sizes(source), input_shapes(source)
     if not isinstance(frames, Mapping):
-        raise StimulusError(f"frames: found {type(frames).__name__}; give a mapping of input node to array")
+        raise StimulusError(f"frames: {no_mapping(frames, sizes, 'frames')}")
     for name in frames:
         if name not in sizes:
             raise StimulusError(f"frames: node {name} is not an input node; input nodes are {', '.join(sizes)}")
@@ -103,7 +104,8 @@ def check_frames(
         first, n_frames = next(iter(checked)), len(checked[name])
         if n_frames != len(checked[first]):
             raise StimulusError(
-                f"frames of {name}: {n_frames} frames, but {first} has {len(checked[first])}; give as many of each"
+                f"frames of {name}: {counted(n_frames, 'frame')}, but {first} has {len(checked[first])}; give "
+                "as many of each"
             )
     return checked
 
@@ -120,11 +122,15 @@ def _checked_array(name: str, values: ArrayLike, size: int, shape: tuple[int, in
     except ValueError:
         raise StimulusError(f"frames of {name}: rows differ in length; the shape must be (n_frames, {size})") from None
     if array.ndim != 2 or array.shape[1] != size:
-        raise StimulusError(f"frames of {name}: shape {array.shape}; must be {shapes_allowed('n_frames', size, shape)}")
+        turned = "; give its transpose, array.T" if array.ndim == 2 and len(array) == size else ""
+        allowed = shapes_allowed("n_frames", size, shape)
+        raise StimulusError(f"frames of {name}: shape {array.shape}; must be {allowed}{turned}")
     if len(array) < 2:
-        raise StimulusError(f"frames of {name}: {len(array)} frames; at least 2 are needed (frame 0 and frame 1)")
+        raise StimulusError(
+            f"frames of {name}: {counted(len(array), 'frame')}; at least 2 are needed (frame 0 and frame 1)"
+        )
     if array.dtype.kind not in "bui":
-        raise StimulusError(f"frames of {name}: dtype {array.dtype}; must be bool, or integer with values 0 and 1")
+        raise StimulusError(f"frames of {name}: {no_bits(array)}")
     if array.dtype.kind != "b":
         wrong = np.argwhere((array != 0) & (array != 1))
         if len(wrong):
@@ -132,9 +138,7 @@ def _checked_array(name: str, values: ArrayLike, size: int, shape: tuple[int, in
             raise StimulusError(
                 f"frames of {name}: value {array[frame, index]} at frame {frame}, neuron {index}; must be 0 or 1"
             )
-    checked = array.astype(np.bool_)
-    checked.flags.writeable = False
-    return checked
+    return adopted(array.astype(np.bool_))
 
 
 def random_frames(
@@ -175,7 +179,9 @@ def random_frames(
     if density is not None:
         real_number("frames: density", density, StimulusError)
     if n_frames < 2:
-        raise StimulusError(f"frames: {n_frames} frames asked for; at least 2 are needed (frame 0 and frame 1)")
+        raise StimulusError(
+            f"frames: {counted(n_frames, 'frame')} asked for; at least 2 are needed (frame 0 and frame 1)"
+        )
     if density is not None and not 0 <= density <= 1:
         raise StimulusError(f"frames: density {density}; must be between 0 and 1")
     if seed < 0:
@@ -194,8 +200,7 @@ def random_frames(
             raw = np.asarray(bits.random_raw(len(part) * each), dtype=np.uint64).reshape(len(part), each)
             unit = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
             part[:] = unit[:, 1:] < unit[:, :1] if density is None else unit < density
-        rows.flags.writeable = False
-        frames[name] = rows
+        frames[name] = adopted(rows)
     return frames
 
 
@@ -247,12 +252,20 @@ def load_frames(
     path = path_given("load_frames", path, StimulusError)
     read = _read_npz if path.suffix == ".npz" else _read_safetensors
     try:
-        frames = read(read_bytes(path, "file of frames (safetensors)", _MAX_VALUES, StimulusError))
+        data = read_bytes(path, "file of frames (safetensors)", _MAX_VALUES, StimulusError)
+        _refuse_other_files(path, data)
+        frames = read(data)
         return frames if source is None else dict(check_frames(frames, source))
     except OSError as error:
         raise StimulusError(f"{path}: cannot be read ({error.strerror or error})") from None
     except StimulusError as error:
         raise StimulusError(f"{path}: {error}") from None
+
+
+def _refuse_other_files(path: Path, data: bytes) -> None:
+    kind = kind_of_any(data[:HEAD])
+    if kind is not None and "safetensors" not in kind and "frames" not in kind and path.suffix != ".npz":
+        raise StimulusError(f"is {kind}, not a file of frames; save frames with save_frames or NumPy's savez")
 
 
 def _read_safetensors(data: bytes) -> dict[str, NDArray[Any]]:

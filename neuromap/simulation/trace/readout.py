@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.forms.card import Card
 from neuromap.hardware.program.program import NodePort, Program
 
@@ -46,7 +46,7 @@ class Readout(Card):
     @property
     def is_output(self) -> NDArray[np.bool_]:
         """Whether each is recorded as a neuron of an output node; shape (K,)."""
-        return np.array([*(port.kind == "output" for port in self.nodes), False])[self.node]
+        return adopted(np.array([*(port.kind == "output" for port in self.nodes), False])[self.node])
 
     @classmethod
     def none(cls) -> Self:

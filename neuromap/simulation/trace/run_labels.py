@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from neuromap.errors import InputError
+from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.hardware.program.program import NodePort
 from neuromap.simulation.trace.frame_clock import FrameClock
@@ -68,7 +69,8 @@ class RunLabels(Card):
         if missing:
             raise InputError(
                 f"{type(self).__name__.lower()}: frame {missing[0]} of node {name} was not run: it is at tick "
-                f"{sample + missing[0] * self.period}, and {self.n_ticks} ticks were run from tick 0; simulate again "
+                f"{sample + missing[0] * self.period}, and {counted(self.n_ticks, 'tick')} were run from tick "
+                "0; simulate again "
                 f"with node:{name} recorded, or take single spikes"
             )
         return position

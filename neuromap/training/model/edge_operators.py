@@ -33,20 +33,17 @@ def weight_shape(edge: Edge) -> tuple[int, ...] | None:
     raise NotSupportedError(f"edge {edge.label}: {kind}; training takes conv, dense, identity and pool")
 
 
-def fans(edge: Edge) -> tuple[int, int]:
+def fans(transform: Conv | Dense) -> tuple[int, int]:
     """Count the inputs of a target neuron and the targets of a source neuron, as initialisers do.
 
     Parameters
     ----------
-    edge : Edge
-        Conv or dense.
+    transform : Conv or Dense
+        Of the edge.
     """
-    transform = edge.transform
     if isinstance(transform, Conv):
         cells = math.prod(transform.kernel)
         return cells * transform.weight_shape[2], cells * transform.weight_shape[3] // transform.groups
-    if not isinstance(transform, Dense):
-        raise TypeError(edge.label)
     return transform.weight_shape[-1], transform.weight_shape[-2]
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuromap.network.network import Edge, EdgeKey, Network, Node
-from neuromap.network.transforms.kinds import Dense
+from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.training.asked.node_settings import node_settings
 from neuromap.training.model.edge_operators import apply_edge, fans, weight_shape
@@ -54,8 +54,9 @@ class RolloutModel(nn.Module):
         self._place = {key: f"edge{k}" for k, key in enumerate(network.edges)}
         self._weights = nn.ParameterDict()
         for key, edge in network.edges.items():
-            if (shape := weight_shape(edge)) is not None:
-                self._weights[self._place[key]] = nn.Parameter(_drawn(edge, shape, generator))
+            shape, transform = weight_shape(edge), edge.transform
+            if shape is not None and isinstance(transform, Conv | Dense):
+                self._weights[self._place[key]] = nn.Parameter(_drawn(shape, fans(transform), generator))
         self._bias = nn.ParameterDict()
         self._node_place = {name: f"node{k}" for k, name in enumerate(network.nodes)}
         for name in self.settings:
@@ -207,6 +208,6 @@ def _shape(node: Node) -> tuple[int, int, int]:
     return node.shape
 
 
-def _drawn(edge: Edge, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    limit = math.sqrt(6 / sum(fans(edge)))
+def _drawn(shape: tuple[int, ...], fan: tuple[int, int], generator: torch.Generator) -> Tensor:
+    limit = math.sqrt(6 / sum(fan))
     return torch.empty(shape).uniform_(-limit, limit, generator=generator)

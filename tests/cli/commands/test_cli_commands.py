@@ -275,7 +275,7 @@ def test_report_on_an_edited_program(sr, edited, neuromap):
     (row,) = done.json["rows"]
     assert row["verified"] is False
     assert (row["pattern"], row["execution"]) == ("hybrid", "pipelined")
-    assert done.err.startswith("neuromap: 1 of 1 rows failed")
+    assert done.err.startswith("neuromap: 1 of 1 row failed")
 
 
 def test_report_on_a_program_counts_most_sequential_patterns(folder, sr, neuromap):

@@ -208,11 +208,11 @@ def test_engines_and_threads_change_no_figure(command, program, sr, neuromap):
         (["--threads", "0"], "threads 0: must be a whole number from 1 to 1024"),
         (["--threads", "-3"], "threads -3: must be a whole number from 1 to 1024"),
         (["--threads", "100000"], "threads 100000: must be a whole number from 1 to 1024"),
-        (["--threads", "many"], "Invalid value for '--threads'"),
-        (["--threads", "1.5"], "Invalid value for '--threads'"),
+        (["--threads", "many"], "--threads many: must be a whole number from 1 to 1024"),
+        (["--threads", "1.5"], "--threads 1.5: must be a whole number from 1 to 1024"),
         (["--noise-seed", "-1"], "noise seed -1: is not allowed"),
         (["--noise-seed", str(2**64)], "noise seed 18446744073709551616: is not allowed"),
-        (["--noise-seed", "x"], "Invalid value for '--noise-seed'"),
+        (["--noise-seed", "x"], "--noise-seed x: must be a whole number, 0 or more"),
     ],
 )
 def test_wrong_engines_threads_and_seeds_are_refused(command, words, found, program, sr, neuromap):

@@ -283,6 +283,12 @@ def test_where_nothing_keeps_the_limits_the_tightest_and_the_closest_are_named(a
     assert caught.value.exit_code == 3
 
 
+def test_of_rows_that_miss_the_limits_alike_one_of_a_named_pattern_is_the_closest(a_row):
+    by_edges = replace(a_row, pattern="A -> B, B -> A")
+    for found in ([by_edges, a_row], [a_row, by_edges]):
+        assert Limits.parse("cores <= 7").closest(found)[0].pattern == "the pattern"
+
+
 @given(st.lists(rows(), max_size=8), bounds())
 def test_the_closest_of_the_refused_rows_is_remembered(found, limits):
     watched = ClosestRow(limits)

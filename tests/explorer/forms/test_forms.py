@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_networks import network_of_any_names
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
@@ -30,7 +31,6 @@ from neuromap.explorer.forms.draw_front import constant_line, draw_front, standa
 from neuromap.explorer.forms.html import to_html
 from neuromap.explorer.forms.json_form import exploration_schema, to_dict, to_json
 from neuromap.explorer.forms.text import count_line, render_text
-from neuromap.network.build import build_network
 
 HOSTILE = '<script>alert("1")</script>'
 NAMES = {"I": 'I"><img src=x onerror=alert(2)>', "A": "A</text></svg><b>", "O": "{{ 7 * 7 }}&amp;'"}
@@ -41,7 +41,7 @@ CHIP = nm.load_chip("truenorth")
 def hostile_network():
     one = np.ones((1, 1), dtype=int)
     edges = [("I", "A"), ("A", "O"), ("I", "O"), ("A", "A")]
-    return build_network(
+    return network_of_any_names(
         {NAMES["I"]: (1, None), NAMES["A"]: (1, 1), NAMES["O"]: (1, 1)},
         {(NAMES[u], NAMES[v]): one for u, v in edges},
         patterns={"<i>p</i>": [(NAMES["A"], NAMES["A"])]},

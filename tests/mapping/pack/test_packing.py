@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from neuromap.hardware.program.program import BIAS
 from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.legalise.legalised import HostLink
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.pack import share_cores
 from neuromap.mapping.partition.partition import Partition
 from neuromap.network import build_network
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 EVERYDAY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -242,3 +245,13 @@ def test_more_inputs_than_populations(chip, neurons):
     plain, packed = both(net, nm.RolloutPattern.streaming(net), "windowed", spec)
     assert packed.program.n_cores <= plain.program.n_cores
     assert_same(net, packed, 0)
+
+
+def test_cores_of_long_chains_of_relays_are_shared_in_one_way(monkeypatch):
+    ways = []
+    fill = share_cores.fill
+    monkeypatch.setattr(share_cores, "fill", lambda *given: ways.append(given[-1]) or fill(*given))
+    net = nm.load_network(EXAMPLES / "digits" / "sr.toml")
+    program = nm.map_rollout(nm.Rollout(net, "streaming"), options=MappingOptions(ticks_per_step=1024))
+    assert program.n_cores == 45  # 44 or more
+    assert len(set(ways)) == 1

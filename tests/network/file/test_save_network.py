@@ -84,7 +84,7 @@ def test_structure_and_seeds_need_no_weights_file(tmp_path):
     ("nodes", "edges", "name", "message"),
     [
         ({"I": (2, None), "O": (2, None)}, {("I", "O"): np.eye(2, dtype=int)}, "n.toml", "node O: has no threshold"),
-        ({"I": (2, None), "O!": (2, 1)}, {("I", "O!"): np.eye(2, dtype=int)}, "n.toml", "node O!: found the name 'O!'"),
+        ({"I": (2, None), "O!": (2, 1)}, {("I", "O!"): np.eye(2, dtype=int)}, "n.toml", "node: found the name 'O!'"),
         ({"I": (2, None), "O": (2, 1)}, {("I", "O"): np.eye(2, dtype=int)}, "n.safetensors", "choose .toml"),
     ],
 )

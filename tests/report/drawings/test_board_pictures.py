@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_networks import network_of_any_names
 
 from neuromap.errors import InputError
 from neuromap.forms.standalone_svg import standalone
@@ -204,7 +205,7 @@ HOSTILE = "<script>\"&'</script>"
 @pytest.fixture(scope="module")
 def report():
     one = np.ones((1, 1), dtype=int)
-    network = build_network(
+    network = network_of_any_names(
         {"I": (1, None), HOSTILE: (1, 1), "O": (1, 1)},
         {("I", HOSTILE): one, (HOSTILE, "O"): one},
         patterns={"a/b": [("I", HOSTILE)], "a?b": [(HOSTILE, "O")], "../..": []},

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from small_networks import network_of_any_names
 
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
@@ -49,7 +50,7 @@ class Page(HTMLParser):
 def hostile_network():
     one = np.ones((1, 1), dtype=int)
     edges = [("I", "A"), ("A", "O"), ("I", "O"), ("A", "A")]
-    return build_network(
+    return network_of_any_names(
         {NAMES["I"]: (1, None), NAMES["A"]: (1, 1), NAMES["O"]: (1, 1)},
         {(NAMES[u], NAMES[v]): one for u, v in edges},
         patterns={"<i>p</i>": [(NAMES["A"], NAMES["A"])], "<u>bad</u>": []},

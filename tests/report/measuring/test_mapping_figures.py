@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from neuromap.cli.printing.program_figures import UNITS, figure_rows, program_figures
+from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_rollout
@@ -55,6 +56,27 @@ def test_csv_has_the_bound_but_no_table_in_a_cell(report):
     assert (line["core_bound.total"], line["core_bound.by"]) == ("3", "neurons")
     assert not [name for name in line if "populations" in name]
     assert int(line["weighted_hops"]) == report.rows[0].usage.weighted_hops
+
+
+def test_what_no_output_depends_on_stands_in_every_form_and_is_counted_where_it_is_kept(chip):
+    ones = np.ones((40, 40), int)
+    nodes = {"I": (40, None), "H": (40, 1), "O": (40, 1)}
+    net = build_network(nodes, {("I", "H"): ones, ("I", "O"): ones}, outputs=["O"])
+    given = {"patterns": ["streaming"], "executions": ["windowed"], "n_frames": 3}
+    plain = latency_report(net, chip=chip(), **given)
+    kept = latency_report(net, chip=chip(), options=MappingOptions(keep="H"), **given)
+    line = "left out, as no output depends on it: H (40 of 40 neurons)"
+    for report, left_out in ((plain, {"H": 40}), (kept, {})):
+        document = json.loads(report.to_json())
+        jsonschema.validate(document, report_schema())
+        assert document["rows"][0]["left_out"] == left_out
+        (cells,) = csv.DictReader(io.StringIO(report.to_csv()))
+        assert {name: n for name, n in cells.items() if "left_out" in name} == {
+            f"left_out.{name}": str(n) for name, n in left_out.items()
+        }
+        for form in (report.to_text(width=200), report.to_html()):
+            assert (line in form) is bool(left_out)
+    assert [report.rows[0].core_bound.neurons for report in (plain, kept)] == [40, 80]
 
 
 def test_the_bound_stands_beside_the_cores(report):

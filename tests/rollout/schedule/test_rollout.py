@@ -1,5 +1,6 @@
 """Schedules: phases, frame periods and delays of both executions (``docs/time.md``, the paper's figures)."""
 
+import dataclasses
 import random
 import time
 import tomllib
@@ -44,6 +45,24 @@ def test_inference_factor_and_first_response_of_the_papers_networks(name, shorte
     assert streaming.full_response("O") == longest
     assert sequential.full_response("O") == longest
     assert all(r.full_response_is_exact("O") for r in (streaming, sequential))
+
+
+def test_replace_makes_another_rollout_and_keeps_the_latencies():
+    rollout = Rollout(structure("sr"), "sequential")
+    ticks = rollout.with_latencies({("H1", "O"): 3})
+    for one in (rollout, ticks):
+        other = dataclasses.replace(one, execution="pipelined")
+        same = Rollout(one.network, one.pattern, "pipelined", one.latencies if one.is_tick_level else None)
+        assert (other.is_tick_level, other.delays) == (same.is_tick_level, same.delays)
+    assert dataclasses.replace(rollout, latencies={("H1", "O"): 3}).delays == ticks.delays
+    other = Network.from_edges([("I", "O")])
+    with pytest.raises(InputError, match="give latencies for network"):
+        dataclasses.replace(ticks, network=other, pattern=RolloutPattern.streaming(other))
+
+
+def test_a_rollout_without_a_pattern_says_which_there_are():
+    with pytest.raises(PatternError, match="give one of network sr: streaming, sequential"):
+        Rollout(structure("sr"))
 
 
 def test_hybrid_pattern_of_sr():

@@ -166,7 +166,7 @@ def test_as_many_threads_as_cores_that_may_be_used():
         ({"J": np.zeros((3, 5, 2), int)}, "3 of 5 frames, where 3 of 4 are expected"),
         ({"J": np.full((3, 4, 2), 2)}, "value 2 at stimulus 0, frame 0, neuron 0"),
         ({"K": np.zeros((3, 4, 2), int)}, "node K is not an input node"),
-        ({"I": np.zeros((3, 1, 3), int)}, "1 frames; at least 2"),
+        ({"I": np.zeros((3, 1, 3), int)}, "1 frame; at least 2"),
         ({"J": [[1], [2, 3]]}, "must be"),
     ],
 )

@@ -45,7 +45,7 @@ def test_the_callers_arrays_stay_writeable():
         ({"I": np.zeros(12, dtype=bool)}, r"shape \(12,\)"),
         ({"I": np.zeros((4, 3, 1), dtype=bool)}, r"shape \(4, 3, 1\)"),
         ({"J": np.zeros((5, 2), dtype=bool)}, "J: 5 frames, but I has 4"),
-        ({"I": np.zeros((1, 3), dtype=bool)}, "1 frames; at least 2"),
+        ({"I": np.zeros((1, 3), dtype=bool)}, "1 frame; at least 2"),
         ({"I": np.zeros((0, 3), dtype=bool)}, "0 frames; at least 2"),
         ({"I": np.zeros((4, 3))}, "dtype float64"),
         ({"I": np.full((4, 3), np.nan)}, "dtype float64"),
@@ -64,7 +64,7 @@ def test_bad_frames_are_refused_in_one_line(change, found):
 
 
 def test_something_that_is_no_mapping_is_refused():
-    with pytest.raises(StimulusError, match="found ndarray"):
+    with pytest.raises(StimulusError, match="found an array; name its input node"):
         check_frames(np.zeros((4, 3)), SIZES)
 
 
@@ -103,7 +103,7 @@ def test_density_is_the_share_of_ones():
 @pytest.mark.parametrize(
     ("arguments", "found"),
     [
-        ({"n_frames": 1}, "1 frames"),
+        ({"n_frames": 1}, "1 frame asked"),
         ({"density": 1.5}, "density 1.5"),
         ({"density": float("nan")}, "density nan"),
         ({"seed": -1}, "seed -1"),

@@ -14,6 +14,7 @@ import numpy as np
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.whole_file import check_target
 from neuromap.simulation.trace.forms.checksum import RunDigest
+from neuromap.simulation.trace.forms.file_digest import append_digest
 from neuromap.simulation.trace.forms.file_layout import import_h5py
 from neuromap.simulation.trace.forms.hdf5_stream import Hdf5Stream
 from neuromap.simulation.trace.forms.labels import trace_text
@@ -69,6 +70,7 @@ def hdf5_writer(path: str | Path) -> Iterator[Callable[[RecordedRun], None]]:
                 executor.submit(file.close).result()
                 stream.close()
         with _named(path):
+            append_digest(temporary)
             if target.exists():
                 temporary.chmod(target.stat().st_mode & 0o777)
             temporary.replace(target)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.simulation.trace.forms.checksum import checksum
+from neuromap.simulation.trace.forms.file_digest import fits_its_digest
 from neuromap.simulation.trace.forms.file_layout import (
     CHECKED_VERSION,
     EXACT_IN_FLOAT,
@@ -47,6 +48,8 @@ def read_hdf5(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
     """
     h5py = import_h5py()
     try:
+        if not fits_its_digest(path):
+            raise ValueError("its bytes do not fit the digest behind them")
         with h5py.File(path, "r") as file:
             version = file.attrs.get("format_version")
             if file.attrs.get("format") != FORMAT or version not in HDF5_VERSIONS:
