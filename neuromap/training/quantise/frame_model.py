@@ -97,8 +97,9 @@ class FrameModel(RolloutModel):
             latent.data.clamp_(kind.low, kind.high)
         found = rounded(latent if kind.levels == 1 else latent * kind.levels)
         transform = self.network.edges[key].transform
-        is_signed = kind.name == "sign-fixed" and isinstance(transform, Conv | Dense)
-        return found * source_signs(transform) if is_signed else found
+        if kind.name == "sign-fixed" and isinstance(transform, Conv | Dense):
+            return found * source_signs(transform)
+        return found
 
     def threshold(self, name: str) -> Tensor:
         """Give the integer thresholds of a node: float64, one for each neuron or for each feature.
