@@ -31,9 +31,9 @@ __all__ = ["EXAMPLES", "accuracy"]
 EXAMPLES = """\
 \b
 Examples:
-  neuromap accuracy examples/digits/chip.toml
-  neuromap accuracy examples/digits/chip.toml --pattern sequential --execution pipelined --frames 3
-  neuromap accuracy examples/digits/chip.toml --part validation --limit 50 --csv frames.csv --json
+  neuromap accuracy examples/digits/for_chip/trained.toml
+  neuromap accuracy examples/digits/for_chip/trained.toml --pattern sequential --execution pipelined --frames 3
+  neuromap accuracy examples/digits/for_chip/trained.toml --part validation --limit 50 --csv frames.csv --json
 """
 
 
