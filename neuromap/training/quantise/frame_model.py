@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuromap.network.network import EdgeKey, Network
-from neuromap.network.transforms.kinds import Pool
+from neuromap.network.transforms.kinds import Conv, Dense, Pool
 from neuromap.training.asked.weight_kinds import WEIGHT_KINDS
 from neuromap.training.model.edge_operators import apply_edge
 from neuromap.training.model.frame_order import Stage
@@ -96,7 +96,10 @@ class FrameModel(RolloutModel):
         if self.training:  # what a step of the optimiser took out of its bounds would come back late
             latent.data.clamp_(kind.low, kind.high)
         found = rounded(latent if kind.levels == 1 else latent * kind.levels)
-        return found * source_signs(self.network.edges[key]) if kind.name == "sign-fixed" else found
+        transform = self.network.edges[key].transform
+        if kind.name == "sign-fixed" and isinstance(transform, Conv | Dense):
+            return found * source_signs(transform)
+        return found
 
     def threshold(self, name: str) -> Tensor:
         """Give the integer thresholds of a node: float64, one for each neuron or for each feature.
