@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from neuromap.forms.formed import Formed
+from neuromap.forms.formed import Formed, form
 from neuromap.forms.numbers import joules
 
 __all__ = ["Accuracy", "FrameAccuracy"]
@@ -93,3 +94,16 @@ class Accuracy(Formed):
             "sampling frequency": f"{self.sampling_frequency:g} Hz",
             "energy per frame": joules(self.joules),
         }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the accuracy as plain values, those of its JSON document."""
+        found: dict[str, Any] = form(self, "dict")
+        return found
+
+    def to_json(self) -> str:
+        """Write the accuracy as a JSON document."""
+        return str(form(self, "json"))
+
+    def to_csv(self) -> str:
+        """Write the frames, one line each, as CSV text (RFC 4180, UTF-8)."""
+        return str(form(self, "csv"))

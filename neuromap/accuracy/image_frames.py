@@ -22,6 +22,8 @@ __all__ = ["ImageFrames"]
 
 _AT_ONCE = 250
 """Images whose frames are in memory at a time."""
+_MOST_FRAMES = 1_000
+"""As in training."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,10 @@ class ImageFrames:
         needs("accuracy: images", images, ImageSet)
         network = rollout.network
         encoding = _only_encoding(network)
-        if whole_number("n_frames", n_frames) < 1:
-            raise InputError(f"n_frames = {n_frames}: must be 1 or more frames to decide on")
+        if not 1 <= whole_number("n_frames", n_frames) <= _MOST_FRAMES:
+            raise InputError(f"n_frames = {n_frames}: must be 1 to {_MOST_FRAMES} frames to decide on")
+        if whole_number("seed", seed) < 0:
+            raise InputError(f"seed = {seed}: must be 0 or more")
         if not len(images.images):
             raise InputError(f"{images.name}: part {images.part} has no images; there is nothing to measure")
         encoding.check_images(images.shape)

@@ -79,6 +79,7 @@ def _read(name: str, values: dict[str, Any], folder: Path) -> Experiment:
     top.allow(_KEYS)
     networks: dict[str, Network] = {}
     curves = tuple(_curve(TomlTable(v, f"curves[{k}]", InputError), folder, networks) for k, v in enumerate(_list(top)))
+    _check_names([curve.name for curve in curves])
     return Experiment(
         name=name,
         title=top.text("title"),
@@ -88,6 +89,15 @@ def _read(name: str, values: dict[str, Any], folder: Path) -> Experiment:
         curves=curves,
         source=top.text("source") if "source" in top else "",
     )
+
+
+def _check_names(names: list[str]) -> None:
+    """Refuse curves that would share checkpoints, or could have none: files are called as they are."""
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise InputError(f"curves[{number}]: {name} is there twice; give networks names of their own, or drop one")
+        if "/" in name or not name.isprintable():
+            raise InputError(f"curves[{number}]: {name!r} is no name of a file; rename the network")
 
 
 def _list(top: TomlTable) -> list[Any]:

@@ -14,7 +14,7 @@ from neuromap.errors import InputError
 from neuromap.experiments.curve_job import CurveResult, CurveRun, checkpoint_name, run_curve
 from neuromap.experiments.experiment import Experiment
 from neuromap.experiments.experiment_result import ExperimentResult, gather
-from neuromap.files.given import needs
+from neuromap.files.given import needs, path_given, whole_number
 from neuromap.jobs.results_file import ResultKind, ResultsFile
 from neuromap.jobs.workers import Workers, check_processes
 from neuromap.training.loop.checkpoint_header import epochs_done
@@ -54,7 +54,7 @@ def run_experiment(
     processes : int
         Runs at the same time, each on one thread.
     repetitions, epochs, limit : int, optional
-        Fewer runs of every curve, fewer epochs, only so many training images: for a first look.
+        Other numbers of runs of every curve and of epochs, only so many images of every part: for a first look.
     progress : callable
         ``progress(text, epochs done, epochs)``, over all runs.
 
@@ -66,7 +66,7 @@ def run_experiment(
     Raises
     ------
     InputError
-        If the images are of another kind than the experiment's, or a file is wrong.
+        If the images are of another kind than the experiment's, a number is out of range, or a file is wrong.
     TrainingError
         If a loss is no number.
     """
@@ -74,13 +74,17 @@ def run_experiment(
     check_processes(processes)
     if data.split(":")[0] != experiment.data:
         raise InputError(f"experiment {experiment.name}: needs {experiment.data} images; found data {data!r}")
-    chosen = replace(experiment.options, threads=1, epochs=epochs or experiment.options.epochs)
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    repetitions = experiment.repetitions if repetitions is None else repetitions
+    if whole_number("repetitions", repetitions) < 1:
+        raise InputError(f"repetitions = {repetitions}: must be 1 or more runs of every curve; leave it out for all")
+    if limit is not None and whole_number("limit", limit) < 1:
+        raise InputError(f"limit = {limit}: must be 1 or more images; leave it out for all")
+    chosen = replace(experiment.options, threads=1, epochs=experiment.options.epochs if epochs is None else epochs)
+    folder = _made(folder)
     results = ResultsFile(folder / "results", _RESULTS)
     runs = {
         _fingerprint(run): run
-        for k in range(repetitions or experiment.repetitions)
+        for k in range(repetitions)
         for curve in experiment.curves
         for run in [CurveRun(curve, k, chosen, data, limit, folder)]
     }
@@ -95,6 +99,16 @@ def run_experiment(
         for key in to_do:
             results.add(key, workers.get(key, runs[key]))
     return gather(experiment, tuple(result for key in runs if (result := results.get(key)) is not None))
+
+
+def _made(folder: str | Path) -> Path:
+    """Make a folder that is not there."""
+    path = path_given("run_experiment: folder", folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"folder {path}: cannot be made ({error.strerror or error}); name another one") from None
+    return path
 
 
 def _fingerprint(run: CurveRun) -> str:

@@ -22,7 +22,7 @@ from neuromap.training.asked.alike_frames import frames_are_alike
 from neuromap.training.asked.chip_choice import ChipChoice, choose_for_chip
 from neuromap.training.asked.hardware_options import HardwareOptions
 from neuromap.training.asked.time_axes import FrameTimes, frame_times
-from neuromap.training.asked.torch_extra import require_torch
+from neuromap.training.asked.torch_extra import memory_told, require_processor, require_torch
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.train_network import history_of, require_one_output, require_parts, task_of
 from neuromap.training.training_result import TrainingResult
@@ -91,17 +91,19 @@ def train_for_chip(
     Raises
     ------
     NotSupportedError
-        If PyTorch is not installed, the network has edges that are not trained, or no choice fits the chip.
+        If PyTorch is not installed, the device is none yet, the network has edges that are not trained, or no choice
+        fits the chip.
     InputError
         If images, network and checkpoint do not fit each other.
     TrainingError
-        If the loss is no number any more.
+        If the loss is no number any more, or the memory does not suffice.
     """
     needs("train_for_chip: rollout", rollout, Rollout)
     needs("train_for_chip: chip", chip, ChipSpec)
     require_torch("training")
     options = TrainingOptions() if options is None else options
     hardware = HardwareOptions() if hardware is None else hardware
+    require_processor(options)
     task = _task(rollout, chip, images, options, hardware)
     from neuromap.training.export.to_network import to_network
     from neuromap.training.loop.measure_frames import correct_by_frame
@@ -112,7 +114,6 @@ def train_for_chip(
     def measured(part: str) -> FrameBatches:
         return FrameBatches(images[part], task.encoding, replace(options, flip=False), HardwareOptions())
 
-    model = FrameModel(task.choice.network, task.choice.kinds, options.seed)
     run = Run(
         pattern=task.trained,
         batches=FrameBatches(images["train"], task.encoding, options, hardware),
@@ -120,9 +121,11 @@ def train_for_chip(
         classes=len(images["train"].classes),
         task=task.about,
     )
-    done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
     part = "test" if "test" in images else "validation"
-    found = correct_by_frame(model.eval(), task.trained, measured(part), task.options.frames, run.classes).tolist()
+    with memory_told(options):
+        model = FrameModel(task.choice.network, task.choice.kinds, options.seed)
+        done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
+        found = correct_by_frame(model.eval(), task.trained, measured(part), task.options.frames, run.classes).tolist()
     result = TrainingResult(
         network=rollout.network.name,
         pattern=task.pattern.name or "".join(map(str, task.pattern.values)),

@@ -15,7 +15,7 @@ from neuromap.network.network import Network
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.asked.node_settings import node_settings
 from neuromap.training.asked.time_axes import frame_times
-from neuromap.training.asked.torch_extra import require_torch
+from neuromap.training.asked.torch_extra import memory_told, require_processor, require_torch
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.training_result import EpochFigures, TrainingResult
 
@@ -69,15 +69,18 @@ def train_network(
     Raises
     ------
     NotSupportedError
-        If PyTorch is not installed, or the network has edges that it does not train.
+        If PyTorch is not installed, the device is none yet, or the network has edges that are not trained.
     InputError
         If images, network and checkpoint do not fit each other.
+    NetworkError
+        If the network's inputs and outputs are not for labelled images, or its input is to give spikes.
     TrainingError
         If the loss is no number any more, or the memory does not suffice.
     """
     needs("train_network: rollout", rollout, Rollout)
     require_torch("training")
     options = TrainingOptions() if options is None else options
+    require_processor(options)
     check_images(rollout.network, images)
     from neuromap.training.asked.first_frame import first_frame
     from neuromap.training.loop.batches import Batches
@@ -95,11 +98,12 @@ def train_network(
         classes=len(shown.classes),
         task=task_of(rollout, shown),
     )
-    model = RolloutModel(network, options.seed)
-    done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
     part = "test" if "test" in images else "validation"
     measured = Batches(images[part], sigma, 256, _MEASURED_SEED + options.seed)
-    accuracy = correct_by_frame(model, pattern, measured, options.frames, len(shown.classes))
+    with memory_told(options):
+        model = RolloutModel(network, options.seed)
+        done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
+        accuracy = correct_by_frame(model, pattern, measured, options.frames, len(shown.classes))
     output = sole_output(model)
     return TrainingResult(
         network=network.name,
@@ -143,11 +147,18 @@ def check_images(network: Network, images: Mapping[str, ImageSet]) -> None:
     InputError
         If a part is missing or the images have another shape than the input node.
     NetworkError
-        If the network has several inputs or outputs, or an output that classes cannot share equally.
+        If the network has several inputs or outputs, an output that classes cannot share equally, or an input whose
+        code gives spikes.
     """
     require_parts(images)
     require_one_output(network, len(images["train"].classes))
     name = network.inputs[0]
+    code = input_encodings(network)[name].code
+    if code != "real":
+        raise NetworkError(
+            f'inputs.{name}.code: "{code}" gives spikes, while real values are trained; drop the code, or train for a '
+            "chip (--for truenorth; in Python train_for_chip)"
+        )
     for part, found in images.items():
         if found.shape != network.nodes[name].shape:
             raise InputError(

@@ -98,8 +98,11 @@ def test_what_gives_no_spikes_or_no_class_is_refused(images):
         accuracy_on_chip(rollout, program, images)
     with pytest.raises(NetworkError, match="4 neurons, which 3 classes cannot share"):
         accuracy_of_reference(nm.Rollout(network(outputs=4), "streaming"), images)
-    with pytest.raises(InputError, match="must be 1 or more frames"):
-        accuracy_of_reference(nm.Rollout(network(), "streaming"), images, 0)
+    for n_frames in (0, 10**9):
+        with pytest.raises(InputError, match="must be 1 to 1000 frames"):
+            accuracy_of_reference(nm.Rollout(network(), "streaming"), images, n_frames)
+    with pytest.raises(InputError, match="seed = -1: must be 0 or more"):
+        accuracy_of_reference(nm.Rollout(network(), "streaming"), images, seed=-1)
     wide = ImageSet("wide", "test", np.zeros((1, 4, 5, 1), np.uint8), np.zeros(1, np.int64), ("0", "1"))
     with pytest.raises(StimulusError, match="do not fit"):
         accuracy_of_reference(nm.Rollout(network(), "streaming"), wide)

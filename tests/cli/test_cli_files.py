@@ -20,6 +20,7 @@ WORDS = {
         "report", "sr.toml", "--stimulus", "frames.safetensors", "--csv", "frames.safetensors"
     ),
     "weights file": ("map", "stored.toml", "-o", "w.safetensors"),
+    "weights file of a training": ("train", "stored.toml", "--for", "truenorth", "-o", "w.toml"),
 }  # fmt: skip
 
 
@@ -62,7 +63,22 @@ def test_a_file_is_named_once(place, neuromap):
         done = neuromap("report", "sr.toml", "--csv", "a.csv", "--html", other)
         assert (done.code, done.out) == (2, "")
         assert "is named twice" in done.err
+    done = neuromap("train", "sr.toml", "--for", "truenorth", "-o", "a.toml", "--checkpoint", "a.safetensors")
+    assert (done.code, done.out) == (2, "")
+    assert "--output, its weights a.safetensors: is named twice, by --checkpoint too" in done.err
     assert contents(place) == before
+
+
+def test_the_file_that_is_named_is_written(place, neuromap):
+    pytest.importorskip("sklearn")
+    (place / "ten.toml").write_text(
+        "format = 1\n[nodes.I]\nshape = [8, 8, 1]\n[nodes.O]\nshape = [1, 1, 10]\nthreshold = 9\n"
+        '[inputs.I]\ncode = "threshold"\n'
+        '[edges."I -> O"]\ntransform = "dense"\nweights = { seed = 1, values = [-1, 0, 1] }\n'
+    )
+    before = set(contents(place))
+    assert neuromap("accuracy", "ten.toml", "--limit", "5", "--csv", "frames.txt").code == 0
+    assert set(contents(place)) - before == {"frames.txt"}
 
 
 def test_all_outputs_or_none(place, neuromap):

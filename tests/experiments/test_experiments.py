@@ -83,6 +83,7 @@ def test_what_is_wrong_is_told(tmp_path):
         ('pattern = "hybrid"', 'pattern = "hybird"', "hybird"),
         ("repetitions = 3", "repetitions = 0", "repetitions: found 0; allowed are integers from 1 to 1000"),
         ("[[curves]]", "[[curve]]", "curve: unknown key"),
+        ('pattern = "hybrid"', 'pattern = "streaming"', "curves[2]: SR streaming is there twice"),
     ):
         path.write_text(text.replace(old, new))
         with pytest.raises(InputError, match=re.escape(words)):
@@ -93,3 +94,12 @@ def test_what_is_wrong_is_told(tmp_path):
         load_experiment("paper/mnist")
     with pytest.raises(InputError, match="needs digits images; found data 'mnist:x'"):
         run_experiment(load_experiment(DIGITS), "mnist:x", tmp_path)
+    for asked, words in (
+        ({"repetitions": 0}, "repetitions = 0: must be 1 or more"),
+        ({"epochs": 0}, "epochs 0: must be 1 to"),
+        ({"limit": -1}, "limit = -1: must be 1 or more"),
+        ({"folder": path}, f"folder {path}: cannot be made (File exists); name another one"),
+    ):
+        with pytest.raises(InputError, match=re.escape(words)):
+            run_experiment(load_experiment(DIGITS), "digits", **({"folder": tmp_path / "new"} | asked))
+    assert not (tmp_path / "new").exists()

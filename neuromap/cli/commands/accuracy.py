@@ -67,8 +67,10 @@ def accuracy(
     n // (size / classes); a frame names the class with most spikes in it, the lowest of equals; nothing is averaged.
     """
     import neuromap as nm
+    from neuromap.accuracy.image_frames import ImageFrames
     from neuromap.accuracy.measure import accuracy_on_chip
     from neuromap.datasets.sources import load_images
+    from neuromap.files.whole_file import write_whole
     from neuromap.mapping.map_rollout import map_with_stages
 
     how = engine.arguments()
@@ -79,17 +81,16 @@ def accuracy(
     options = flags.options(net, spec)
     images = load_images(data, part, limit=limit)
     check_run_length(frames * len(images.images))
+    ImageFrames.of(rollout, images, frames, seed)  # what does not fit is told before the mapping, which may take long
     with progress_bar("mapping") as progress:
         mapping = map_with_stages(rollout, spec, options, progress)
     check_run_length(frames * len(images.images), mapping.program)
     with progress_bar("simulating (images)") as progress:
         found = accuracy_on_chip(mapping.rollout, mapping.program, images, frames, seed=seed, progress=progress, **how)
     if csv is not None:
-        found.save(csv if csv.endswith(".csv") else f"{csv}.csv")
+        write_whole(csv, found.to_csv())
     if as_json:
-        from neuromap.accuracy.forms.json_accuracy import to_dict
-
-        print_json(to_dict(found))
+        print_json(found.to_dict())
         return
     from neuromap.accuracy.forms.text import render_text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -92,7 +93,7 @@ def train(
 
     options = flags.options()
     _check_chip_options(chip, shift, output)
-    outputs = {"--checkpoint": checkpoint, "--csv": csv, "--output": output}
+    outputs = {"--checkpoint": checkpoint, "--csv": csv, "--output": output, "--output, its weights": _weights(output)}
     check_destinations(outputs, {"network file": network})
     net = nm.load_network(network)
     rollout = nm.Rollout(net, read_pattern(net, pattern))
@@ -120,6 +121,11 @@ def train(
     console.print(render_text(found, text_width()), markup=False, soft_wrap=True, end="")
     for path in (checkpoint, csv, output):
         print_written(console, path)
+
+
+def _weights(output: str | None) -> str | None:
+    """Name the file that ``Network.save`` writes beside the network file."""
+    return None if output is None else str(Path(output).with_suffix(".safetensors"))
 
 
 def _check_chip_options(chip: str | None, shift: int | None, output: str | None) -> None:

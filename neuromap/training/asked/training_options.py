@@ -15,7 +15,8 @@ __all__ = ["OPTIMISERS", "TrainingOptions"]
 OPTIMISERS = ("rmsprop", "adam", "sgd")
 """RMSprop with squares averaged over ten steps (0.9), Adam with its usual constants, plain gradient descent."""
 
-_AT_MOST = {"epochs": 100_000, "batch": 65_536, "frames": 1_000, "warm_up": 100_000, "threads": 1_024}
+_AT_MOST = {"epochs": 100_000, "batch": 65_536, "frames": 1_000, "threads": 1_024}
+_GREATEST_RATE = 1e30  # steps of it are still numbers of 32 bits
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class TrainingOptions(Card):
     threads : int or None
         Of PyTorch on the CPU; results are the same for the same number. ``None``: as PyTorch chooses.
     device : {"cpu", "cuda"}
-        Where it runs; on CUDA in mixed precision.
+        Where it runs. Nothing runs on CUDA yet: it is refused when training begins.
 
     Raises
     ------
@@ -84,6 +85,8 @@ class TrainingOptions(Card):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
                 raise InputError(f"training: {name} {value!r}: must be a number of 0 or more")
+        if self.learning_rate > _GREATEST_RATE:
+            raise InputError(f"training: learning_rate {self.learning_rate!r}: must be 0 to {_GREATEST_RATE:g}")
 
     def differences(self, other: dict[str, Any]) -> list[str]:
         """Name what differs from options that were stored, leaving out what changes no result.

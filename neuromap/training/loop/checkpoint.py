@@ -100,21 +100,26 @@ def load_checkpoint(
     Raises
     ------
     InputError
-        If the file is no checkpoint, or one of another run; the message names what differs.
+        If the file is no checkpoint, or one of another run or of more epochs; the message names what differs.
     """
     about, tensors = _read(path)
+    epoch, history = int(about["epoch"]), list(about["history"])
     differs = options.differences(about["options"])
     differs += [f"{k} {about['task'].get(k)!r} (now {v!r})" for k, v in task.items() if about["task"].get(k) != v]
     if differs:
         raise InputError(f"checkpoint {path}: is of another run: {'; '.join(differs)}; name another file, or remove it")
-    try:
-        with torch.no_grad():
-            for name, parameter in model.tensors():
-                parameter.copy_(torch.from_numpy(tensors[f"weights/{name}"]))
-        _restore(model, optimiser, tensors)
-    except (KeyError, RuntimeError):
-        raise InputError(f"checkpoint {path}: holds other tensors than the network takes; remove it") from None
-    return Progress(int(about["epoch"]), list(about["history"]))
+    if epoch > options.epochs:
+        raise InputError(
+            f"checkpoint {path}: holds {epoch} epochs, {options.epochs} are asked for; ask for {epoch} or more, name "
+            "another file, or remove it"
+        )
+    if not _fits(model, tensors):
+        raise InputError(f"checkpoint {path}: holds other tensors than the network takes; remove it")
+    with torch.no_grad():
+        for name, parameter in model.tensors():
+            parameter.copy_(torch.from_numpy(tensors[f"weights/{name}"]))
+    _restore(model, optimiser, tensors)
+    return Progress(epoch, history)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -124,11 +129,37 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         length = int.from_bytes(data[:8], "little")
         metadata = json.loads(data[8 : 8 + length])["__metadata__"]
         about = json.loads(metadata["about"])
-        if metadata["format"] != _FORMAT or not {"options", "task", "epoch", "history"} <= about.keys():
+        if metadata["format"] != _FORMAT or not _is_whole(about):
             raise ValueError
-    except (SafetensorError, KeyError, ValueError, TypeError, AttributeError):
+    except (SafetensorError, KeyError, ValueError, TypeError, AttributeError, RecursionError):
         raise InputError(f"checkpoint {path}: is no checkpoint of a training run; name another file") from None
     return about, tensors
+
+
+def _is_whole(about: dict[str, Any]) -> bool:
+    """Say whether the text of a checkpoint has all that is read of it, each of its type."""
+    kinds = {"options": dict, "task": dict, "epoch": int, "history": list}
+    history = about["history"]
+    return (
+        all(isinstance(about[key], kind) for key, kind in kinds.items())
+        and len(history) == about["epoch"]
+        and all(_is_entry(entry, number) for number, entry in enumerate(history, start=1))
+    )
+
+
+def _is_entry(entry: dict[str, Any], epoch: int) -> bool:
+    figures = (entry["loss"], entry["seconds"], *entry.get("accuracy", ()))
+    return entry["epoch"] == epoch and all(isinstance(figure, int | float) for figure in figures)
+
+
+def _fits(model: RolloutModel, tensors: Mapping[str, NDArray[Any]]) -> bool:
+    """Say whether weights have the model's shapes, and states of the optimiser these or that of one number."""
+    shapes = {name: tuple(parameter.shape) for name, parameter in model.tensors()}
+    weights = {
+        key.removeprefix("weights/"): value.shape for key, value in tensors.items() if key.startswith("weights/")
+    }
+    slots = [(key.split("/")[1:-1], value.shape) for key, value in tensors.items() if key.startswith("optimiser/")]
+    return weights == shapes and all(shape in ((1,), shapes.get("/".join(name))) for name, shape in slots)
 
 
 def _optimiser_tensors(model: RolloutModel, optimiser: torch.optim.Optimizer) -> list[tuple[str, torch.Tensor]]:

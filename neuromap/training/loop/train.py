@@ -93,7 +93,7 @@ def train(
     TrainingError
         If the loss is no finite number any more.
     InputError
-        If the checkpoint belongs to another run.
+        If the checkpoint belongs to another run, or holds more epochs than are asked for.
     """
     if options.threads is not None:
         torch.set_num_threads(options.threads)

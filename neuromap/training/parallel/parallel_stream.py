@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.shared_memory import SharedMemory
@@ -166,15 +167,25 @@ class ParallelStream:
 
 def _work(model: RolloutModel, share: tuple[str, ...], batch: int, memory_name: str, phases: _Phases) -> None:
     """Compute nodes frame after frame, until the stream is left: the life of a process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts the stream leaves it, and that is told
     torch.set_num_threads(1)
     memory = SharedMemory(memory_name)
     now, last = _Layout.of(model, batch).frames(memory)  # frame 0 is written to the second
     pattern = RolloutPattern.streaming(model.network)
     with torch.no_grad():
-        while phases.begin.acquire() and not phases.left.is_set():
+        while _is_to_begin(phases):
             for name in share:
                 now[name].copy_(model.compute(pattern, name, last, last))
             phases.end.release()
             last, now = now, last
     del last, now
     memory.close()
+
+
+def _is_to_begin(phases: _Phases) -> bool:
+    """Wait for the next frame; false where the stream is left, or whoever would leave it was killed."""
+    parent = multiprocessing.parent_process()
+    while not phases.begin.acquire(timeout=_LOOK_SECONDS):
+        if parent is None or not parent.is_alive():
+            return False
+    return not phases.left.is_set()

@@ -27,6 +27,8 @@ __all__ = ["FrameModel"]
 _MOMENTUM = 0.02
 """Share of a batch in the running mean and variance of sums: they are those of the last fifty batches."""
 _SMALLEST_VARIANCE = 0.01
+_GREATEST_SUM = 2.0**24
+"""Where float32 ends to be exact: no sum goes beyond, so no threshold needs to."""
 _FIRST_SCALE = math.log(100)
 """Logarithm of the scale: with ten classes, a class all of whose neurons fire scores 10 nats more than a silent one."""
 
@@ -95,6 +97,8 @@ class FrameModel(RolloutModel):
         kind = self.kinds[key]
         if self.training:  # what a step of the optimiser took out of its bounds would come back late
             latent.data.clamp_(kind.low, kind.high)
+        else:  # the last step may have taken it there, too
+            latent = latent.clamp(kind.low, kind.high)
         found = rounded(latent if kind.levels == 1 else latent * kind.levels)
         transform = self.network.edges[key].transform
         if kind.name == "sign-fixed" and isinstance(transform, Conv | Dense):
@@ -111,7 +115,8 @@ class FrameModel(RolloutModel):
         if name in self._or:
             return torch.ones(self.bias_shape(name), dtype=torch.float64)
         offset, mean = self._bias[place].detach().double(), self._mean[place].detach().double()
-        return torch.ceil(mean - offset * (self._variance[place].detach().double() + _SMALLEST_VARIANCE).sqrt())
+        deviation = (self._variance[place].detach().double() + _SMALLEST_VARIANCE).sqrt()
+        return torch.ceil(mean - offset * deviation).clamp(-_GREATEST_SUM, _GREATEST_SUM)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
         """Give the spikes of a node; while training those of outputs times the learned scale of scores."""
@@ -126,8 +131,11 @@ class FrameModel(RolloutModel):
         place = self._node_place[name]
         mean, variance, offset = self._mean[place], self._variance[place], self._bias[place]
         rows = sums.reshape(-1, offset.numel())
+        several = (
+            len(rows) > 1
+        )  # one row, as of a batch of one image, has no variance: it is held against the running one
         found = functional.batch_norm(
-            rows, mean.view(-1), variance.view(-1), None, offset.view(-1), True, _MOMENTUM, _SMALLEST_VARIANCE
+            rows, mean.view(-1), variance.view(-1), None, offset.view(-1), several, _MOMENTUM, _SMALLEST_VARIANCE
         )
         return found.view_as(sums)
 

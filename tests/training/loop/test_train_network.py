@@ -1,15 +1,17 @@
 """Training: it learns, a run that was stopped ends with the same weights, and what is wrong is told in one line."""
 
+import json
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 import neuromap as nm
-from neuromap.errors import InputError, NetworkError, TrainingError
+from neuromap.errors import InputError, NetworkError, NotSupportedError, TrainingError
 from neuromap.network.network import Edge, Network, Node
+from neuromap.training.asked.torch_extra import memory_told
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.train_network import train_network
 
@@ -86,10 +88,46 @@ def test_a_checkpoint_of_another_run_is_refused_and_kept(net, images, tmp_path):
             train_network(nm.Rollout(net, "streaming"), images, QUICK, path)
 
 
+def test_a_checkpoint_with_other_insides_is_refused(net, images, tmp_path):
+    path = tmp_path / "c.safetensors"
+    train_network(nm.Rollout(net, "streaming"), images, replace(QUICK, epochs=2), path)
+    with pytest.raises(InputError, match="holds 2 epochs, 1 are asked for; ask for 2 or more"):
+        train_network(nm.Rollout(net, "streaming"), images, replace(QUICK, epochs=1), path)
+    data = path.read_bytes()
+    about = json.loads(json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]["about"])
+    tensors = load_file(path)
+    for change in (
+        {"history": about["history"][:1]},
+        {"history": [{"epoch": 1}, {"epoch": 2}]},
+        {"history": 2, "epoch": "2"},
+        {"options": []},
+        {"task": None},
+        {"epoch": 10**30},
+    ):
+        text = json.dumps(about | change)
+        save_file(tensors, path, {"format": "neuromap training checkpoint 1", "about": text})
+        with pytest.raises(InputError, match="is no checkpoint of a training run"):
+            train_network(nm.Rollout(net, "streaming"), images, QUICK, path)
+    for key, value in (
+        ("weights/I -> H", np.zeros((1, 1), np.float32)),
+        ("weights/X.bias", tensors["weights/H.bias"]),
+        ("optimiser/I -> H/exp_avg", np.zeros((3, 2), np.float32)),
+    ):
+        metadata = {"format": "neuromap training checkpoint 1", "about": json.dumps(about)}
+        save_file(tensors | {key: value}, path, metadata)
+        with pytest.raises(InputError, match="holds other tensors than the network takes"):
+            train_network(nm.Rollout(net, "streaming"), images, QUICK, path)
+
+
 def test_what_cannot_be_trained_is_told(net, images, bars):
     rollout = nm.Rollout(net, "streaming")
     with pytest.raises(TrainingError, match=r"the loss is (nan|inf) in epoch 1, batch \d+; take a lower learning rate"):
         train_network(rollout, images, replace(QUICK, optimiser="sgd", learning_rate=1e30))
+    with pytest.raises(NotSupportedError, match="device cuda: is not supported yet"):
+        train_network(rollout, images, replace(QUICK, device="cuda"))
+    spikes = nm.Rollout(replace(net, tables={"inputs": {"I": {"code": "threshold"}}}), "streaming")
+    with pytest.raises(NetworkError, match=r'inputs.I.code: "threshold" gives spikes, .*train for a chip'):
+        train_network(spikes, images, QUICK)
     wide = {part: replace(found, images=np.repeat(found.images, 2, axis=2)) for part, found in images.items()}
     for given, error, words in (
         ({"train": images["train"]}, InputError, "needed are train, and validation or test"),
@@ -100,12 +138,21 @@ def test_what_cannot_be_trained_is_told(net, images, bars):
             train_network(rollout, given, QUICK)
 
 
+def test_want_of_memory_is_told(one_thread):
+    with (
+        pytest.raises(TrainingError, match="does not suffice for batches of 32 images, 2 frames each"),
+        memory_told(QUICK),
+    ):
+        one_thread.empty(2**50)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"epochs": 0}, "epochs 0: must be 1 to 100000"),
         ({"batch": "8"}, "batch"),
         ({"learning_rate": float("nan")}, "learning_rate nan: must be a number of 0 or more"),
+        ({"learning_rate": 1e99}, "learning_rate 1e+99: must be 0 to 1e+30"),
         ({"optimiser": "lion"}, "optimiser 'lion': allowed are rmsprop, adam, sgd"),
     ],
 )

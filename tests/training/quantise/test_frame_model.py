@@ -78,3 +78,32 @@ def test_no_gradient_where_no_spike_could_change(torch, one_thread):
     spikes.sum().backward()
     assert spikes.tolist() == [0, 0, 1, 1, 1]
     assert distance.grad.tolist() == [0, 0.75, 1, 0.5, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_keep_their_bounds_after_the_last_step(torch, frame_model, kind):
+    network = chain()
+    model = frame_model(network, dict.fromkeys(network.edges, kind)).eval()
+    for name, parameter in model.tensors():
+        if "->" in name:
+            parameter.data.mul_(9)  # as a step of a high learning rate leaves them
+    weights = model.weight(("I", "A"))
+    assert set(weights.unique().tolist()) <= KINDS[kind]
+
+
+def test_a_batch_of_one_image_is_trained(torch, frame_model):
+    network = chain()
+    model = frame_model(network).train()
+    before = {name: value.detach().clone() for name, value in model.tensors()}
+    values = model.window(nm.RolloutPattern.sequential(network), {"I": torch.ones(2, 1, 6, 6, 2)})
+    values["O"].sum().backward()
+    after = dict(model.tensors())
+    assert all(torch.isfinite(value).all() for value in after.values())
+    for name in ("O.mean", "O.variance"):  # one sum says nothing about its spread
+        assert torch.equal(after[name], before[name])
+
+
+def test_thresholds_that_no_sum_reaches_are_whole_numbers(torch, frame_model):
+    model = frame_model(chain()).eval()
+    dict(model.tensors())["A.bias"].data.fill_(-1e30)
+    assert model.threshold("A").tolist() == [2.0**24] * 4
