@@ -13,7 +13,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 DOCS_STAMP := $(VENV)/.installed-docs
 DEMO_REPORT := report examples/digits/sr.toml \
-	--patterns streaming,sequential,hybrid --executions windowed,pipelined
+	--patterns streaming,sequential,hybrid --executions windowed,pipelined --data digits
 # What is never imported need not be compiled: half of the time of an installation.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
