@@ -13,7 +13,7 @@ DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 DOCS_STAMP := $(VENV)/.installed-docs
 DEMO_REPORT := report examples/digits/sr.toml \
-	--patterns streaming,sequential,hybrid --executions windowed,pipelined
+	--patterns streaming,sequential,hybrid --executions windowed,pipelined --data digits
 # What is never imported need not be compiled: half of the time of an installation.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
@@ -46,7 +46,7 @@ $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 $(TEST_STAMP): pyproject.toml | $(BIN)/python
 	$(PIP) -e '.[test,lint]'
 	@$(PIP) $(TORCH) || echo "make: PyTorch is not installed, so tests of training are skipped ($(TORCH) failed)" >&2
-	@$(BIN)/python -c "import torch" 2>/dev/null || true
+	@$(BIN)/python -c "import torch, torch._dynamo" 2>/dev/null || true
 	@$(BIN)/python -c "$(IMPORTED)"  # Python compiles it here, once, and not in every process that tests at the same time
 	@touch $@
 

@@ -1,7 +1,7 @@
 """The front of a network's rollouts by brute force: every valid pattern in every execution is mapped.
 
 It shares no code with the search (neuromap/explorer/search/, candidates/row_keys.py): what must agree are the
-fronts. With two processes DSR1 on a chip takes about a quarter of an hour:
+fronts. With two processes DSR1 on a chip takes about two hours of one core:
 
     python examples/explorer/brute_force.py examples/on_chip/dsr1.toml --processes 2
 """

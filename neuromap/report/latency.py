@@ -9,6 +9,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from neuromap.accuracy.image_frames import ImageFrames
+from neuromap.accuracy.measure import accuracy_on_chip
+from neuromap.datasets.image_set import ImageSet
 from neuromap.errors import DoesNotFitError, InputError, PatternError
 from neuromap.files.given import needs
 from neuromap.hardware.chip.chip_file import load_chip
@@ -31,7 +34,10 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
 
-__all__ = ["latency_report", "report_on_program"]
+__all__ = ["DEFAULT_ACCURACY_FRAMES", "latency_report", "report_on_program"]
+
+DEFAULT_ACCURACY_FRAMES = 8
+"""Frames of the output whose accuracy is measured, where nothing else is asked for."""
 
 
 def latency_report(
@@ -49,6 +55,8 @@ def latency_report(
     threads: int | None = None,
     noise_seed: int = 0,
     options: MappingOptions | None = None,
+    images: ImageSet | None = None,
+    n_accuracy_frames: int = DEFAULT_ACCURACY_FRAMES,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> LatencyReport:
     """Map every pattern in every execution; predict, measure, observe and verify each.
@@ -77,6 +85,11 @@ def latency_report(
     options : MappingOptions, optional
         How every rollout is mapped: splitters, placement, packing, pins, and a seed of its own. With
         ``splitters="anywhere"`` a row may be scheduled in ticks (:attr:`ReportRow.schedule`).
+    images : ImageSet, optional
+        Labelled images that every program is run on, for its accuracy over ticks; see
+        :func:`neuromap.accuracy.accuracy_on_chip`.
+    n_accuracy_frames : int
+        Frames of the output that are decided on, from its first response on.
     progress : callable, optional
         Called as ``progress(what, rows done, rows in all)``.
 
@@ -92,7 +105,8 @@ def latency_report(
     InputError
         If an execution or engine is unknown, a number is out of range, or nothing is asked for.
     NetworkError
-        If shapes, weights or thresholds are missing.
+        If shapes, weights or thresholds are missing; with images, if there are several inputs or outputs, or the input
+        node has no binary encoding.
     ChipError
         If the chip is unknown or its file malformed.
     StimulusError
@@ -114,6 +128,8 @@ def latency_report(
     wanted = _executions(executions)
     stimuli, stimulus = choose_stimuli(network, frames, RandomFrames(n_frames, seed, density), n_stimuli)
     choice = EngineChoice(engine, threads, noise_seed)
+    if images is not None:  # what cannot be measured is told before anything is mapped
+        ImageFrames.of(Rollout(network, "streaming"), images, n_accuracy_frames, seed)
 
     rows: list[ReportRow] = []
     tilings = Tilings(options or MappingOptions())  # rollouts of one network are often tiled alike
@@ -129,7 +145,19 @@ def latency_report(
                 rows.append(refused_row(pattern, execution, error))
                 continue
             # Predictions come from the rollout as it was scheduled: splitters may have lengthened it.
-            rows.append(make_row(mapped.rollout, mapped.program, stimuli, choice))
+            row = make_row(mapped.rollout, mapped.program, stimuli, choice)
+            if images is not None:
+                how = {"engine": engine, "threads": threads, "noise_seed": noise_seed}
+                found = accuracy_on_chip(
+                    mapped.rollout,
+                    mapped.program,
+                    images,
+                    n_accuracy_frames,
+                    seed=seed,
+                    **how,  # type: ignore[arg-type]
+                )
+                row = replace(row, accuracy=found)
+            rows.append(row)
     if progress is not None:
         progress("done", total, total)
 

@@ -8,6 +8,7 @@ import typer
 
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.engine_options import EngineOptions
+from neuromap.cli.arguments.frame_options import check_run_length
 from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.option_blocks import with_option_blocks
 from neuromap.cli.arguments.options import (
@@ -30,9 +31,9 @@ __all__ = ["EXAMPLES", "accuracy"]
 EXAMPLES = """\
 \b
 Examples:
-  neuromap accuracy examples/digits/chip.toml
-  neuromap accuracy examples/digits/chip.toml --pattern sequential --execution pipelined --frames 3
-  neuromap accuracy examples/digits/chip.toml --part validation --limit 50 --csv frames.csv --json
+  neuromap accuracy examples/digits/for_chip/trained.toml
+  neuromap accuracy examples/digits/for_chip/trained.toml --pattern sequential --execution pipelined --frames 3
+  neuromap accuracy examples/digits/for_chip/trained.toml --part validation --limit 50 --csv frames.csv --json
 """
 
 
@@ -79,9 +80,11 @@ def accuracy(
     spec = flags.chip(chosen_chip(chip))
     options = flags.options(net, spec)
     images = load_images(data, part, limit=limit)
+    check_run_length(frames * len(images.images))
     ImageFrames.of(rollout, images, frames, seed)  # what does not fit is told before the mapping, which may take long
     with progress_bar("mapping") as progress:
         mapping = map_with_stages(rollout, spec, options, progress)
+    check_run_length(frames * len(images.images), mapping.program)
     with progress_bar("simulating (images)") as progress:
         found = accuracy_on_chip(mapping.rollout, mapping.program, images, frames, seed=seed, progress=progress, **how)
     if csv is not None:

@@ -24,6 +24,7 @@ from neuromap.cli.arguments.options import (
     file_option,
     said_option,
 )
+from neuromap.cli.arguments.training_flags import LimitOption
 from neuromap.cli.arguments.typed_lists import split_executions
 from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout, split_patterns
 from neuromap.cli.printing.progress import progress_bar
@@ -76,6 +77,24 @@ def report(
     html: Annotated[str | None, file_option("--html", holds="the report as one self-contained HTML page")] = None,
     csv: Annotated[str | None, file_option("--csv", holds="the report as CSV")] = None,
     json_file: Annotated[str | None, file_option("--json-file", holds="the report as JSON")] = None,
+    data: Annotated[
+        str | None,
+        said_option(
+            "--data",
+            metavar="SOURCE",
+            text="Run the test images of mnist:PATH, cifar10:PATH, gtsrb:PATH or digits on every program, for its "
+            "accuracy over ticks.",
+        ),
+    ] = None,
+    accuracy_frames: Annotated[
+        int | None,
+        said_option(
+            "--accuracy-frames",
+            metavar="N",
+            text="With --data: frames of the output that are decided on, from its first response on.  [default: 8]",
+        ),
+    ] = None,
+    limit: LimitOption = None,
     pictures: Annotated[
         str | None,
         said_option(
@@ -92,11 +111,12 @@ def report(
     chip-free reference. A row that fails does not keep the others from being shown; the exit code tells.
     """
     import neuromap as nm
+    from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_all
     from neuromap.report.forms.picture_folder import check_no_picture, check_picture_folder, picture_folder
     from neuromap.report.forms.pictures import picture_files
     from neuromap.report.forms.text import print_report
-    from neuromap.report.latency import report_on_program
+    from neuromap.report.latency import DEFAULT_ACCURACY_FRAMES, report_on_program
     from neuromap.rollout.schedule.execution import EXECUTIONS
 
     chip = chosen_chip(chip, program_file)
@@ -120,6 +140,7 @@ def report(
                 except InputError as error:
                     raise InputError(f"{name} {error}") from None
     check_run_length(fed.n_frames)
+    _check_data_options(data, accuracy_frames, limit, program_file)
     net = nm.load_network(network)
     wanted = split_executions(executions) if executions else []
     named = split_patterns(patterns or []) or list(patterns or [])
@@ -138,10 +159,11 @@ def report(
         names = named or dict.fromkeys(["streaming", "sequential", *net.patterns])
         # the report finds and counts the most sequential patterns in one go
         chosen = [name if name == "sequential" else read_pattern(net, name) for name in names]
+        images = None if data is None else load_images(data, "test", limit=limit)
+        frames = DEFAULT_ACCURACY_FRAMES if accuracy_frames is None else accuracy_frames
+        shown = {"options": options, "images": images, "n_accuracy_frames": frames, **arguments}
         with progress_bar("report") as progress:
-            made = nm.latency_report(
-                net, spec, chosen, wanted or EXECUTIONS, options=options, progress=progress, **arguments
-            )
+            made = nm.latency_report(net, spec, chosen, wanted or EXECUTIONS, progress=progress, **shown)
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
     drawn = [] if pictures is None else [(Path(pictures) / name, text) for name, text in picture_files(made).items()]
@@ -163,3 +185,12 @@ def report(
         head = f"{len(failed)} of {counted(len(made.rows), 'row')} failed, first {first.pattern}, {first.execution}"
         print_error(one_line(f"{head}: {why}"))
         raise typer.Exit(made.exit_code)
+
+
+def _check_data_options(data: str | None, frames: int | None, limit: int | None, program_file: Path | None) -> None:
+    """Refuse options of labelled images where there are none, or where nothing is mapped."""
+    for name, value in (("--accuracy-frames", frames), ("--limit", limit)):
+        if data is None and value is not None:
+            raise InputError(f"{name} {value}: is of labelled images; give --data, or drop it")
+    if data is not None and program_file is not None:
+        raise InputError(f"--data {data}: is for programs that are mapped; measure this one with neuromap accuracy")

@@ -25,7 +25,7 @@ Examples:
   neuromap train examples/digits/real/sr.toml --epochs 2 --limit 300
   neuromap train examples/digits/real/sr.toml --pattern hybrid --epochs 2 --limit 300 --checkpoint sr.safetensors
   neuromap train examples/digits/real/sr.toml --epochs 1 --limit 99 --test --csv epochs.csv --json
-  neuromap train examples/digits/untrained.toml --for truenorth --epochs 3 --learning-rate 1e-2 -o mine.toml
+  neuromap train examples/digits/for_chip/untrained.toml --for truenorth --epochs 2 --learning-rate 1e-2 -o mine.toml
 """
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from neuromap.accuracy.accuracy import Accuracy
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
 from neuromap.files.messages import counted
@@ -105,6 +106,8 @@ class ReportRow(Card):
         Labels and clocks of the program, for the timeline.
     left_out : mapping of str to int
         Neurons of hidden nodes that the program does not hold, as no output depends on them.
+    accuracy : Accuracy or None
+        How often the frames of the output name the right class, where labelled images were given.
     """
 
     pattern: str
@@ -139,6 +142,7 @@ class ReportRow(Card):
     rollout: Rollout | None = None
     ports: tuple[NodePort, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    accuracy: Accuracy | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "outputs", ReadOnlyMapping(self.outputs))

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["to_csv", "to_pandas"]
 
 _LEFT_OUT = frozenset({"infeasibility", "verification", "outputs", "core_bound", "nodes_on_chip"})
-_OBJECTS = frozenset({*RUN_KEYS, "left_out", "busiest_link", "busiest_core_link", "late", "joules_per_frame_spread"})
+_OBJECTS = frozenset(
+    {*RUN_KEYS, "accuracy", "left_out", "busiest_link", "busiest_core_link", "late", "joules_per_frame_spread"}
+)
 """Members that are objects or null: without one, its columns are empty, and there is none of its own name."""
 
 

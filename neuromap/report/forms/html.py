@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from neuromap.forms.numbers import joules, plain, seconds
 from neuromap.forms.page import page_environment
 from neuromap.network.network import Network
+from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_network import draw_network
 from neuromap.report.drawings.draw_overview import draw_overview
 from neuromap.report.drawings.draw_timeline import draw_timeline
@@ -18,6 +19,7 @@ from neuromap.report.drawings.draw_window import draw_window
 from neuromap.report.drawings.layers import layout
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
+from neuromap.report.forms.accuracy_text import accuracy_cells, accuracy_line, accuracy_ticks
 from neuromap.report.forms.pictures import RowPictures, draw_row
 from neuromap.report.forms.run_text import run_columns, run_lines
 from neuromap.report.forms.text import (
@@ -95,12 +97,16 @@ def to_html(report: LatencyReport) -> str:
     from markupsafe import Markup
 
     page = _environment().get_template("report.html.jinja")
-    overview = draw_overview(report)
+    overview, accuracy = draw_overview(report), draw_accuracy(report)
     return page.render(
         report=report,
         axes={name: time_axis(name) for name in dict.fromkeys(row.execution for row in report.rows)},
         frames=describe_frames(report.stimulus),
         overview=None if overview is None else Markup(overview),
+        accuracy=None if accuracy is None else Markup(accuracy),
+        accuracy_ticks=accuracy_ticks(report),
+        accuracy_cells=accuracy_cells(report),
+        accuracy_line=accuracy_line(report),
         sections=_sections(report),
         run_columns=run_columns(report),
         run_lines=run_lines(report),

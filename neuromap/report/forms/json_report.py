@@ -17,7 +17,7 @@ from neuromap.rollout.schedule.execution import TIME_AXIS
 
 __all__ = ["RUN_KEYS", "SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
 
-SCHEMA_ID = "neuromap-latency-report-5"
+SCHEMA_ID = "neuromap-latency-report-6"
 """What the member ``format`` of a report says."""
 
 RUN_KEYS = tuple(f.name for f in fields(RunFigures))
@@ -96,6 +96,7 @@ def _row(row: ReportRow) -> dict[str, Any]:
         "core_bound": bound_object(row.core_bound),
         **{name: getattr(used, name, None) for name in _USAGE},
         **_run(row.figures),
+        "accuracy": _accuracy(row),
         "verified": row.verified,
         "verification": {
             **asdict(verification),
@@ -104,6 +105,19 @@ def _row(row: ReportRow) -> dict[str, Any]:
         }
         if verification
         else None,
+    }
+
+
+def _accuracy(row: ReportRow) -> dict[str, Any] | None:
+    found = row.accuracy
+    if found is None:
+        return None
+    return {
+        "data": found.data,
+        "part": found.part,
+        "images": found.n_images,
+        "ticks": [frame.tick for frame in found.frames],
+        "fraction": [frame.accuracy for frame in found.frames],
     }
 
 

@@ -11,6 +11,7 @@ from neuromap.hardware.program.forms.left_out import left_out_line
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.node_copies import copies_line
 from neuromap.report.figures.row import ReportRow
+from neuromap.report.forms.accuracy_text import accuracy_cells, accuracy_line, accuracy_ticks
 from neuromap.report.forms.run_text import RunColumn, run_columns, run_lines
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.stimulus.choose_frames import describe_frames
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = [
+    "accuracy_tables",
     "at_least",
     "class_line",
     "difference_line",
@@ -120,6 +122,23 @@ def run_tables(report: LatencyReport, width: int = 160) -> list[Table]:
         + [plain(None) if row.figures is None else column.cell(row.figures) for column in columns]
         for row in report.rows
     ]
+    return _tables(_columns(headers), rows, [""] * len(rows), width)
+
+
+def accuracy_tables(report: LatencyReport, width: int = 160) -> list[Table]:
+    """Make the table of accuracy over ticks, one row per pattern and execution; none where none was measured.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+    width : int
+        Columns of text; where they are too few the table's columns are shared out over several tables.
+    """
+    rows = accuracy_cells(report)
+    if not rows:
+        return []
+    headers = ["pattern", "execution", *(f"accuracy\nat tick\n{tick}" for tick in accuracy_ticks(report))]
     return _tables(_columns(headers), rows, [""] * len(rows), width)
 
 
@@ -302,6 +321,10 @@ def print_report(report: LatencyReport, console: Console) -> None:
         console.print(table)
     for line in run_lines(report):
         console.print(line, markup=False, highlight=False)
+    for table in accuracy_tables(report, console.width):
+        console.print(table)
+    if (told := accuracy_line(report)) is not None:
+        console.print(told, markup=False, highlight=False)
 
 
 def render_text(report: LatencyReport, width: int = 160) -> str:

@@ -37,9 +37,8 @@ def to_network(model: FrameModel) -> Network:
 
 
 def _node(model: FrameModel, node: Node) -> Node:
-    if node.shape is None:
-        raise TypeError(node.name)
-    return replace(node, threshold=spread_threshold(_integers(model.threshold(node.name)), node.shape))
+    shape = node.shape or (1, 1, node.size)  # without a shape, asking for the size says so
+    return replace(node, threshold=spread_threshold(_integers(model.threshold(node.name)), shape))
 
 
 def _edge(model: FrameModel, edge: Edge) -> Edge:

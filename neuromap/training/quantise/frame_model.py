@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from neuromap.network.network import EdgeKey, Network
-from neuromap.network.transforms.kinds import Pool
+from neuromap.network.transforms.kinds import Conv, Dense, Pool
 from neuromap.training.asked.weight_kinds import WEIGHT_KINDS
 from neuromap.training.model.edge_operators import apply_edge
 from neuromap.training.model.frame_order import Stage
@@ -100,7 +100,10 @@ class FrameModel(RolloutModel):
         else:  # the last step may have taken it there, too
             latent = latent.clamp(kind.low, kind.high)
         found = rounded(latent if kind.levels == 1 else latent * kind.levels)
-        return found * source_signs(self.network.edges[key]) if kind.name == "sign-fixed" else found
+        transform = self.network.edges[key].transform
+        if kind.name == "sign-fixed" and isinstance(transform, Conv | Dense):
+            return found * source_signs(transform)
+        return found
 
     def threshold(self, name: str) -> Tensor:
         """Give the integer thresholds of a node: float64, one for each neuron or for each feature.

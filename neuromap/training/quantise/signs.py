@@ -5,28 +5,24 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from neuromap.network.network import Edge
 from neuromap.network.transforms.kinds import Conv, Dense
 
 __all__ = ["source_signs"]
 
 
-def source_signs(edge: Edge) -> Tensor:
-    """Give 1 for even and -1 for odd features of the source, in a shape that multiplies the weights of the edge.
+def source_signs(transform: Conv | Dense) -> Tensor:
+    """Give 1 for even and -1 for odd features of the source, in a shape that multiplies the weights of an edge.
 
     Parameters
     ----------
-    edge : Edge
-        Conv or dense.
+    transform : Conv or Dense
+        Of the edge.
 
     Returns
     -------
     Tensor
         Of as many axes as the weights.
     """
-    transform = edge.transform
-    if not isinstance(transform, Conv | Dense):
-        raise TypeError(edge.label)
     features, groups = transform.source_shape[2], transform.groups
     signs = 1.0 - 2.0 * (torch.arange(features) % 2)
     if isinstance(transform, Conv):

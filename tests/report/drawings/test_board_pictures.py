@@ -66,7 +66,7 @@ def test_every_core_has_the_colour_of_the_node_with_most_neurons(networks, patte
     network = data.draw(networks())
     rollout = Rollout(network, data.draw(patterns(network)), data.draw(st.sampled_from(EXECUTIONS)))
     program = map_rollout(rollout, chip(axons=32, neurons=24, delay=(1, 15)))
-    found = titles(draw_chip(core_map(program)), r"core \((\d+), (\d+)\): ([IJN]\d*) \((\d+) neurons\).*")
+    found = titles(draw_chip(core_map(program)), r"core \((\d+), (\d+)\): ([IJN]\d*) \((\d+) neurons?\).*")
     assert sorted((int(m[1]), int(m[2])) for m in found) == sorted(map(tuple, program.coordinates.tolist()))
     for match in found:
         core = next(
@@ -77,7 +77,7 @@ def test_every_core_has_the_colour_of_the_node_with_most_neurons(networks, patte
         relays = int(program.is_relay[core].sum())
         assert ("of them" in match[0]) == bool(relays)
         others = len(held) - 1
-        assert match[0].count("neurons)") == min(2, others + 1)
+        assert len(re.findall(r"neurons?\)", match[0])) == min(2, others + 1)
 
 
 @given(st.data())

@@ -1,0 +1,81 @@
+"""Accuracy over ticks in the report: what the chip computes, on the time axis of every row, in every form."""
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import neuromap as nm
+from neuromap.accuracy.measure import accuracy_of_reference
+from neuromap.datasets.sources import load_images
+from neuromap.errors import NetworkError
+from neuromap.report.forms.accuracy_text import accuracy_at, accuracy_ticks
+from neuromap.report.forms.json_report import report_schema
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "sr.toml"
+
+
+@pytest.fixture(scope="module")
+def images():
+    pytest.importorskip("sklearn")
+    return load_images("digits", "test", limit=40)
+
+
+@pytest.fixture(scope="module")
+def net():
+    return nm.load_network(DIGITS)
+
+
+@pytest.fixture(scope="module")
+def report(net, images):
+    names = ["streaming", "sequential"]
+    return nm.latency_report(
+        net, patterns=names, executions=["windowed"], images=images, n_accuracy_frames=3, n_frames=4
+    )
+
+
+def test_rows_are_as_accurate_as_the_rollout_is_by_definition(report, net, images):
+    for row in report.rows:
+        expected = accuracy_of_reference(nm.Rollout(net, row.pattern), images, 3)
+        assert tuple(frame.accuracy for frame in row.accuracy.frames) == expected
+        first, period = row.predicted.first_response_ticks, row.frame_period_ticks
+        assert [frame.tick for frame in row.accuracy.frames] == [first, first + period, first + 2 * period]
+
+
+def test_a_frame_holds_until_the_next_one_is_known(report):
+    streaming, sequential = (row.accuracy for row in report.rows)
+    assert accuracy_ticks(report) == [2, 3, 4]
+    assert accuracy_at(sequential, 2) is None
+    assert accuracy_at(sequential, 3) == accuracy_at(sequential, 5) == sequential.frames[0].accuracy
+    assert accuracy_at(streaming, 99) == streaming.frames[-1].accuracy
+
+
+def test_every_form_has_it(report):
+    document = report.to_dict()
+    jsonschema.validate(document, report_schema())
+    first = report.rows[0].accuracy
+    assert document["rows"][0]["accuracy"]["ticks"] == [2, 3, 4]
+    assert document["rows"][0]["accuracy"]["fraction"] == [frame.accuracy for frame in first.frames]
+    lines = list(csv.DictReader(io.StringIO(report.to_csv())))
+    assert lines[1]["accuracy.ticks"] == "3; 6; 9"
+    text = report.to_text(100)
+    assert "streaming   windowed" in text
+    assert f"{first.frames[0].accuracy:.3f}" in text.split("at tick")[-1]
+    page = report.to_html()
+    assert "<h2>Accuracy over ticks</h2>" in page
+    assert page.count('class="accuracy line1"') == 2
+
+
+def test_without_images_there_is_none(net):
+    found = nm.latency_report(net, patterns=["streaming"], executions=["windowed"], n_frames=4)
+    assert found.to_dict()["rows"][0]["accuracy"] is None
+    assert "accuracy" not in found.to_text(100)
+    assert "Accuracy over ticks" not in found.to_html()
+
+
+def test_a_network_that_takes_intensities_is_refused_before_anything_is_mapped(images):
+    with pytest.raises(NetworkError, match="a chip takes spikes"):
+        nm.latency_report(replace(nm.load_network(DIGITS), tables={}), images=images)
