@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from multiprocessing.process import BaseProcess
@@ -107,4 +109,13 @@ def check_processes(processes: int, name: str = "processes =") -> int:
 
 
 def _end_silently() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # who interrupts the work interrupts its workers, without a word
+    """End without a word where the work is interrupted, and also where whoever asked for it was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)  # a job may take hours yet, and write what another run writes too

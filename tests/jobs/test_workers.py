@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -51,3 +54,26 @@ def test_numbers_out_of_range(processes):
         check_processes(processes)
     check_processes(1)
     check_processes(1024)
+
+
+KILLED = """
+import os, signal, time
+from neuromap.jobs.workers import Workers
+
+if __name__ == "__main__":
+    with Workers(time.sleep, 2, "sleep") as workers:
+        workers.prepare("long", 600)
+        workers.get("short", 0)
+        print("working", flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
+def test_workers_end_with_whoever_was_killed(tmp_path):
+    """A job that went on would write what the next run writes too."""
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    # Workers hold the pipe of stdout, so this returns when the last one has ended.
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "working\n")
