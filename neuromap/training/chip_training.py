@@ -45,7 +45,7 @@ class ChipTraining(Card):
     lines : tuple of str
         What was chosen for the chip, and why.
     result : TrainingResult
-        How often the network is right; the chip is as often.
+        How often the network is right; the chip is as often, but where the encoding draws, on frames of its own.
     """
 
     network: Network
