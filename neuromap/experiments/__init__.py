@@ -15,7 +15,7 @@ _HOMES = {
     "Published": "experiment",
     "list_experiments": "experiment_file",
     "load_experiment": "experiment_file",
-    "run_experiment": "run_experiment",
+    "run_experiment": "experiment_run",
 }
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from neuromap.experiments.experiment_file import load_experiment as load_experiment
     from neuromap.experiments.experiment_result import CurvePoints as CurvePoints
     from neuromap.experiments.experiment_result import ExperimentResult as ExperimentResult
-    from neuromap.experiments.run_experiment import run_experiment as run_experiment
+    from neuromap.experiments.experiment_run import run_experiment as run_experiment
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

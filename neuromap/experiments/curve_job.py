@@ -9,7 +9,7 @@ from neuromap.datasets.image_set import PARTS
 from neuromap.datasets.sources import load_images
 from neuromap.experiments.experiment import Curve
 from neuromap.training.asked.training_options import TrainingOptions
-from neuromap.training.train_network import train_network
+from neuromap.training.network_training import train_network
 
 __all__ = ["CurveResult", "CurveRun", "checkpoint_name", "run_curve"]
 

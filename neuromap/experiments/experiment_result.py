@@ -10,7 +10,7 @@ import numpy as np
 from neuromap.experiments.curve_job import CurveResult
 from neuromap.experiments.experiment import Curve, Experiment, Published
 from neuromap.forms.formed import Formed, form
-from neuromap.training.asked.first_frame import first_frame
+from neuromap.rollout.patterns.first_frame import first_frame
 from neuromap.training.asked.time_axes import FrameTimes, frame_times
 
 __all__ = ["CurvePoints", "ExperimentResult", "gather"]

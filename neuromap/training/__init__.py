@@ -17,7 +17,7 @@ _HOMES = {
     "choose_for_chip": "asked.chip_choice",
     "node_settings": "asked.node_settings",
     "train_for_chip": "chip_training",
-    "train_network": "train_network",
+    "train_network": "network_training",
 }
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from neuromap.training.asked.training_options import TrainingOptions as TrainingOptions
     from neuromap.training.chip_training import ChipTraining as ChipTraining
     from neuromap.training.chip_training import train_for_chip as train_for_chip
-    from neuromap.training.train_network import train_network as train_network
+    from neuromap.training.network_training import train_network as train_network
     from neuromap.training.training_result import EpochFigures as EpochFigures
     from neuromap.training.training_result import TrainingResult as TrainingResult
 

@@ -24,7 +24,7 @@ from neuromap.training.asked.hardware_options import HardwareOptions
 from neuromap.training.asked.time_axes import FrameTimes, frame_times
 from neuromap.training.asked.torch_extra import memory_told, require_processor, require_torch
 from neuromap.training.asked.training_options import TrainingOptions
-from neuromap.training.train_network import history_of, require_one_output, require_parts, task_of
+from neuromap.training.network_training import history_of, require_one_output, require_parts, task_of
 from neuromap.training.training_result import TrainingResult
 
 __all__ = ["ChipTraining", "train_for_chip"]

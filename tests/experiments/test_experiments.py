@@ -10,7 +10,7 @@ from neuromap.errors import InputError
 from neuromap.experiments.curve_job import CurveResult
 from neuromap.experiments.experiment_file import list_experiments, load_experiment
 from neuromap.experiments.experiment_result import gather
-from neuromap.experiments.run_experiment import run_experiment
+from neuromap.experiments.experiment_run import run_experiment
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "real" / "experiment.toml"

@@ -142,6 +142,15 @@ def test_public_names_are_those_of_the_own_folder(modules):
         assert all(getattr(package, name) is not None for name in homes)
 
 
+def test_no_module_hides_a_public_name(modules):
+    """Once a module is imported, its package has it under its name, in the place of what a public name promised."""
+    for path in modules:
+        if path.name == "__init__.py":
+            package = importlib.import_module(".".join(["neuromap", *path.parts[:-1]]))
+            homes = getattr(package, "_HOMES", {})
+            assert not [name for name, home in homes.items() if home == name], package
+
+
 def test_only_the_entry_point_imports_the_command_line(arrows):
     outside = {str(path) for path, found in arrows if found.parts[0] == "cli" and path.parts[0] != "cli"}
     assert outside == {"__main__.py"}

@@ -60,8 +60,8 @@ def experiment(
     A run that was stopped goes on from its last epoch. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
     """
     from neuromap.experiments.experiment_file import list_experiments, load_experiment
+    from neuromap.experiments.experiment_run import run_experiment
     from neuromap.experiments.forms.text import render_text
-    from neuromap.experiments.run_experiment import run_experiment
     from neuromap.files.whole_file import write_whole
 
     console = text_console()

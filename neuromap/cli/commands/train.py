@@ -89,7 +89,7 @@ def train(
     from neuromap.training.asked.torch_extra import require_torch
     from neuromap.training.chip_training import train_for_chip
     from neuromap.training.forms.text import render_text
-    from neuromap.training.train_network import train_network
+    from neuromap.training.network_training import train_network
 
     options = flags.options()
     _check_chip_options(chip, shift, output)

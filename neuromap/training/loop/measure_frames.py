@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from neuromap.rollout.patterns.first_frame import first_frame
 from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.training.asked.first_frame import first_frame
 from neuromap.training.loop.batches import Batches
 from neuromap.training.model.rollout_model import RolloutModel
 

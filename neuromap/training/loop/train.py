@@ -14,8 +14,8 @@ import torch
 from torch.nn import functional
 
 from neuromap.errors import TrainingError
+from neuromap.rollout.patterns.first_frame import first_frame
 from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.training.asked.first_frame import first_frame
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.loop.batches import Batches
 from neuromap.training.loop.checkpoint import Progress, load_checkpoint, save_checkpoint

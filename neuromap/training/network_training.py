@@ -82,7 +82,7 @@ def train_network(
     options = TrainingOptions() if options is None else options
     require_processor(options)
     check_images(rollout.network, images)
-    from neuromap.training.asked.first_frame import first_frame
+    from neuromap.rollout.patterns.first_frame import first_frame
     from neuromap.training.loop.batches import Batches
     from neuromap.training.loop.measure_frames import correct_by_frame, sole_output
     from neuromap.training.loop.train import Run, train

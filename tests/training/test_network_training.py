@@ -13,7 +13,7 @@ from neuromap.errors import InputError, NetworkError, NotSupportedError, Trainin
 from neuromap.network.network import Edge, Network, Node
 from neuromap.training.asked.torch_extra import memory_told
 from neuromap.training.asked.training_options import TrainingOptions
-from neuromap.training.train_network import train_network
+from neuromap.training.network_training import train_network
 
 QUICK = TrainingOptions(epochs=3, batch=32, frames=2, optimiser="adam", learning_rate=0.02, threads=1)
 

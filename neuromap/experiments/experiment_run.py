@@ -18,7 +18,7 @@ from neuromap.files.given import needs, path_given, whole_number
 from neuromap.jobs.results_file import ResultKind, ResultsFile
 from neuromap.jobs.workers import Workers, check_processes
 from neuromap.training.loop.checkpoint_header import epochs_done
-from neuromap.training.train_network import network_digest
+from neuromap.training.network_training import network_digest
 
 __all__ = ["run_experiment"]
 
