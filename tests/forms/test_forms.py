@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from optional_rooms import entered
 
 import neuromap as nm
 from neuromap.errors import InputError
@@ -81,21 +82,11 @@ def test_every_form_that_is_declared_exists():
         assert callable(getattr(importlib.import_module(f"{folder}.{module}"), function)), (cls, name)
 
 
-def entered(name):
-    """A module; without PyTorch, which is an extra, one that needs it has nothing."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        return object
-
-
 def test_every_class_with_forms_finds_them():
     for folder in form_folders():
         room = importlib.import_module(folder.removesuffix(".forms"))
         modules = [name for _, name, _ in pkgutil.walk_packages(room.__path__, f"{room.__name__}.")]
-        here = {n: c for m in modules for n, c in vars(entered(m)).items() if isinstance(c, type)}
+        here = {n: c for m in modules for n, c in vars(entered(m) or object).items() if isinstance(c, type)}
         for cls, forms in importlib.import_module(folder).FORMS.items():
             assert forms_of(here[cls]) == {name: f"{folder}.{place}" for name, place in forms.items()}
 
