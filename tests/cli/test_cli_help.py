@@ -84,3 +84,10 @@ def test_version(neuromap):
     import neuromap as package
 
     assert neuromap("--version").out == f"neuromap {package.__version__}\n"
+
+
+def test_defaults_of_train_are_those_of_the_library():
+    from neuromap.cli.arguments.training_flags import TrainingFlags
+    from neuromap.training import TrainingOptions
+
+    assert TrainingFlags().options() == TrainingOptions()

@@ -12,6 +12,7 @@ import neuromap as nm
 from neuromap.accuracy.measure import accuracy_of_reference
 from neuromap.datasets.sources import load_images
 from neuromap.errors import NetworkError
+from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.forms.accuracy_text import accuracy_at, accuracy_ticks
 from neuromap.report.forms.json_report import report_schema
 
@@ -67,6 +68,12 @@ def test_every_form_has_it(report):
     page = report.to_html()
     assert "<h2>Accuracy over ticks</h2>" in page
     assert page.count('class="accuracy line1"') == 2
+
+
+def test_rows_that_are_not_drawn_are_counted(report):
+    many = replace(report, rows=report.rows * 5)
+    assert "and 2 rows more in the table" in draw_accuracy(many)
+    assert "more in the table" not in draw_accuracy(report)
 
 
 def test_without_images_there_is_none(net):

@@ -9,7 +9,7 @@ import typer
 
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.options import JsonFlag, file_option, said_option
-from neuromap.cli.arguments.training_flags import EpochsOption, LimitOption
+from neuromap.cli.arguments.training_flags import LimitOption
 from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
@@ -48,7 +48,9 @@ def experiment(
     repetitions: Annotated[
         int | None, said_option("--repetitions", metavar="N", text="Runs of every curve.  [default: the experiment's]")
     ] = None,
-    epochs: EpochsOption = None,
+    epochs: Annotated[
+        int | None, said_option("--epochs", metavar="N", text="Epochs of every run.  [default: the experiment's]")
+    ] = None,
     limit: LimitOption = None,
     csv: Annotated[str | None, file_option("--csv", holds="the points")] = None,
     svg: Annotated[str | None, file_option("--svg", holds="the figure")] = None,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from neuromap.accuracy.accuracy import Accuracy
+from neuromap.files.messages import counted
 from neuromap.forms.svg import drawing, element, label, number, shorten
 from neuromap.report.figures.latency_report import LatencyReport
 
@@ -31,7 +32,8 @@ def draw_accuracy(report: LatencyReport) -> str | None:
     str or None
         One ``<svg>`` element; ``None`` where no accuracy was measured.
     """
-    rows = [row for row in report.rows if row.accuracy is not None][:_MOST_ROWS]
+    measured = [row for row in report.rows if row.accuracy is not None]
+    rows = measured[:_MOST_ROWS]
     found = [row.accuracy for row in rows if row.accuracy is not None]
     if not found:
         return None
@@ -41,6 +43,9 @@ def draw_accuracy(report: LatencyReport) -> str | None:
     parts = list(axes.drawn())
     for place, (row, accuracy) in enumerate(zip(rows, found, strict=True)):
         parts += _staircase(f"{row.pattern}, {row.execution}", accuracy, place, axes)
+    if len(measured) > _MOST_ROWS:
+        more = f"and {counted(len(measured) - _MOST_ROWS, 'row')} more in the table"
+        parts.append(label(_LEFT + _WIDTH + 20, _TOP + 18 * _MOST_ROWS + 12, more, "small", anchor="start"))
     height = _TOP + _HEIGHT + 44
     return drawing(_LEFT + _WIDTH + _LEGEND, height, parts, "Accuracy of all rows over ticks since stimulus onset")
 
