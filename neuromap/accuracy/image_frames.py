@@ -12,6 +12,7 @@ from neuromap.datasets.image_set import ImageSet
 from neuromap.encoding.frames import encode_set
 from neuromap.encoding.input_encoding import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
+from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
 from neuromap.files.given import needs, whole_number
 from neuromap.network.network import Network
@@ -69,6 +70,7 @@ class ImageFrames:
         needs("accuracy: rollout", rollout, Rollout)
         needs("accuracy: images", images, ImageSet)
         network = rollout.network
+        require_labelled_nodes(network, len(images.classes), "the accuracy")
         encoding = _only_encoding(network)
         if not 1 <= whole_number("n_frames", n_frames) <= _MOST_FRAMES:
             raise InputError(f"n_frames = {n_frames}: must be 1 to {_MOST_FRAMES} frames to decide on")
@@ -78,11 +80,6 @@ class ImageFrames:
             raise InputError(f"{images.name}: part {images.part} has no images; there is nothing to measure")
         encoding.check_images(images.shape)
         output = network.outputs[0]
-        if network.nodes[output].size % len(images.classes):
-            raise NetworkError(
-                f"node {output}: has {network.nodes[output].size} neurons, which {len(images.classes)} classes cannot "
-                f"share equally; give it {len(images.classes)} or a multiple"
-            )
         return cls(images, encoding, output, first_frame(rollout.pattern, output), n_frames, seed)
 
     @property
@@ -102,11 +99,6 @@ class ImageFrames:
 
 
 def _only_encoding(network: Network) -> InputEncoding:
-    if len(network.inputs) != 1 or len(network.outputs) != 1:
-        raise NetworkError(
-            f"network {network.name}: has inputs {', '.join(network.inputs)} and outputs {', '.join(network.outputs)}; "
-            "the accuracy on labelled images needs one of each (outputs = [...] chooses)"
-        )
     encoding = input_encodings(network)[network.inputs[0]]
     if not encoding.is_binary:
         raise NetworkError(

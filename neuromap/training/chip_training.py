@@ -10,6 +10,7 @@ from typing import Any
 from neuromap.datasets.image_set import ImageSet
 from neuromap.encoding.input_encoding import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
+from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import NotSupportedError
 from neuromap.files.given import needs
 from neuromap.forms.card import Card
@@ -24,7 +25,7 @@ from neuromap.training.asked.hardware_options import HardwareOptions
 from neuromap.training.asked.time_axes import FrameTimes, frame_times
 from neuromap.training.asked.torch_extra import memory_told, require_processor, require_torch
 from neuromap.training.asked.training_options import TrainingOptions
-from neuromap.training.network_training import history_of, require_one_output, require_parts, task_of
+from neuromap.training.network_training import history_of, require_parts, task_of
 from neuromap.training.training_result import TrainingResult
 
 __all__ = ["ChipTraining", "train_for_chip"]
@@ -183,7 +184,7 @@ def _times(pattern: RolloutPattern, n_frames: int) -> FrameTimes:
 def _encoding(network: Network, images: Mapping[str, ImageSet]) -> InputEncoding:
     """Check images against network and encoding; give the encoding of the only input."""
     require_parts(images)
-    require_one_output(network, len(images["train"].classes))
+    require_labelled_nodes(network, len(images["train"].classes), "training")
     encoding = input_encodings(network)[network.inputs[0]]
     if encoding.code == "layer" and encoding.weights is None:
         raise NotSupportedError(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.datasets.image_set import ImageSet
 from neuromap.encoding.input_tables import input_encodings
+from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
 from neuromap.files.given import needs
 from neuromap.network.network import Network
@@ -22,7 +23,7 @@ from neuromap.training.training_result import EpochFigures, TrainingResult
 if TYPE_CHECKING:
     from neuromap.training.loop.checkpoint import Progress
 
-__all__ = ["check_images", "history_of", "network_digest", "require_one_output", "require_parts", "train_network"]
+__all__ = ["check_images", "history_of", "network_digest", "require_parts", "train_network"]
 
 _MEASURED_SEED = 2**31
 """Added to the seed of the noise on images that are measured: none that training uses."""
@@ -151,7 +152,7 @@ def check_images(network: Network, images: Mapping[str, ImageSet]) -> None:
         code gives spikes.
     """
     require_parts(images)
-    require_one_output(network, len(images["train"].classes))
+    require_labelled_nodes(network, len(images["train"].classes), "training")
     name = network.inputs[0]
     code = input_encodings(network)[name].code
     if code != "real":
@@ -178,27 +179,6 @@ def require_parts(images: Mapping[str, ImageSet]) -> None:
     if "train" not in images or not {"validation", "test"} & images.keys():
         raise InputError(
             f"training: images given are {', '.join(images) or 'none'}; needed are train, and validation or test"
-        )
-
-
-def require_one_output(network: Network, classes: int) -> None:
-    """Refuse networks that do not name a class of an image.
-
-    Raises
-    ------
-    NetworkError
-        If there are several inputs or outputs, or an output that classes cannot share equally.
-    """
-    if len(network.inputs) != 1 or len(network.outputs) != 1:
-        raise NetworkError(
-            f"network {network.name}: has inputs {', '.join(network.inputs)} and outputs {', '.join(network.outputs)}; "
-            "training on labelled images needs one of each (outputs = [...] chooses)"
-        )
-    output = network.nodes[network.outputs[0]]
-    if output.size % classes:
-        raise NetworkError(
-            f"node {output.name}: has {output.size} neurons, which {classes} classes cannot share equally; give it "
-            f"{classes} or a multiple"
         )
 
 

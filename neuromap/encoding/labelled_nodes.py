@@ -1,0 +1,38 @@
+"""The input and the output between which a network names classes of labelled images."""
+
+from __future__ import annotations
+
+from neuromap.errors import NetworkError
+from neuromap.network.network import Network
+
+__all__ = ["require_labelled_nodes"]
+
+
+def require_labelled_nodes(network: Network, classes: int, what: str) -> None:
+    """Refuse networks that do not name a class of an image.
+
+    Parameters
+    ----------
+    network : Network
+        With shapes.
+    classes : int
+        Neuron n of the output votes for class n // (size / classes).
+    what : str
+        What is to be done with it, for messages.
+
+    Raises
+    ------
+    NetworkError
+        If there are several inputs or outputs, or an output that classes cannot share equally.
+    """
+    if len(network.inputs) != 1 or len(network.outputs) != 1:
+        raise NetworkError(
+            f"network {network.name}: has inputs {', '.join(network.inputs)} and outputs {', '.join(network.outputs)}; "
+            f"{what} on labelled images needs one of each (outputs = [...] chooses)"
+        )
+    output = network.nodes[network.outputs[0]]
+    if output.size % classes:
+        raise NetworkError(
+            f"node {output.name}: has {output.size} neurons, which {classes} classes cannot share equally; give it "
+            f"{classes} or a multiple"
+        )
