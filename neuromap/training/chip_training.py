@@ -11,11 +11,12 @@ from neuromap.datasets.image_set import ImageSet
 from neuromap.encoding.input_encoding import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.encoding.labelled_nodes import require_labelled_nodes
-from neuromap.errors import NotSupportedError
+from neuromap.errors import InputError
 from neuromap.files.given import needs
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
+from neuromap.network.transforms.limits import show_shape
 from neuromap.rollout.patterns.first_frame import first_frame
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
@@ -66,12 +67,13 @@ def train_for_chip(
     """Train a network in frame code, with weights and groups that fit the cores of a chip.
 
     The model that is trained gives the very spikes of :func:`neuromap.reference` and of the chip. Where all frames of a
-    network are alike (no cycles, nothing drawn, paths of one length), a single frame is trained.
+    network are alike (no cycles, nothing drawn, paths of one length), a single frame is trained. An input with code
+    ``layer`` whose weights are not given learns them, and its thresholds; given ones stay as they are.
 
     Parameters
     ----------
     rollout : Rollout
-        Network and pattern. Weights and thresholds that it may have are not used.
+        Network and pattern. Weights and thresholds that it may have are not used, but those of a layer on the host.
     chip : ChipSpec
         For which input codes, kinds of weights and groups are chosen.
     images : mapping of str to ImageSet
@@ -113,18 +115,18 @@ def train_for_chip(
     from neuromap.training.quantise.frame_model import FrameModel
 
     def measured(part: str) -> FrameBatches:
-        return FrameBatches(images[part], task.encoding, replace(options, flip=False), HardwareOptions())
+        return FrameBatches(images[part], task.shown, replace(options, flip=False), HardwareOptions())
 
     run = Run(
         pattern=task.trained,
-        batches=FrameBatches(images["train"], task.encoding, options, hardware),
+        batches=FrameBatches(images["train"], task.shown, options, hardware),
         validation=measured("validation") if "validation" in images else None,
         classes=len(images["train"].classes),
         task=task.about,
     )
     part = "test" if "test" in images else "validation"
     with memory_told(options):
-        model = FrameModel(task.choice.network, task.choice.kinds, options.seed)
+        model = FrameModel(task.choice.network, task.choice.kinds, options.seed, images["train"].shape)
         done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
         found = correct_by_frame(model.eval(), task.trained, measured(part), task.options.frames, run.classes).tolist()
     result = TrainingResult(
@@ -145,10 +147,10 @@ def train_for_chip(
 
 @dataclass(frozen=True)
 class _Task:
-    """What is trained: the choice for the chip, and the pattern and options with which frames are made."""
+    """What is trained: the choice for the chip, how images are shown, pattern and options with which it is."""
 
     choice: ChipChoice
-    encoding: InputEncoding
+    shown: InputEncoding
     pattern: RolloutPattern
     trained: RolloutPattern
     options: TrainingOptions
@@ -173,7 +175,11 @@ def _task(
         lines = (*lines, "all frames of the output are alike from its first response on: one frame is trained")
     about = task_of(Rollout(network, trained), images["train"])
     about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
-    return _Task(choice, encoding, pattern, trained, options, about, lines)
+    shown = encoding
+    if _is_learned(encoding):
+        shown = InputEncoding(encoding.node, images["train"].shape, encoding.noise)
+        about["layer"] = [list(part) for part in (encoding.kernel, encoding.stride, shown.shape)]
+    return _Task(choice, shown, pattern, trained, options, about, lines)
 
 
 def _times(pattern: RolloutPattern, n_frames: int) -> FrameTimes:
@@ -186,11 +192,15 @@ def _encoding(network: Network, images: Mapping[str, ImageSet]) -> InputEncoding
     require_parts(images)
     require_labelled_nodes(network, len(images["train"].classes), "training")
     encoding = input_encodings(network)[network.inputs[0]]
-    if encoding.code == "layer" and encoding.weights is None:
-        raise NotSupportedError(
-            f'inputs.{encoding.node}: code = "layer" has no weights, and training for a chip learns none; give '
-            '"threshold" or "bernoulli"'
-        )
-    for found in images.values():
+    for part, found in images.items():
         encoding.check_images(found.shape)
+        if _is_learned(encoding) and found.shape != images["train"].shape:
+            raise InputError(
+                f"input {encoding.node}: {part} images have the shape {show_shape(found.shape)}, those to train on "
+                f"{show_shape(images['train'].shape)}; a layer is learned for images of one shape"
+            )
     return encoding
+
+
+def _is_learned(encoding: InputEncoding) -> bool:
+    return encoding.code == "layer" and encoding.weights is None

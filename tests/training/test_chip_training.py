@@ -7,7 +7,8 @@ import pytest
 
 import neuromap as nm
 from neuromap.accuracy import accuracy_on_chip
-from neuromap.errors import NotSupportedError
+from neuromap.encoding import input_encodings
+from neuromap.errors import InputError, NetworkError, StimulusError
 from neuromap.network.network import Network
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.training import HardwareOptions, TrainingOptions, train_for_chip
@@ -16,6 +17,8 @@ CHIP = nm.load_chip("truenorth")
 QUICK = TrainingOptions(
     epochs=3, batch=20, frames=2, optimiser="adam", learning_rate=0.05, schedule="cosine", threads=1
 )
+LAYER = {"code": "layer", "kernel": [3, 3], "noise": 0.05}
+STILL = {"code": "layer", "kernel": [2, 3]}
 
 
 def network(code="threshold", self_edge=False):
@@ -27,7 +30,8 @@ def network(code="threshold", self_edge=False):
     if self_edge:
         edges["H", "H"] = Conv(shapes["H"], shapes["H"], kernel=(1, 1), groups=4)
     made = nm.build_network({name: (shape, None) for name, shape in shapes.items()}, edges, name="bars")
-    return Network(made.name, made.nodes, made.edges, made.outputs, tables={"inputs": {"I": {"code": code}}})
+    table = code if isinstance(code, dict) else LAYER if code == "layer" else {"code": code}
+    return Network(made.name, made.nodes, made.edges, made.outputs, tables={"inputs": {"I": table}})
 
 
 @pytest.fixture(scope="module")
@@ -35,19 +39,21 @@ def images(bars):
     return {"train": bars(300, 0), "validation": bars(60, 1)}
 
 
-@pytest.mark.parametrize("self_edge", [False, True])
-def test_the_chip_is_right_as_often_as_the_model(images, self_edge):
-    rollout = nm.Rollout(network(self_edge=self_edge), "streaming")
+@pytest.mark.parametrize(("code", "self_edge"), [("threshold", False), ("threshold", True), (STILL, True)])
+def test_the_chip_is_right_as_often_as_the_model(images, code, self_edge):
+    rollout = nm.Rollout(network(code, self_edge), "streaming")
     made = train_for_chip(rollout, CHIP, images, QUICK)
     assert made.result.accuracy[-1] > 0.8
     assert any("one frame is trained" in line for line in made.lines) != self_edge
     exported = nm.Rollout(made.network, "streaming")
     found = accuracy_on_chip(exported, nm.map_rollout(exported, CHIP), images["validation"], 2, threads=1)
     assert [frame.accuracy for frame in found.frames] == pytest.approx(made.result.accuracy, abs=1e-6)
+    assert made.result.history[-1].accuracy[-1] == made.result.accuracy[-1]
 
 
-def test_a_run_that_was_stopped_ends_with_the_same_network(images, tmp_path):
-    rollout, hardware = nm.Rollout(network("bernoulli"), "streaming"), HardwareOptions(shift=1)
+@pytest.mark.parametrize("code", ["bernoulli", "layer"])
+def test_a_run_that_was_stopped_ends_with_the_same_network(images, tmp_path, code):
+    rollout, hardware = nm.Rollout(network(code), "streaming"), HardwareOptions(shift=1)
     whole = train_for_chip(rollout, CHIP, images, QUICK, hardware)
 
     class Stopped(BaseException):
@@ -63,10 +69,39 @@ def test_a_run_that_was_stopped_ends_with_the_same_network(images, tmp_path):
     for key, edge in whole.network.edges.items():
         np.testing.assert_array_equal(edge.matrix().toarray(), resumed.network.edges[key].matrix().toarray())
     assert resumed.result.accuracy == whole.result.accuracy
+    if code == "layer":
+        for part in ("weights", "thresholds"):
+            found, meant = (getattr(input_encodings(m.network)["I"], part) for m in (resumed, whole))
+            np.testing.assert_array_equal(found, meant)
+        other = network({**LAYER, "stride": [1, 1], "kernel": [2, 3]})
+        with pytest.raises(InputError, match=r"is of another run: layer \[\[3, 3\], .*\(now \[\[2, 3\]"):
+            train_for_chip(nm.Rollout(other, "streaming"), CHIP, images, QUICK, hardware, tmp_path / "c.safetensors")
 
 
-def test_encoders_that_would_have_to_be_learned_are_refused(images):
-    layered = network()
-    tables = {"inputs": {"I": {"code": "layer", "kernel": [3, 3]}}}
-    with pytest.raises(NotSupportedError, match="training for a chip learns none"):
-        train_for_chip(nm.Rollout(replace(layered, tables=tables), "streaming"), CHIP, images, QUICK)
+def test_a_layer_with_weights_keeps_them(images):
+    table = LAYER | {"encoder": np.ones((3, 3, 1, 1), np.float32), "encoder.threshold": np.ones(1, np.float32)}
+    made = train_for_chip(nm.Rollout(network(table), "streaming"), CHIP, images, replace(QUICK, epochs=1))
+    encoding = input_encodings(made.network)["I"]
+    assert (encoding.weights.tolist(), encoding.thresholds.tolist()) == (np.ones((3, 3, 1, 1)).tolist(), [1])
+    assert "I: code layer, as the network file says; its weights are given and stay as they are" in made.lines
+
+
+@pytest.mark.parametrize(
+    ("table", "shape", "error", "said"),
+    [
+        (
+            {"kernel": [3, 3], "stride": [2, 2]},
+            (4, 4, 1),
+            StimulusError,
+            "images of shape .* takes images of 7 to 8 rows",
+        ),
+        ({"kernel": [2**20, 2**20]}, (4, 4, 1), NetworkError, r"inputs\.I: conv: .* weights in its matrix; at most"),
+        ({"kernel": [3, 3]}, (4, 4, 2), InputError, "input I: validation images have the shape .* of one shape"),
+    ],
+)
+def test_layers_that_cannot_be_learned_are_told_in_one_line(images, table, shape, error, said):
+    held = images["validation"]
+    given = {"train": images["train"], "validation": replace(held, images=np.zeros((60, *shape), np.uint8))}
+    with pytest.raises(error, match=said) as caught:
+        train_for_chip(nm.Rollout(network({"code": "layer", **table}), "streaming"), CHIP, given, QUICK)
+    assert "\n" not in str(caught.value)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.encoding.input_encoding import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.files.toml_table import TomlTable
@@ -184,11 +185,21 @@ def _spiking_inputs(network: Network) -> tuple[dict[str, Mapping[str, object]], 
     lines = []
     for name, encoding in input_encodings(network).items():
         if encoding.is_binary:
-            lines.append(f"{name}: code {encoding.code}, as the network file says")
+            lines.append(f"{name}: code {encoding.code}, as the network file says{_host_layer(encoding)}")
             continue
         inputs[name] = {**inputs.get(name, {}), "code": "threshold", "levels": [_LEVEL]}
         lines.append(f"{name}: code threshold, level {_LEVEL}: a chip takes spikes, no intensities")
     return {**tables, "inputs": inputs}, lines
+
+
+def _host_layer(encoding: InputEncoding) -> str:
+    """Say what becomes of the layer on the host."""
+    if encoding.code != "layer":
+        return ""
+    if encoding.weights is not None:
+        return "; its weights are given and stay as they are"
+    (high, wide), (down, right) = encoding.kernel, encoding.stride
+    return f"; its weights are learned: {encoding.shape[2]} features, kernels {high} x {wide}, stride {down} x {right}"
 
 
 def _edge_line(before: Edge, edge: Edge, kind: str, chip: ChipSpec) -> str:

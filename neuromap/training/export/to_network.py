@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
 from neuromap.network.network import Edge, Network, Node
+from neuromap.network.tables import ENCODER
 from neuromap.network.thresholds import spread_threshold
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.weights import StoredWeights
@@ -28,12 +31,30 @@ def to_network(model: FrameModel) -> Network:
     Returns
     -------
     Network
-        Outputs, patterns and tables are those of the model's network; ``Network.save`` writes it.
+        Outputs, patterns and tables are those of the model's network, with the weights and thresholds of layers on the
+        host that were learned; ``Network.save`` writes it.
+
+    Raises
+    ------
+    TrainingError
+        If those of a layer on the host are no finite numbers.
     """
     network = model.network
     nodes = {name: node if name in network.inputs else _node(model, node) for name, node in network.nodes.items()}
     edges = {key: _edge(model, edge) for key, edge in network.edges.items()}
-    return replace(network, nodes=nodes, edges=edges)
+    return replace(network, nodes=nodes, edges=edges, tables=_tables(model))
+
+
+def _tables(model: FrameModel) -> Mapping[str, Any]:
+    """Give the tables of the network, with what was learned of the host in them."""
+    learned = model.learned_encodings()
+    if not learned:
+        return model.network.tables
+    inputs = dict(model.network.tables["inputs"])
+    for name, encoding in learned.items():
+        arrays = (encoding.weights, encoding.thresholds)
+        inputs[name] = {**inputs[name], **dict(zip(ENCODER, arrays, strict=True))}
+    return {**model.network.tables, "inputs": inputs}
 
 
 def _node(model: FrameModel, node: Node) -> Node:

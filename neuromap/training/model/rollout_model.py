@@ -102,7 +102,7 @@ class RolloutModel(nn.Module):
         dict of str to Tensor, shape (W + 1, batch, rows, columns, features)
             Values of all nodes; 0 in frame 0 of all but the inputs.
         """
-        values = dict(inputs)
+        values = self._shown(inputs)
         r_of = dict(zip(self.network.edges, pattern.values, strict=True))
         for stage in stages(pattern):
             outside = {name: self._from_outside(name, stage, r_of, values) for name in stage.nodes}
@@ -132,7 +132,7 @@ class RolloutModel(nn.Module):
         dict of str to Tensor
             Values of all nodes in this frame.
         """
-        now = dict(inputs)
+        now = self._shown(inputs)
         r_of = dict(zip(self.network.edges, pattern.values, strict=True))
         for name in (n for stage in stages(pattern) for n in stage.nodes):
             now[name] = self._computed(name, before, now, r_of)
@@ -162,7 +162,11 @@ class RolloutModel(nn.Module):
         """Give frame 0: the inputs as they are, 0 on all other nodes."""
         some = next(iter(inputs.values()))
         shapes = {name: (len(some), *_shape(self.network.nodes[name])) for name in self.settings}
-        return dict(inputs) | {name: some.new_zeros(shape) for name, shape in shapes.items()}
+        return self._shown(inputs) | {name: some.new_zeros(shape) for name, shape in shapes.items()}
+
+    def _shown(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Give the values of input nodes: what they are shown."""
+        return dict(inputs)
 
     def _into(self, name: str) -> Iterator[tuple[EdgeKey, Edge]]:
         return ((key, edge) for key, edge in self.network.edges.items() if edge.target == name)

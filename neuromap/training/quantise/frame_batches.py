@@ -1,4 +1,4 @@
-"""Batches of spikes: images, moved a little where that is asked for, in the encoding of the input node."""
+"""Batches of frames: images, moved a little where that is asked for, in the encoding of the input node."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FrameBatches(Batches):
     images : ImageSet
         Images and labels.
     encoding : InputEncoding
-        Binary.
+        Binary; code ``real`` gives the intensities that a layer is learned from.
     options, hardware
         Size of a batch, seed, whether images are mirrored; by how much they are moved. Measured images are neither.
     """
@@ -56,7 +56,11 @@ class FrameBatches(Batches):
             yield self._encoded(self._images[part], n_frames, rng), labels
 
     def _encoded(self, images: NDArray[np.uint8], n_frames: int, rng: np.random.Generator) -> Tensor:
-        frames = encode(self._encoding, images.astype(np.float32) / np.float32(self._white), n_frames, rng)
+        intensities = images.astype(np.float32) / np.float32(self._white)
+        if not self._encoding.is_drawn:  # views of one frame
+            still = torch.from_numpy(encode(self._encoding, intensities, 1)[:, 0].astype(np.float32))
+            return still.expand(n_frames, *still.shape)
+        frames = encode(self._encoding, intensities, n_frames, rng)
         return torch.from_numpy(np.ascontiguousarray(frames.swapaxes(0, 1), dtype=np.float32))
 
     def _changed(self, images: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:

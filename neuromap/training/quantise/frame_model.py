@@ -11,22 +11,22 @@ from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
+from neuromap.encoding.input_encoding import InputEncoding
+from neuromap.encoding.input_tables import input_encodings
 from neuromap.network.network import EdgeKey, Network
 from neuromap.network.transforms.kinds import Conv, Dense, Pool
 from neuromap.training.asked.weight_kinds import WEIGHT_KINDS
 from neuromap.training.model.edge_operators import apply_edge
 from neuromap.training.model.frame_order import Stage
 from neuromap.training.model.rollout_model import RolloutModel
+from neuromap.training.quantise.host_layer import HostLayer
+from neuromap.training.quantise.normalised import folded, normalised, running
 from neuromap.training.quantise.signs import source_signs
 from neuromap.training.quantise.straight_through import fire, rounded
 
 __all__ = ["FrameModel"]
 
-_MOMENTUM = 0.02
-"""Share of a batch in the running mean and variance of sums: they are those of the last fifty batches."""
-_SMALLEST_VARIANCE = 0.01
 _GREATEST_SUM = 2.0**24
 """Where float32 ends to be exact: no sum goes beyond, so no threshold needs to."""
 _FIRST_SCALE = math.log(100)
@@ -42,6 +42,9 @@ class FrameModel(RolloutModel):
     evaluation, running means and variances are folded into thresholds, the least integers that sums must reach (see
     :meth:`threshold`). A node with nothing but an OR-pool has the threshold 1.
 
+    An input whose code is ``layer``, without weights, takes intensities with their noise instead of spikes, and its
+    layer is learned (:class:`~neuromap.training.quantise.host_layer.HostLayer`); all other inputs take spikes.
+
     Parameters
     ----------
     network : Network
@@ -51,23 +54,36 @@ class FrameModel(RolloutModel):
         not named.
     seed : int
         Of the first weights, drawn uniformly between the bounds of their kind.
+    image_shape : tuple of three int, optional
+        Rows, columns, features of the images; without it no layer is learned, and all inputs take spikes.
 
     Raises
     ------
+    NetworkError
+        If images of that shape do not fit a layer that is learned.
     NotSupportedError
         If an edge is an explicit matrix or has structure only.
     """
 
-    def __init__(self, network: Network, kinds: Mapping[EdgeKey, str] | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        network: Network,
+        kinds: Mapping[EdgeKey, str] | None = None,
+        seed: int = 0,
+        image_shape: tuple[int, int, int] | None = None,
+    ) -> None:
         super().__init__(network, seed)
         self.kinds = {key: WEIGHT_KINDS[(kinds or {}).get(key, "ternary")] for key in network.edges}
         self._or = {name for name in self.settings if self._is_or(name)}
-        self._start_weights(torch.Generator().manual_seed(seed))
+        generator = torch.Generator().manual_seed(seed)
+        self._start_weights(generator)
         self._mean, self._variance = nn.ParameterDict(), nn.ParameterDict()
         for name in self.settings:
-            self._mean[self._node_place[name]] = _kept(torch.zeros(self.bias_shape(name)))
-            self._variance[self._node_place[name]] = _kept(torch.ones(self.bias_shape(name)))
+            place = self._node_place[name]
+            self._mean[place], self._variance[place] = running(self.bias_shape(name))
         self._scale = nn.Parameter(torch.tensor([_FIRST_SCALE]))
+        self._on_host = _host_layers(network, image_shape, generator)
+        self._layers = nn.ModuleDict({self._node_place[name]: layer for name, layer in self._on_host.items()})
 
     def _start_weights(self, generator: torch.Generator) -> None:
         for key, kind in self.kinds.items():
@@ -84,10 +100,17 @@ class FrameModel(RolloutModel):
             yield f"{name}.mean", self._mean[self._node_place[name]]
             yield f"{name}.variance", self._variance[self._node_place[name]]
         yield "scores.scale", self._scale
+        for layer in self._on_host.values():
+            yield from layer.tensors()
 
     def count_trained(self) -> int:
-        """Count weights and thresholds."""
-        return sum(parameter.numel() for _, parameter in super().tensors())
+        """Count weights and thresholds, those of layers on the host with them."""
+        in_network: int = sum(parameter.numel() for _, parameter in super().tensors())
+        return in_network + sum(layer.count_trained() for layer in self._on_host.values())
+
+    def learned_encodings(self) -> dict[str, InputEncoding]:
+        """Give the encodings that are learned, by input node, with their present weights and thresholds."""
+        return {name: layer.encoding() for name, layer in self._on_host.items()}
 
     def weight(self, key: EdgeKey) -> Tensor | None:
         """Integer weights of an edge, as real numbers; ``None`` where they are fixed."""
@@ -108,15 +131,13 @@ class FrameModel(RolloutModel):
     def threshold(self, name: str) -> Tensor:
         """Give the integer thresholds of a node: float64, one for each neuron or for each feature.
 
-        (s - mean) / deviation + offset >= 0 iff s >= mean - offset * deviation, and a sum of integers reaches a number
-        iff it reaches the least integer that is not below it.
+        A sum of integers reaches a number iff it reaches the least integer that is not below it.
         """
         place = self._node_place[name]
         if name in self._or:
             return torch.ones(self.bias_shape(name), dtype=torch.float64)
-        offset, mean = self._bias[place].detach().double(), self._mean[place].detach().double()
-        deviation = (self._variance[place].detach().double() + _SMALLEST_VARIANCE).sqrt()
-        return torch.ceil(mean - offset * deviation).clamp(-_GREATEST_SUM, _GREATEST_SUM)
+        exact = folded(self._mean[place], self._variance[place], self._bias[place])
+        return torch.ceil(exact).clamp(-_GREATEST_SUM, _GREATEST_SUM)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
         """Give the spikes of a node; while training those of outputs times the learned scale of scores."""
@@ -129,15 +150,11 @@ class FrameModel(RolloutModel):
 
     def _normalised(self, name: str, sums: Tensor) -> Tensor:
         place = self._node_place[name]
-        mean, variance, offset = self._mean[place], self._variance[place], self._bias[place]
-        rows = sums.reshape(-1, offset.numel())
-        several = (
-            len(rows) > 1
-        )  # one row, as of a batch of one image, has no variance: it is held against the running one
-        found = functional.batch_norm(
-            rows, mean.view(-1), variance.view(-1), None, offset.view(-1), several, _MOMENTUM, _SMALLEST_VARIANCE
-        )
-        return found.view_as(sums)
+        return normalised(sums, self._mean[place], self._variance[place], self._bias[place])
+
+    def _shown(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Give spikes; of intensities where the layer of the input is learned."""
+        return {name: self._on_host[name](x) if name in self._on_host else x for name, x in inputs.items()}
 
     def _from_outside(
         self, name: str, stage: Stage, r_of: Mapping[EdgeKey, int], values: Mapping[str, Tensor]
@@ -152,5 +169,14 @@ class FrameModel(RolloutModel):
         return sum(parts[1:], parts[0]) if parts else super()._from_outside(name, stage, r_of, values)
 
 
-def _kept(tensor: Tensor) -> nn.Parameter:
-    return nn.Parameter(tensor, requires_grad=False)
+def _host_layers(
+    network: Network, image_shape: tuple[int, int, int] | None, generator: torch.Generator
+) -> dict[str, HostLayer]:
+    """Make the layers that are learned, by input node."""
+    if image_shape is None:
+        return {}
+    return {
+        name: HostLayer(encoding, image_shape, generator)
+        for name, encoding in input_encodings(network).items()
+        if encoding.code == "layer" and encoding.weights is None
+    }

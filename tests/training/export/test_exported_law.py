@@ -1,11 +1,14 @@
 """What was trained is what runs: torch model, reference of the exported network, and chip, frame by frame."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
+from neuromap.encoding import InputEncoding, encode, input_encodings
 from neuromap.errors import NotSupportedError
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
 from neuromap.training.asked.weight_kinds import WEIGHT_KINDS
@@ -23,8 +26,8 @@ def model_of(torch):
     """A model whose statistics and offsets are drawn too, as if it had been trained."""
     from neuromap.training.quantise.frame_model import FrameModel
 
-    def make(network, kinds, seed):
-        model = FrameModel(network, kinds, seed).eval()
+    def make(network, kinds, seed, image_shape=None):
+        model = FrameModel(network, kinds, seed, image_shape).eval()
         generator = torch.Generator().manual_seed(seed)
         for name, parameter in model.tensors():
             if name.endswith((".bias", ".mean")):
@@ -47,6 +50,16 @@ def pictures():
         ("P", "O"): Dense(shapes["P"], shapes["O"]),
     }
     return nm.build_network({name: (shape, None) for name, shape in shapes.items()}, edges, outputs=["O", "P"])
+
+
+@st.composite
+def layers(draw):
+    """A table of an input whose layer is learned, and the shapes of images and node."""
+    images = (draw(st.integers(1, 6)), draw(st.integers(1, 5)), draw(st.integers(1, 3)))
+    kernel, stride = ([draw(st.integers(1, 4)), draw(st.integers(1, 3))] for _ in range(2))
+    node = (-(-images[0] // stride[0]), -(-images[1] // stride[1]), draw(st.integers(1, 4)))
+    noise = draw(st.sampled_from([0.0, 0.3, 2.0]))
+    return {"code": "layer", "noise": noise, "kernel": kernel, "stride": stride}, images, node
 
 
 @st.composite
@@ -82,6 +95,34 @@ def test_model_reference_and_chip_agree_frame_by_frame(torch, model_of, rolled, 
             np.testing.assert_array_equal(window[name].flatten(1).numpy() != 0, meant[name])
             np.testing.assert_array_equal(again[name].numpy(), window[name].numpy())
         assert nm.verify(rollout, nm.map_rollout(rollout, CHIP), frames).verified
+
+    check()
+
+
+@pytest.mark.law
+def test_layers_that_are_learned_are_what_the_host_computes(torch, model_of, tmp_path):
+    from neuromap.training.export.to_network import to_network
+
+    @settings(max_examples=6, deadline=None)
+    @given(layers(), st.integers(0, 1000), st.sampled_from(["streaming", "sequential"]))
+    def check(drawn, seed, pattern):
+        table, shape, node = drawn
+        edges = {("I", "O"): Dense(node, (2, 1, 3)), ("O", "O"): Identity((2, 1, 3), (2, 1, 3))}
+        network = nm.build_network({"I": (node, None), "O": ((2, 1, 3), None)}, edges)
+        model = model_of(replace(network, tables={"inputs": {"I": table}}), {}, seed, shape)
+        to_network(model).save(tmp_path / "net.toml")
+        made = nm.load_network(tmp_path / "net.toml")
+        rollout = nm.Rollout(made, pattern if pattern == "streaming" else nm.RolloutPattern.sequential(made))
+        images = np.random.default_rng(seed).random((2, *shape), np.float32)
+        shown = encode(InputEncoding("I", shape, table["noise"]), images, 5, np.random.default_rng(seed))
+        coded = encode(input_encodings(made)["I"], images, 5, np.random.default_rng(seed))
+        with torch.no_grad():
+            window = model.window(rollout.pattern, {"I": torch.from_numpy(shown.swapaxes(0, 1).copy())})
+        np.testing.assert_array_equal(window["I"].numpy() != 0, coded.swapaxes(0, 1))
+        for k, frames in enumerate(coded):
+            meant = nm.reference(rollout, {"I": frames.reshape(5, -1)})
+            np.testing.assert_array_equal(window["O"][:, k].flatten(1).numpy() != 0, meant["O"])
+        assert nm.verify(rollout, nm.map_rollout(rollout, CHIP), {"I": coded[0].reshape(5, -1)}).verified
 
     check()
 

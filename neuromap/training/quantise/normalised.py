@@ -1,0 +1,58 @@
+"""Sums held against what they usually are: normalised while training, folded into thresholds afterwards."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+__all__ = ["folded", "normalised", "running"]
+
+_MOMENTUM = 0.02
+"""Share of a batch in the running mean and variance of sums: they are those of the last fifty batches."""
+_SMALLEST_VARIANCE = 0.01
+
+
+def normalised(sums: Tensor, mean: Tensor, variance: Tensor, offset: Tensor) -> Tensor:
+    """Give (s - mean) / deviation + offset, by the mean and variance of these sums; running ones take them in.
+
+    Parameters
+    ----------
+    sums : Tensor, shape (..., n)
+        Where neurons share a threshold, n is the number of thresholds.
+    mean, variance : Tensor
+        Running ones, of n entries; changed.
+    offset : Tensor
+        Learned, of n entries.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of the sums.
+    """
+    rows = sums.reshape(-1, offset.numel())
+    several = len(rows) > 1  # one row, as of a batch of one image, has no variance: it is held against the running one
+    found = functional.batch_norm(
+        rows, mean.view(-1), variance.view(-1), None, offset.view(-1), several, _MOMENTUM, _SMALLEST_VARIANCE
+    )
+    return found.view_as(sums)
+
+
+def folded(mean: Tensor, variance: Tensor, offset: Tensor) -> Tensor:
+    """Give the threshold that a sum reaches iff its normalised value is 0 or more, as float64.
+
+    (s - mean) / deviation + offset >= 0 iff s >= mean - offset * deviation.
+    """
+    deviation = (variance.detach().double() + _SMALLEST_VARIANCE).sqrt()
+    return mean.detach().double() - offset.detach().double() * deviation
+
+
+def running(shape: tuple[int, ...]) -> tuple[nn.Parameter, nn.Parameter]:
+    """Give the running mean and variance with which training begins; no optimiser changes them.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the thresholds.
+    """
+    return nn.Parameter(torch.zeros(shape), requires_grad=False), nn.Parameter(torch.ones(shape), requires_grad=False)
