@@ -47,7 +47,7 @@ def test_what_fires_while_training_fires_on_the_host(torch, layer, intensities):
     named["I.encoder.variance"].data.copy_(flat.var(0, unbiased=False))
     found = layer.eval()(intensities)
     encoding = layer.encoding()
-    far = (sums - torch.from_numpy(encoding.thresholds)).abs().unflatten(0, (2, 30)) > 1e-4
+    far = (sums - torch.tensor(encoding.thresholds)).abs().unflatten(0, (2, 30)) > 1e-4
     assert far.float().mean() > 0.99
     assert torch.equal(found[far], learned[far])
     on_host = encode(encoding, intensities.flatten(0, 1).numpy(), 1)[:, 0]
@@ -88,19 +88,22 @@ def hidden(n, seed):
     return ImageSet("hidden", "train", images.astype(np.uint8), labels.astype(np.int64), ("low", "high"))
 
 
-@pytest.mark.parametrize(("code", "features"), [({"code": "threshold"}, 2), ({"code": "layer", "kernel": [1, 1]}, 1)])
-def test_a_layer_learns_what_no_fixed_threshold_shows(torch, code, features):
+def trained(table, features):
     shapes = {"I": (3, 3, features), "O": (1, 1, 4)}
     net = nm.build_network(
         {name: (shape, None) for name, shape in shapes.items()}, {("I", "O"): nm.Dense(shapes["I"], shapes["O"])}
     )
-    net = replace(net, tables={"inputs": {"I": code}})
+    net = replace(net, tables={"inputs": {"I": table}})
     images = {"train": hidden(200, 1), "validation": hidden(100, 2)}
-    options = TrainingOptions(epochs=6, batch=20, frames=1, optimiser="adam", learning_rate=0.1, threads=1)
-    made = train_for_chip(nm.Rollout(net, "streaming"), CHIP, images, options)
-    if code["code"] == "threshold":
-        assert made.result.accuracy[0] < 0.7
-        return
+    options = TrainingOptions(
+        epochs=15, batch=10, frames=1, optimiser="adam", learning_rate=0.05, schedule="cosine", threads=1
+    )
+    return train_for_chip(nm.Rollout(net, "streaming"), CHIP, images, options)
+
+
+def test_a_layer_learns_what_no_fixed_threshold_shows(torch):
+    assert trained({"code": "threshold"}, 2).result.accuracy[0] < 0.7
+    made = trained({"code": "layer", "kernel": [1, 1]}, 1)
     assert made.result.accuracy[0] > 0.97
     noise, signal = np.abs(input_encodings(made.network)["I"].weights[0, 0, :, 0])
     assert signal > 4 * noise
