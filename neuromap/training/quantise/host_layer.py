@@ -75,8 +75,8 @@ class HostLayer(nn.Module):
         TrainingError
             If they are no finite numbers.
         """
-        weights = self._weights.detach().numpy().copy()
-        thresholds = folded(self._mean, self._variance, self._offset).numpy().astype(np.float32)
+        weights = self._weights.detach().cpu().numpy().copy()
+        thresholds = folded(self._mean, self._variance, self._offset).cpu().numpy().astype(np.float32)
         if not (np.isfinite(weights).all() and np.isfinite(thresholds).all()):
             raise TrainingError(
                 f"inputs.{self._asked.node}: its layer has weights or thresholds beyond all numbers of 32 bits; take a "
@@ -108,5 +108,5 @@ class HostLayer(nn.Module):
         return fire(normalised(sums, self._mean, self._variance, self._offset))
 
     def _on_host(self, images: Tensor) -> Tensor:
-        frames = encode(replace(self.encoding(), noise=0.0), images.numpy(), 1)[:, 0]  # the noise is in them
-        return torch.from_numpy(frames.astype(np.float32))
+        frames = encode(replace(self.encoding(), noise=0.0), images.cpu().numpy(), 1)[:, 0]  # the noise is in them
+        return torch.from_numpy(frames.astype(np.float32)).to(images)

@@ -38,3 +38,15 @@ def test_all_is_computed_on_the_device_of_the_parameters(one_thread, kind):
         assert scores.device.type == "meta"
     model.eval()
     assert output_scores(model, nm.RolloutPattern.streaming(net), frames, 2).device.type == "meta"
+
+
+def test_a_layer_of_the_host_is_learned_where_its_parameters_are(one_thread):
+    torch = one_thread
+    from neuromap.encoding import InputEncoding
+    from neuromap.training.quantise.host_layer import HostLayer
+
+    encoding = InputEncoding("I", (2, 2, 3), code="layer", kernel=(3, 3), stride=(2, 2))
+    layer = HostLayer(encoding, (4, 4, 1), torch.Generator()).to("meta").train()
+    spikes = layer(torch.ones((4, 3, 4, 4, 1), device="meta"))
+    spikes.sum().backward()
+    assert (spikes.device.type, spikes.shape) == ("meta", (4, 3, 2, 2, 3))
