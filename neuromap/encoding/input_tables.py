@@ -17,7 +17,7 @@ __all__ = ["input_encodings"]
 
 _KEYS: Mapping[str, tuple[str, ...]] = ReadOnlyMapping(
     {
-        "real": ("noise", "code"),
+        "real": ("noise", "code", "mean"),
         "threshold": ("noise", "code", "levels"),
         "bernoulli": ("noise", "code"),
         "layer": ("noise", "code", "kernel", "stride", *ENCODER),
@@ -66,6 +66,13 @@ def _numbers(table: TomlTable) -> dict[str, Any]:
         if not isinstance(table.values["levels"], list):
             raise table.wrong("levels", _LEVELS)
         found["levels"] = tuple(table.values["levels"])
+    if "mean" in table:
+        given = table.values["mean"]
+        if given == []:
+            raise table.wrong(
+                "mean", "are one number from 0 to 1, or one for each feature; drop it where none is subtracted"
+            )
+        found["mean"] = tuple(given) if isinstance(given, list) else (given,)
     return found
 
 

@@ -56,6 +56,11 @@ class CurvePoints:
     standard_error: tuple[float, ...] | None
     published: Published | None
 
+    @property
+    def network(self) -> str:
+        """Name of the network."""
+        return self.name.removesuffix(f" {self.pattern}")
+
     def deviations(self) -> tuple[tuple[int, float], ...]:
         """Windowed update step and accuracy less the published one, for every published point."""
         if self.published is None:

@@ -18,7 +18,7 @@ from neuromap.files.given import needs, path_given, whole_number
 from neuromap.jobs.results_file import ResultKind, ResultsFile
 from neuromap.jobs.workers import Workers, check_processes
 from neuromap.training.loop.checkpoint_header import epochs_done
-from neuromap.training.network_training import network_digest
+from neuromap.training.network_training import encoding_given, network_digest
 
 __all__ = ["run_experiment"]
 
@@ -114,8 +114,11 @@ def _made(folder: str | Path) -> Path:
 def _fingerprint(run: CurveRun) -> str:
     """Digest all that a result depends on; where the images lie is not part of it."""
     scheme = run.data.split(":")[0]
-    told = (run.curve.name, network_digest(run.curve.network), run.curve.rollout.pattern.values, run.repetition)
-    return sha256(repr((told, sorted(asdict(run.options).items()), scheme, run.limit)).encode()).hexdigest()
+    network = run.curve.network
+    told = (run.curve.name, network_digest(network), run.curve.rollout.pattern.values, run.repetition)
+    given = encoding_given(network)
+    all_told = (told, sorted(asdict(run.options).items()), scheme, run.limit, *((given,) if given else ()))
+    return sha256(repr(all_told).encode()).hexdigest()
 
 
 @contextmanager

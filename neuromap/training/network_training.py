@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.datasets.image_set import ImageSet
+from neuromap.encoding.input_encoding import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
@@ -23,7 +24,7 @@ from neuromap.training.training_result import EpochFigures, TrainingResult
 if TYPE_CHECKING:
     from neuromap.training.loop.checkpoint import Progress
 
-__all__ = ["check_images", "history_of", "network_digest", "require_parts", "train_network"]
+__all__ = ["check_images", "encoding_given", "history_of", "network_digest", "require_parts", "train_network"]
 
 _MEASURED_SEED = 2**31
 """Added to the seed of the noise on images that are measured: none that training uses."""
@@ -90,17 +91,17 @@ def train_network(
     from neuromap.training.model.rollout_model import RolloutModel
 
     network, pattern = rollout.network, rollout.pattern
-    shown, sigma = images["train"], _noise(network)
+    shown, coded = images["train"], _encoding(network)
     held = images.get("validation")
     run = Run(
         pattern=pattern,
-        batches=Batches(shown, sigma, options.batch, options.seed, flip=options.flip),
-        validation=None if held is None else Batches(held, sigma, 256, options.seed),
+        batches=Batches(shown, coded.noise, options.batch, options.seed, flip=options.flip, mean=coded.mean),
+        validation=None if held is None else Batches(held, coded.noise, 256, options.seed, mean=coded.mean),
         classes=len(shown.classes),
         task=task_of(rollout, shown),
     )
     part = "test" if "test" in images else "validation"
-    measured = Batches(images[part], sigma, 256, _MEASURED_SEED + options.seed)
+    measured = Batches(images[part], coded.noise, 256, _MEASURED_SEED + options.seed, mean=coded.mean)
     with memory_told(options):
         model = RolloutModel(network, options.seed)
         done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
@@ -136,8 +137,15 @@ def task_of(rollout: Rollout, shown: ImageSet) -> dict[str, Any]:
         "pattern": "".join(map(str, rollout.pattern.values)),
         "data": shown.name,
         "images": len(shown.images),
-        "noise": _noise(rollout.network),
+        "noise": _encoding(rollout.network).noise,
+        **encoding_given(rollout.network),
     }
+
+
+def encoding_given(network: Network) -> dict[str, Any]:
+    """Name what the file of a network asks of the host beside noise and code, for checkpoints; empty for nothing."""
+    mean = _encoding(network).mean
+    return {"mean": list(mean)} if mean else {}
 
 
 def check_images(network: Network, images: Mapping[str, ImageSet]) -> None:
@@ -186,8 +194,8 @@ def _shown(shape: tuple[int, int, int] | None) -> str:
     return "none" if shape is None else "[" + ", ".join(map(str, shape)) + "]"
 
 
-def _noise(network: Network) -> float:
-    return input_encodings(network)[network.inputs[0]].noise
+def _encoding(network: Network) -> InputEncoding:
+    return input_encodings(network)[network.inputs[0]]
 
 
 def history_of(done: Progress) -> tuple[EpochFigures, ...]:

@@ -13,7 +13,7 @@ from neuromap.errors import InputError, NetworkError, NotSupportedError, Trainin
 from neuromap.network.network import Edge, Network, Node
 from neuromap.training.asked.torch_extra import memory_told
 from neuromap.training.asked.training_options import TrainingOptions
-from neuromap.training.network_training import train_network
+from neuromap.training.network_training import task_of, train_network
 
 QUICK = TrainingOptions(epochs=3, batch=32, frames=2, optimiser="adam", learning_rate=0.02, threads=1)
 
@@ -69,6 +69,20 @@ def test_a_run_that_was_stopped_ends_with_the_same_weights(net, images, tmp_path
     assert one.keys() == two.keys()
     for name in one:
         assert np.array_equal(one[name], two[name]), name
+
+
+def test_a_mean_reaches_training_and_its_checkpoints_and_draws_nothing(net, images):
+    from neuromap.training.loop.batches import Batches
+
+    given = replace(net, tables={**net.tables, "inputs": {"I": {"noise": 0.2, "mean": 0.25}}})
+    one, two = (Batches(images["train"], 0.2, 64, 0, mean=mean) for mean in ((), (0.25,)))
+    for plain, shifted in ((one.epoch(1, 3), two.epoch(1, 3)), (one.in_order(3), two.in_order(3))):
+        for (a, _), (b, _) in zip(plain, shifted, strict=True):
+            assert np.array_equal(a - 0.25, b)
+    plain_task, task = (task_of(nm.Rollout(n, "streaming"), images["train"]) for n in (net, given))
+    assert task == plain_task | {"mean": [0.25]}
+    found = [train_network(nm.Rollout(n, "streaming"), images, replace(QUICK, epochs=1)) for n in (net, given)]
+    assert found[0].history[0].loss != found[1].history[0].loss
 
 
 def test_a_checkpoint_of_another_run_is_refused_and_kept(net, images, tmp_path):

@@ -30,11 +30,23 @@ class Batches:
         With the number of the epoch, all that the batches depend on.
     flip : bool
         Whether images are mirrored, left for right, with probability one half; not in :meth:`in_order`.
+    mean : tuple of float
+        Subtracted after that: a number for each feature, or one for all; empty where nothing is.
     """
 
-    def __init__(self, images: ImageSet, noise: float, size: int, seed: int, *, flip: bool = False) -> None:
+    def __init__(
+        self,
+        images: ImageSet,
+        noise: float,
+        size: int,
+        seed: int,
+        *,
+        flip: bool = False,
+        mean: tuple[float, ...] = (),
+    ) -> None:
         self._images, self._labels, self._white = images.images, images.labels, images.white
         self._noise, self._size, self._seed, self._flip = noise, size, seed, flip
+        self._mean = torch.tensor(mean) if mean else None
 
     def __len__(self) -> int:
         return -(-len(self._images) // self._size)
@@ -79,6 +91,7 @@ class Batches:
         """Give frames, each with noise of its own."""
         clean = torch.from_numpy(images.astype(np.float32) / self._white)
         if not self._noise:
-            return clean.expand(n_frames, *clean.shape)
+            return (clean if self._mean is None else clean - self._mean).expand(n_frames, *clean.shape)
         frames = torch.randn((n_frames, *clean.shape), generator=generator)
-        return frames.mul_(self._noise).add_(clean).clamp_(0, 1)
+        frames.mul_(self._noise).add_(clean).clamp_(0, 1)
+        return frames if self._mean is None else frames.sub_(self._mean)
