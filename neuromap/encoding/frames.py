@@ -55,9 +55,14 @@ def encode(
     InputError
         If ``n_frames`` is less than 1, or there is no generator where one is needed.
     NetworkError
-        If the layer has no weights.
+        If the layer has no weights, or frames are to show consecutive pictures.
     """
     needs("encode: encoding", encoding, InputEncoding)
+    if encoding.frames != "still":
+        raise NetworkError(
+            f'inputs.{encoding.node}.frames: "{encoding.frames}" is shown in training only (neuromap experiment, '
+            "neuromap train); drop it to show one picture in all frames"
+        )
     images = _images_given(encoding, intensities)
     if whole_number("n_frames", n_frames) < 1:
         raise InputError(f"n_frames = {n_frames}: must be 1 or more frames per image")

@@ -16,12 +16,17 @@ from neuromap.forms.card import Card
 from neuromap.network.transforms.limits import show_shape
 from neuromap.network.transforms.windows import as_pair, output_length
 
-__all__ = ["CODES", "MAX_LEVELS", "MAX_NOISE", "Code", "InputEncoding"]
+__all__ = ["CODES", "MAX_LEVELS", "MAX_NOISE", "SHOWN", "Code", "InputEncoding", "Shown"]
 
 Code: TypeAlias = Literal["real", "threshold", "bernoulli", "layer"]
 
 CODES: tuple[str, ...] = get_args(Code)
 """Codes by which intensities become frames; ``real`` alone gives no spikes."""
+
+Shown: TypeAlias = Literal["still", "track"]
+
+SHOWN: tuple[str, ...] = get_args(Shown)
+"""What frames show: one picture, or consecutive pictures of one track."""
 
 MAX_NOISE = 100.0
 """Greatest standard deviation of the noise; intensities are 0 to 1."""
@@ -66,6 +71,8 @@ class InputEncoding(Card):
     mean : tuple of float
         Code ``real``: what is subtracted after noise and clipping, in units of intensity, 0 to 1: a number for each
         feature or one for all; empty where nothing is.
+    frames : {"still", "track"}
+        Code ``real``: whether all frames show one picture, or consecutive pictures of one track (training only).
 
     Raises
     ------
@@ -83,6 +90,7 @@ class InputEncoding(Card):
     weights: NDArray[np.float32] | None = None
     thresholds: NDArray[np.float32] | None = None
     mean: tuple[float, ...] = ()
+    frames: Shown = "still"
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -93,6 +101,10 @@ class InputEncoding(Card):
             raise self._wrong("noise", self.noise, f"are numbers from 0 to {MAX_NOISE:g}")
         self._check_levels()
         self._check_mean()
+        if self.frames not in SHOWN:
+            raise self._wrong("frames", self.frames, f"are {', '.join(SHOWN)}")
+        if self.code != "real" and self.frames != "still":
+            raise self._wrong("frames", self.frames, 'is "still" with a code that gives spikes; drop it')
         for name in ("kernel", "stride"):
             try:
                 object.__setattr__(self, name, as_pair(getattr(self, name), name))

@@ -86,7 +86,7 @@ def run_experiment(
         _fingerprint(run): run
         for k in range(repetitions)
         for curve in experiment.curves
-        for run in [CurveRun(curve, k, chosen, data, limit, folder)]
+        for run in [CurveRun(curve, k, chosen, data, limit, folder, experiment.starts)]
     }
     to_do = [key for key in runs if results.get(key) is None]
     checkpoints = [folder / checkpoint_name(run.curve, run.repetition) for run in runs.values()]
@@ -116,7 +116,7 @@ def _fingerprint(run: CurveRun) -> str:
     scheme = run.data.split(":")[0]
     network = run.curve.network
     told = (run.curve.name, network_digest(network), run.curve.rollout.pattern.values, run.repetition)
-    given = encoding_given(network)
+    given = encoding_given(network) | ({"starts": list(run.starts)} if run.starts else {})
     all_told = (told, sorted(asdict(run.options).items()), scheme, run.limit, *((given,) if given else ()))
     return sha256(repr(all_told).encode()).hexdigest()
 
@@ -150,6 +150,8 @@ def _from_record(entry: Mapping[str, Any]) -> CurveResult | None:
             float(entry["loss"]),
             int(entry["images"]),
             accuracy,
+            tuple(tuple(float(a) for a in found) for found in entry.get("by_start", ())),
+            tuple(int(n) for n in entry.get("tracks", ())),
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -46,10 +46,10 @@ def first_answers(result: ExperimentResult) -> tuple[FirstAnswer, ...]:
     Parameters
     ----------
     result : ExperimentResult
-        Its curves are ``sequential`` and ``streaming``; others are left out.
+        Its curves are ``sequential`` and ``streaming``; others are left out, and those of tracks.
     """
     of_network: dict[str, dict[str, CurvePoints]] = {}
-    for curve in result.curves:
+    for curve in (c for c in result.curves if c.start is None):
         of_network.setdefault(curve.network, {})[curve.pattern] = curve
     found: list[FirstAnswer] = []
     for curves in of_network.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,9 +47,9 @@ def train_network(
 ) -> TrainingResult:
     """Train a network under a rollout pattern.
 
-    The same images are shown in all frames, each with noise of its own where the network's file asks for it. The
-    accuracy that is given at the end is that of the test images, if they are among those given, else of the
-    validation images.
+    The same images are shown in all frames, each with noise of its own where the network's file asks for it; where it
+    asks for tracks, frames are consecutive pictures of one track, and each run of them counts as an image. The accuracy
+    that is given at the end is that of the test images, if they are among those given, else of the validation images.
 
     Parameters
     ----------
@@ -85,23 +86,24 @@ def train_network(
     require_processor(options)
     check_images(rollout.network, images)
     from neuromap.rollout.patterns.first_frame import first_frame
-    from neuromap.training.loop.batches import Batches
     from neuromap.training.loop.measure_frames import correct_by_frame, sole_output
+    from neuromap.training.loop.track_batches import batches_of
     from neuromap.training.loop.train import Run, train
     from neuromap.training.model.rollout_model import RolloutModel
 
     network, pattern = rollout.network, rollout.pattern
-    shown, coded = images["train"], _encoding(network)
+    shown = images["train"]
     held = images.get("validation")
+    shown_as = partial(batches_of, encoding=_encoding(network), rollout=rollout, length=options.frames)
     run = Run(
         pattern=pattern,
-        batches=Batches(shown, coded.noise, options.batch, options.seed, flip=options.flip, mean=coded.mean),
-        validation=None if held is None else Batches(held, coded.noise, 256, options.seed, mean=coded.mean),
+        batches=shown_as(shown, size=options.batch, seed=options.seed, flip=options.flip),
+        validation=None if held is None else shown_as(held, size=256, seed=options.seed),
         classes=len(shown.classes),
         task=task_of(rollout, shown),
     )
     part = "test" if "test" in images else "validation"
-    measured = Batches(images[part], coded.noise, 256, _MEASURED_SEED + options.seed, mean=coded.mean)
+    measured = shown_as(images[part], size=256, seed=_MEASURED_SEED + options.seed)
     with memory_told(options):
         model = RolloutModel(network, options.seed)
         done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
@@ -117,7 +119,7 @@ def train_network(
         history=history_of(done),
         times=frame_times(Rollout(network, pattern), output, first_frame(pattern, output), options.frames),
         part=part,
-        n_images=len(images[part].images),
+        n_images=measured.n_shown,
         accuracy=tuple(round(float(a), 6) for a in accuracy),
     )
 
@@ -144,8 +146,9 @@ def task_of(rollout: Rollout, shown: ImageSet) -> dict[str, Any]:
 
 def encoding_given(network: Network) -> dict[str, Any]:
     """Name what the file of a network asks of the host beside noise and code, for checkpoints; empty for nothing."""
-    mean = _encoding(network).mean
-    return {"mean": list(mean)} if mean else {}
+    coded = _encoding(network)
+    shown = {"frames": coded.frames} if coded.frames != "still" else {}
+    return {**({"mean": list(coded.mean)} if coded.mean else {}), **shown}
 
 
 def check_images(network: Network, images: Mapping[str, ImageSet]) -> None:

@@ -114,7 +114,7 @@ def test_tables_of_the_network_file_become_encodings(tmp_path):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"nois": 1}, "inputs.I.nois: unknown key with code = \"real\"; allowed are noise, code, mean; did you mea"),
+        ({"nois": 1}, "inputs.I.nois: unknown key with code = \"real\"; allowed are noise, code, mean, frames; did"),
         ({"noise": -1}, "inputs.I.noise: found -1; allowed are numbers from 0 to 100"),
         ({"noise": "2"}, "inputs.I.noise: found '2'; allowed are numbers from 0 to 100"),
         ({"mean": []}, "inputs.I.mean: found []; allowed are one number from 0 to 1, or one for each"),
@@ -122,6 +122,7 @@ def test_tables_of_the_network_file_become_encodings(tmp_path):
         ({"mean": [0.1, 1.5]}, "inputs.I.mean: found [0.1, 1.5]; allowed are one number from 0 to 1, or 2"),
         ({"mean": float("nan")}, "inputs.I.mean: found [nan]; allowed are one number from 0 to 1, or 2"),
         ({"mean": 0.5, "code": "bernoulli"}, 'inputs.I.mean: unknown key with code = "bernoulli"'),
+        ({"frames": "movie"}, 'inputs.I.frames: found \'movie\'; allowed are "still", "track"'),
         ({"code": "bernouli"}, "inputs.I.code: found 'bernouli'; allowed are \"real\", \"threshold\", \"bernoulli\""),
         ({"levels": [0.5]}, 'inputs.I.levels: unknown key with code = "real"'),
         ({"code": "threshold", "levels": [0.5, 0.5]}, "inputs.I.levels: found [0.5, 0.5]; allowed are 1 to 256 number"),
@@ -169,5 +170,7 @@ def test_what_is_no_intensity_or_has_no_generator_is_refused():
         encode(encoding, good, 0, rng)
     with pytest.raises(InputError, match=r"which = .*: allowed are numbers of images, 0 to 4"):
         encode_set(encoding, images(), 1, 0, which=np.array([5]))
+    with pytest.raises(NetworkError, match=r'inputs\.I\.frames: "track" is shown in training only'):
+        encode(replace(encoding, frames="track"), good, 1, rng)
     with pytest.raises(NetworkError, match=r"inputs\.I: its layer has no weights yet"):
         encode(InputEncoding("I", (4, 3, 1), code="layer", kernel=(3, 3)), good, 1)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from traffic_signs import write_gtsrb
 
 import neuromap as nm
 from neuromap.encoding import input_encodings
@@ -16,6 +17,8 @@ from neuromap.experiments.experiment_file import list_experiments, load_experime
 from neuromap.experiments.experiment_result import gather
 from neuromap.experiments.experiment_run import run_experiment
 from neuromap.experiments.first_answers import first_answers
+from neuromap.rollout.patterns.first_frame import first_frame
+from neuromap.training.asked.time_axes import frame_times
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "real" / "experiment.toml"
@@ -128,6 +131,63 @@ def test_a_run_is_resumed_and_done_once(tmp_path, monkeypatch):
     assert again.to_json() == first.to_json()
     (tmp_path / "results").unlink()
     assert run_experiment(experiment, "digits", tmp_path, **asked).to_json() == first.to_json()
+
+
+SIGNS = """
+format = 1
+title = "Signs"
+data = "gtsrb"
+repetitions = 1
+starts = [0, 2]
+training = { epochs = 1, frames = 2, batch = 16 }
+curves = [{ network = "n.toml", pattern = "streaming" }, { network = "n.toml", pattern = "sequential" }]
+"""
+SIGNS_NETWORK = """
+format = 1
+name = "N"
+outputs = ["O"]
+nodes.I.shape = [32, 32, 3]
+nodes.H.shape = [1, 1, 4]
+nodes.O.shape = [1, 1, 43]
+edges."I -> H".transform = "dense"
+edges."H -> O".transform = "dense"
+inputs.I = { frames = "track", noise = 0.5 }
+"""
+
+
+def test_tracks_are_measured_at_every_start_index(tmp_path):
+    """Of two tracks of five pictures that are tested, start index 2 takes pictures 2 and 3 with two frames."""
+    pytest.importorskip("torch", reason="training needs PyTorch (the extra training)")
+    pytest.importorskip("PIL", reason="Pillow is an extra: images")
+    write_gtsrb(tmp_path, {0: 12, 7: 8}, pictures=5)
+    (tmp_path / "n.toml").write_text(SIGNS_NETWORK)
+    (tmp_path / "e.toml").write_text(SIGNS)
+    experiment = load_experiment(tmp_path / "e.toml")
+    found = run_experiment(experiment, f"gtsrb:{tmp_path}", tmp_path / "out")
+    names = [f"N {pattern}, start {start}" for pattern in ("streaming", "sequential") for start in (0, 2)]
+    assert [curve.name for curve in found.curves] == names
+    assert {curve.network for curve in found.curves} == {"N"}
+    assert {curve.images for curve in found.curves} == {2}
+    again = run_experiment(experiment, f"gtsrb:{tmp_path}", tmp_path / "out")
+    assert again.to_json() == found.to_json()
+    (tmp_path / "e.toml").write_text(SIGNS.replace("[0, 2]", "[4]"))
+    with pytest.raises(InputError, match="part test has no track with 6 consecutive pictures"):
+        run_experiment(load_experiment(tmp_path / "e.toml"), f"gtsrb:{tmp_path}", tmp_path / "out")
+    for wrong, network in (("[2, 0]", SIGNS_NETWORK), ("[0]", SIGNS_NETWORK.replace('"track"', '"still"'))):
+        (tmp_path / "e.toml").write_text(SIGNS.replace("[0, 2]", wrong))
+        (tmp_path / "n.toml").write_text(network)
+        with pytest.raises(InputError, match=r"starts: found \[.*\]; allowed are"):
+            load_experiment(tmp_path / "e.toml")
+
+
+def test_a_deep_window_of_gtsrb_has_all_sequential_frames_after_eight_steps():
+    streaming, sequential = load_experiment("paper/gtsrb-dsr4").curves
+    assert count(sequential.network) == 1433771
+    steps = [
+        frame_times(curve.rollout, "O", first_frame(curve.rollout.pattern, "O"), 8).deep_window
+        for curve in (streaming, sequential)
+    ]
+    assert steps == [(4, 5, 6, 7, 8, 8, 8, 8), (8,) * 8]
 
 
 def test_what_is_wrong_is_told(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import neuromap as nm
+from neuromap.encoding import input_encodings
 from neuromap.errors import InputError, NetworkError, NotSupportedError, TrainingError
 from neuromap.network.network import Edge, Network, Node
 from neuromap.training.asked.torch_extra import memory_told
@@ -83,6 +84,27 @@ def test_a_mean_reaches_training_and_its_checkpoints_and_draws_nothing(net, imag
     assert task == plain_task | {"mean": [0.25]}
     found = [train_network(nm.Rollout(n, "streaming"), images, replace(QUICK, epochs=1)) for n in (net, given)]
     assert found[0].history[0].loss != found[1].history[0].loss
+
+
+@pytest.mark.parametrize(("pattern", "onset"), [("streaming", 0), ("sequential", 1)])
+def test_frames_of_a_track_are_its_consecutive_pictures_from_the_first_that_counts(net, bars, pattern, onset):
+    from neuromap.training.loop.track_batches import batches_of
+
+    drawn, tracks = bars(20, 0), np.repeat([0, 1], [12, 8])
+    numbered = np.broadcast_to(np.arange(20, dtype=np.uint8)[:, None, None, None], drawn.images.shape)
+    shown = replace(drawn, images=numbered, tracks=tracks)
+    given = replace(input_encodings(net)["I"], noise=0.0, frames="track")
+    batches = batches_of(shown, encoding=given, rollout=nm.Rollout(net, pattern), length=5, size=4, seed=1, flip=True)
+    assert (len(batches), batches.n_shown) == (3, 12)
+    starts = []
+    for frames, labels in [*batches.epoch(0, 7), *batches.in_order(7)]:
+        numbers = np.rint(frames.numpy()[..., 0, 0, 0] * 255).astype(int)
+        starts += numbers[0].tolist()
+        assert (numbers[onset : onset + 5] == numbers[0] + np.arange(5)[:, None]).all()
+        np.testing.assert_array_equal(numbers[onset + 5 :], numbers[[onset + 4]].repeat(2 - onset, 0))
+        np.testing.assert_array_equal(labels, drawn.labels[numbers[0]])
+    runs = [*range(8), *range(12, 16)]
+    assert sorted(starts[:12]) == starts[12:] == runs
 
 
 def test_a_checkpoint_of_another_run_is_refused_and_kept(net, images, tmp_path):

@@ -94,20 +94,20 @@ def _compared(panel: Any, answers: tuple[FirstAnswer, ...]) -> None:
 
 
 def _panel(panel: Any, result: ExperimentResult) -> None:
-    networks = list(dict.fromkeys(curve.network for curve in result.curves))
+    sets = list(dict.fromkeys((curve.network, curve.start) for curve in result.curves))
     patterns = list(dict.fromkeys(curve.pattern for curve in result.curves))
     for number, curve in enumerate(result.curves):
-        colour, marker = (
-            (networks.index(curve.network), patterns.index(curve.pattern)) if len(networks) > 1 else (number, number)
-        )
+        places = sets.index((curve.network, curve.start)), patterns.index(curve.pattern)
+        colour, marker = places if len(sets) > 1 else (number, number)
         _curve(panel, curve, _COLOURS[colour % len(_COLOURS)], _MARKERS[marker % len(_MARKERS)])
     panel.set_title(result.title, fontsize=9)
-    panel.set_xlabel("update steps since onset, windowed")
+    axis = "windowed" if all(curve.start is None for curve in result.curves) else "deep window"
+    panel.set_xlabel(f"update steps since onset, {axis}")
 
 
 def _curve(panel: Any, curve: CurvePoints, colour: str, marker: str) -> None:
     panel.errorbar(
-        curve.times.windowed,
+        curve.times.windowed if curve.start is None else curve.times.deep_window,
         curve.accuracy,
         yerr=curve.standard_error,
         color=colour,

@@ -186,6 +186,11 @@ def _spiking_inputs(network: Network) -> tuple[dict[str, Mapping[str, object]], 
         if encoding.is_binary:
             lines.append(f"{name}: code {encoding.code}, as the network file says")
             continue
+        if encoding.frames != "still":
+            raise NotSupportedError(
+                f'inputs.{name}.frames: "{encoding.frames}" is not trained for a chip; drop it to show one picture in '
+                "all frames"
+            )
         kept = {key: value for key, value in inputs.get(name, {}).items() if key != "mean"}
         inputs[name] = {**kept, "code": "threshold", "levels": [_LEVEL]}
         dropped = "; its mean is not subtracted" if encoding.mean else ""
