@@ -191,7 +191,7 @@ def _spiking_inputs(network: Network) -> tuple[dict[str, Mapping[str, object]], 
                 f'inputs.{name}.frames: "{encoding.frames}" is not trained for a chip; drop it to show one picture in '
                 "all frames"
             )
-        kept = {key: value for key, value in inputs.get(name, {}).items() if key != "mean"}
+        kept = {key: value for key, value in inputs.get(name, {}).items() if key not in ("mean", "frames")}
         inputs[name] = {**kept, "code": "threshold", "levels": [_LEVEL]}
         dropped = "; its mean is not subtracted" if encoding.mean else ""
         lines.append(f"{name}: code threshold, level {_LEVEL}: a chip takes spikes, no intensities{dropped}")
