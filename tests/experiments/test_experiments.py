@@ -133,6 +133,18 @@ def test_a_run_is_resumed_and_done_once(tmp_path, monkeypatch):
     assert run_experiment(experiment, "digits", tmp_path, **asked).to_json() == first.to_json()
 
 
+def test_a_figure_has_a_panel_more_where_networks_are_compared():
+    pytest.importorskip("matplotlib")
+    from neuromap.experiments.forms.figure import draw
+
+    depth, signs = load_experiment("paper/cifar-depth"), load_experiment("paper/gtsrb-dsr4")
+    one = gather(depth, tuple(CurveResult(c.name, 0, 3, 1.0, 100, (0.5,) * 7) for c in depth.curves))
+    two = gather(signs, tuple(CurveResult(c.name, 0, 9, 1.0, 9, (), ((0.5,) * 8,) * 6, (9,) * 6) for c in signs.curves))
+    labels = [panel.get_xlabel() for panel in draw([one, two]).axes]
+    times = "update steps since onset, windowed"
+    assert labels == [times, f"network, {times}", "update steps since onset, deep window"]
+
+
 SIGNS = """
 format = 1
 title = "Signs"
