@@ -92,8 +92,8 @@ def train_for_chip(
     Raises
     ------
     NotSupportedError
-        If PyTorch is not installed or does not find the device, the network has edges that are not trained, or no choice
-        fits the chip.
+        If PyTorch is not installed or does not find the device, the network has edges that are not trained, or no
+        choice fits the chip.
     InputError
         If images, network and checkpoint do not fit each other.
     TrainingError

@@ -46,8 +46,8 @@ class TrainingOptions(Card):
     threads : int or None
         Of PyTorch on the CPU; results are the same for the same number. ``None``: as PyTorch chooses.
     device : {"cpu", "cuda"}
-        Where it runs. Images are encoded, and noise is drawn, on the processor: the same on both. Sums on CUDA are those of
-        32 bits in another order, so weights differ in their last digits.
+        Where it runs. Images are encoded, and noise is drawn, on the processor: the same for both. CUDA adds up in
+        another order, so weights differ in their last digits.
 
     Raises
     ------

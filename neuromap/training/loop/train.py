@@ -105,7 +105,8 @@ def train(
     while progress.epoch < options.epochs:
         report(_figures(progress), progress.epoch, options.epochs)
         started = time.perf_counter()
-        loss = _train_epoch(model, optimiser, run, options, progress.epoch)
+        with torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):  # of no effect on the CPU
+            loss = _train_epoch(model, optimiser, run, options, progress.epoch)
         progress.epoch += 1
         entry: dict[str, Any] = {"epoch": progress.epoch, "loss": loss, "seconds": time.perf_counter() - started}
         if run.validation is not None:

@@ -1,4 +1,4 @@
-"""Models compute where their parameters are: a tensor made elsewhere would stop PyTorch, on any device but the processor."""
+"""Models compute where their parameters are: a tensor made elsewhere would stop PyTorch on a GPU."""
 
 import numpy as np
 import pytest
