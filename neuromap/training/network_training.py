@@ -16,7 +16,7 @@ from neuromap.network.network import Network
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.asked.node_settings import node_settings
 from neuromap.training.asked.time_axes import frame_times
-from neuromap.training.asked.torch_extra import memory_told, require_processor, require_torch
+from neuromap.training.asked.torch_extra import memory_told, require_device, require_torch
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.training_result import EpochFigures, TrainingResult
 
@@ -70,7 +70,7 @@ def train_network(
     Raises
     ------
     NotSupportedError
-        If PyTorch is not installed, the device is none yet, or the network has edges that are not trained.
+        If PyTorch is not installed or does not find the device, or the network has edges that are not trained.
     InputError
         If images, network and checkpoint do not fit each other.
     NetworkError
@@ -81,7 +81,7 @@ def train_network(
     needs("train_network: rollout", rollout, Rollout)
     require_torch("training")
     options = TrainingOptions() if options is None else options
-    require_processor(options)
+    require_device(options)
     check_images(rollout.network, images)
     from neuromap.rollout.patterns.first_frame import first_frame
     from neuromap.training.loop.batches import Batches

@@ -125,8 +125,6 @@ def test_what_cannot_be_trained_is_told(net, images, bars):
     rollout = nm.Rollout(net, "streaming")
     with pytest.raises(TrainingError, match=r"the loss is (nan|inf) in epoch 1, batch \d+; take a lower learning rate"):
         train_network(rollout, images, replace(QUICK, optimiser="sgd", learning_rate=1e30))
-    with pytest.raises(NotSupportedError, match="device cuda: is not supported yet"):
-        train_network(rollout, images, replace(QUICK, device="cuda"))
     spikes = nm.Rollout(replace(net, tables={"inputs": {"I": {"code": "threshold"}}}), "streaming")
     with pytest.raises(NetworkError, match=r'inputs.I.code: "threshold" gives spikes, .*train for a chip'):
         train_network(spikes, images, QUICK)
@@ -138,6 +136,20 @@ def test_what_cannot_be_trained_is_told(net, images, bars):
     ):
         with pytest.raises(error, match=re.escape(words)):
             train_network(rollout, given, QUICK)
+
+
+def test_cuda_trains_what_the_processor_trains(net, images, one_thread):
+    rollout = nm.Rollout(net, "streaming")
+    if not one_thread.cuda.is_available():
+        with pytest.raises(NotSupportedError, match=r"device cuda: PyTorch .* finds none here; leave --device out"):
+            train_network(rollout, images, replace(QUICK, device="cuda"))
+        pytest.skip("no CUDA device is here")
+    losses = [
+        [epoch.loss for epoch in train_network(rollout, images, replace(QUICK, device=device)).history]
+        for device in ("cpu", "cuda", "cuda")
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+    assert losses[1] == losses[2]
 
 
 def test_want_of_memory_is_told(one_thread):
