@@ -18,7 +18,7 @@ from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stim
 def test_rows_are_the_same_with_what_was_known_before(chip, monkeypatch, most_tiles):
     """On two chips with cores of the same neurons, whose tilings are not to be taken for each other's."""
     net = nm.load_network("examples/digits/s.toml")
-    chips = {"many": chip(), "few": chip(axons=200)}
+    chips = {"many": chip(), "few": chip(axons=140)}
     stimuli, _ = choose_stimuli(net, None, RandomFrames(3), 1)
     setting = Setting(net, chips, stimuli, False, EngineChoice(threads=1))
     candidates = [
