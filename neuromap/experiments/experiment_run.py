@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import InputError
 from neuromap.experiments.curve_job import CurveResult, CurveRun, checkpoint_name, run_curve
 from neuromap.experiments.experiment import Experiment
@@ -116,9 +117,9 @@ def _fingerprint(run: CurveRun) -> str:
     scheme = run.data.split(":")[0]
     network = run.curve.network
     told = (run.curve.name, network_digest(network), run.curve.rollout.pattern.values, run.repetition)
-    given = encoding_given(network) | ({"starts": list(run.starts)} if run.starts else {})
-    all_told = (told, sorted(asdict(run.options).items()), scheme, run.limit, *((given,) if given else ()))
-    return sha256(repr(all_told).encode()).hexdigest()
+    noise = input_encodings(network)[network.inputs[0]].noise
+    shown = {"noise": noise, "starts": list(run.starts), **encoding_given(network)}
+    return sha256(repr((told, sorted(asdict(run.options).items()), scheme, run.limit, shown)).encode()).hexdigest()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import csv
 import math
 import re
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 
@@ -131,6 +132,12 @@ def test_a_run_is_resumed_and_done_once(tmp_path, monkeypatch):
     assert again.to_json() == first.to_json()
     (tmp_path / "results").unlink()
     assert run_experiment(experiment, "digits", tmp_path, **asked).to_json() == first.to_json()
+    louder = tmp_path / "louder"
+    shutil.copytree(DIGITS.parent, louder)
+    network = louder / "sr.toml"
+    network.write_text(re.sub(r"noise = [\d.]+", "noise = 0.75", network.read_text()))
+    with pytest.raises(InputError, match=r"checkpoint .* is of another run: noise .* \(now 0.75\)"):
+        run_experiment(load_experiment(louder / DIGITS.name), "digits", tmp_path, **asked)
 
 
 def test_a_figure_has_a_panel_more_where_networks_are_compared():
