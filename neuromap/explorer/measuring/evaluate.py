@@ -33,7 +33,7 @@ def evaluate(setting: Setting, candidate: Candidate) -> Measured:
     Measured
         The same for all candidates that share a row, and on every machine.
     """
-    network = setting.network
+    network = setting.network_of(candidate.values)
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
     options = MappingOptions(splitters=candidate.splitters, ticks_per_step=candidate.ticks_per_step)  # type: ignore[arg-type]
     try:
