@@ -179,7 +179,7 @@ def _why_none(exploration: Exploration, objective: Objective, limits: Limits, re
 
 
 def deadline_line(exploration: Exploration, limits: Limits | None = None) -> str:
-    """Say which rollout is right most often at the deadline; empty without one, or where no mapped row is in the limits.
+    """Say which rollout is right most often at the deadline; empty without one, or where no row is within the limits.
 
     Parameters
     ----------
@@ -198,11 +198,12 @@ def deadline_line(exploration: Exploration, limits: Limits | None = None) -> str
     if reached is None or best is None:
         return ""
     after, several = with_unit(reached.seconds, "s"), len(exploration.chips) > 1
-    where = f" of {best.candidate.chip}" if several else ""
-    right = f"is right most often: {figure_text(best, ACCURACY)}" if best.accuracy_at_deadline else "has no answer yet"
+    cores = f"{counted(best.cores or 0, 'core')}{f' of {best.candidate.chip}' if several else ''}"
+    if not best.frames_by_deadline:
+        return f"After {after} no rollout that was mapped has an answer yet."
     return (
-        f"After {after} {best.pattern}, {best.candidate.execution}, on {counted(best.cores or 0, 'core')}{where} {right} "
-        f"of {reached.n_images} {reached.part} images of {reached.data}."
+        f"After {after} {best.pattern}, {best.candidate.execution}, on {cores} is right most often: "
+        f"{figure_text(best, ACCURACY)} of {reached.n_images} {reached.part} images of {reached.data}."
     )
 
 

@@ -53,7 +53,10 @@ OBJECTIVES: tuple[Objective, ...] = (
     Objective("cores", "cores", "cores", "cores", 1, "core_bound"),
     Objective("energy_joules", "energy", "J per frame", "J", 1, "energy_bound"),
 )
-"""Times first, in the order of :class:`neuromap.explorer.search.figures.Figures`; accuracy is known with a deadline only."""
+"""Times first, in the order of :class:`neuromap.explorer.search.figures.Figures`.
+
+Accuracy is known with a deadline only.
+"""
 
 ACCURACY = next(objective for objective in OBJECTIVES if objective.name == "accuracy_at_deadline")
 CORES = next(objective for objective in OBJECTIVES if objective.name == "cores")

@@ -135,7 +135,7 @@ def _missing(what: str, mine: Iterable[str], its: Iterable[str], name: str) -> I
 
 
 def _settings(transform: object) -> dict[str, Any]:
-    """What a transform is besides weights; groups are chosen in training, explicit matrices are stored as dense ones."""
+    """Say what a transform is besides weights; groups are chosen in training, matrices are stored as dense weights."""
     names = ("kernel", "stride", "padding")
     kind = getattr(transform, "kind", None)
     found = {"transform": "dense" if kind == "matrix" else kind}

@@ -260,10 +260,7 @@ def deadline_lines(deadline: Deadline) -> list[str]:
     named = ", ".join(f"{number} ({text})" for number, text in deadline.untrained)
     more = "" if len(deadline.untrained) == deadline.n_untrained else ", among them"
     command = shlex.join(["neuromap", "train", "NET", "--pattern", deadline.untrained[0][1], "--for", "CHIP"])
-    lines.append(
-        f"{many} no trained weights and no rows here{more}{':' if not more else ''} {named}; train one with {command} -o "
-        "FILE.toml."
-    )
+    lines.append(f"{many} no trained weights and no rows here{more}: {named}; train one with {command} -o NEW.toml.")
     return lines
 
 

@@ -154,7 +154,7 @@ class _Curves:
         return self._known[key][:n_frames]
 
     def _key(self, values: Values) -> Values:
-        """What the curve depends on: equal for patterns whose curves are proven to be equal."""
+        """Say what the curve depends on: equal for patterns whose curves are proven to be equal."""
         if not self._is_constant:
             return values
         inputs = self._network.inputs

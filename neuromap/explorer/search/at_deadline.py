@@ -50,7 +50,8 @@ def asked_networks(network: Network, trained: Any, images: Any, deadline: Any) -
     if missing:
         there = next(name for name, value in given.items() if value is not None)
         raise InputError(
-            f"explore: {there} is given and {missing[0]} is not; accuracy at a deadline takes trained, images and deadline"
+            f"explore: {there} is given and {missing[0]} is not; accuracy at a deadline takes trained, images and "
+            "deadline"
         )
     return trained_networks(network, trained)
 

@@ -159,9 +159,9 @@ class OpenRows:
             if len(described) >= most:
                 break
             status: RowStatus = "not mapped" if self.is_open(place) else "excluded"
-            row = self.all_rows.describe(place)
-            accuracy = self._accuracy_bounds.get(place, row.accuracy_bound)
-            described.append(replace(row, status=status, core_bound=self.bound_of(place), accuracy_bound=accuracy))
+            known = self.all_rows.describe(place)
+            accuracy = self._accuracy_bounds.get(place, known.accuracy_bound)
+            described.append(replace(known, status=status, core_bound=self.bound_of(place), accuracy_bound=accuracy))
         return described
 
     def _in_turn(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
