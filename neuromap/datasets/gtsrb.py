@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.datasets.image_set import ImageSet
 from neuromap.datasets.members import Members, open_members
@@ -59,7 +60,7 @@ def load_gtsrb(path: Path, part: str, limit: int | None = None) -> ImageSet:
     Returns
     -------
     ImageSet
-        Images of shape (32, 32, 3), 43 classes.
+        Images of shape (32, 32, 3), 43 classes, with tracks.
 
     Raises
     ------
@@ -73,7 +74,14 @@ def load_gtsrb(path: Path, part: str, limit: int | None = None) -> ImageSet:
         data = members.read([picture.name for picture in chosen])
     images = decode_pictures(((picture.name, data[picture.name]) for picture in chosen), _SHAPE, resize=True)
     labels = np.array([picture.label for picture in chosen], np.int64)
-    return ImageSet("gtsrb", part, images, labels, _CLASSES)
+    return ImageSet("gtsrb", part, images, labels, _CLASSES, tracks=_tracks(chosen))
+
+
+def _tracks(pictures: list[_Listed]) -> NDArray[np.int64]:
+    """Give every picture the number of its track, in the order in which tracks come."""
+    numbers: dict[tuple[str, int], int] = {}
+    keys = [(picture.folder, picture.track) for picture in pictures]
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
 def _pictures_of(members: Members, part: str) -> list[_Listed]:

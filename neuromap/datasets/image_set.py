@@ -37,11 +37,14 @@ class ImageSet(Card):
         The greatest intensity, 1 to 255.
     notes : tuple of str
         What a reader of results should know about where the images come from.
+    tracks : ndarray of int64, shape (n_images,), or None
+        Which track every picture belongs to, read-only; pictures of one track stand together, in the order of time.
+        ``None`` where pictures have nothing to do with each other.
 
     Raises
     ------
     InputError
-        If the arrays do not fit each other, a label is no class, or an intensity above ``white``.
+        If the arrays do not fit each other, a label is no class, an intensity above ``white``, or a track torn apart.
     """
 
     name: str
@@ -51,6 +54,7 @@ class ImageSet(Card):
     classes: tuple[str, ...]
     white: int = 255
     notes: tuple[str, ...] = ()
+    tracks: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -71,6 +75,19 @@ class ImageSet(Card):
                 f"{self.name}: white = {self.white}: must be at most 255 and at least the greatest intensity, "
                 f"{self.images.max(initial=0)}"
             )
+        self._check_tracks()
+
+    def _check_tracks(self) -> None:
+        if self.tracks is None:
+            return
+        if self.tracks.dtype != np.int64 or self.tracks.shape != self.labels.shape:
+            raise InputError(
+                f"{self.name}: tracks: found {self.tracks.dtype}{list(self.tracks.shape)}; allowed is one of int64 for "
+                f"each of the {len(self.images)} images"
+            )
+        pieces = 1 + np.count_nonzero(np.diff(self.tracks))
+        if len(self.tracks) and pieces != len(np.unique(self.tracks)):
+            raise InputError(f"{self.name}: tracks: one is torn apart; let the pictures of a track stand together")
 
     def _facts(self) -> dict[str, object]:
         return {

@@ -45,8 +45,8 @@ def encode(
     Returns
     -------
     ndarray, shape (n_images, n_frames, rows, columns, features)
-        Of the node's rows, columns and features: float32 from 0 to 1 for code ``real``, else bool. Where the encoding
-        draws nothing, the frames of an image are views of one, read-only.
+        Of the node's rows, columns and features: float32 for code ``real``, from 0 to 1 less the mean, else bool. Where
+        the encoding draws nothing, the frames of an image are views of one, read-only.
 
     Raises
     ------
@@ -55,9 +55,14 @@ def encode(
     InputError
         If ``n_frames`` is less than 1, or there is no generator where one is needed.
     NetworkError
-        If the layer has no weights.
+        If the layer has no weights, or frames are to show consecutive pictures.
     """
     needs("encode: encoding", encoding, InputEncoding)
+    if encoding.frames != "still":
+        raise NetworkError(
+            f'inputs.{encoding.node}.frames: "{encoding.frames}" is shown in training only (neuromap experiment, '
+            "neuromap train); drop it to show one picture in all frames"
+        )
     images = _images_given(encoding, intensities)
     if whole_number("n_frames", n_frames) < 1:
         raise InputError(f"n_frames = {n_frames}: must be 1 or more frames per image")
@@ -173,7 +178,7 @@ def _coded(encoding: InputEncoding, images: NDArray[np.float32]) -> Frames:
         if encoding.weights is None or encoding.thresholds is None:
             raise NetworkError(f"inputs.{encoding.node}: its layer has no weights yet; train the network")
         return _convolved(images, encoding.weights, encoding.stride) >= encoding.thresholds
-    return images
+    return images - np.array(encoding.mean, np.float32) if encoding.mean else images
 
 
 def _convolved(

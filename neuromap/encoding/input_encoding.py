@@ -16,12 +16,17 @@ from neuromap.forms.card import Card
 from neuromap.network.transforms.limits import show_shape
 from neuromap.network.transforms.windows import as_pair, output_length
 
-__all__ = ["CODES", "MAX_LEVELS", "MAX_NOISE", "Code", "InputEncoding"]
+__all__ = ["CODES", "MAX_LEVELS", "MAX_NOISE", "SHOWN", "Code", "InputEncoding", "Shown"]
 
 Code: TypeAlias = Literal["real", "threshold", "bernoulli", "layer"]
 
 CODES: tuple[str, ...] = get_args(Code)
 """Codes by which intensities become frames; ``real`` alone gives no spikes."""
+
+Shown: TypeAlias = Literal["still", "track"]
+
+SHOWN: tuple[str, ...] = get_args(Shown)
+"""What frames show: one picture, or consecutive pictures of one track."""
 
 MAX_NOISE = 100.0
 """Greatest standard deviation of the noise; intensities are 0 to 1."""
@@ -37,7 +42,8 @@ class InputEncoding(Card):
     First noise: Gaussian noise of mean 0 is drawn anew for every frame and pixel and added to the intensities, which
     are 0 to 1; the sum is clipped to 0 to 1. Then the code:
 
-    - ``real``: the intensities themselves; for training and reference only, no chip takes them.
+    - ``real``: the intensities themselves, less the mean where one is given; for training and reference only, no chip
+      takes them.
     - ``threshold``: 1 where the intensity reaches a level. Several levels make a thermometer: channel
       ``feature * n_levels + level`` of the node.
     - ``bernoulli``: 1 with a probability equal to the intensity, drawn independently.
@@ -62,6 +68,11 @@ class InputEncoding(Card):
         Code ``layer``: read-only; ``None`` until it is trained.
     thresholds : ndarray of float32, shape (node features,), or None
         Code ``layer``: read-only.
+    mean : tuple of float
+        Code ``real``: what is subtracted after noise and clipping, in units of intensity, 0 to 1: a number for each
+        feature or one for all; empty where nothing is.
+    frames : {"still", "track"}
+        Code ``real``: whether all frames show one picture, or consecutive pictures of one track (training only).
 
     Raises
     ------
@@ -78,6 +89,8 @@ class InputEncoding(Card):
     stride: tuple[int, int] = (1, 1)
     weights: NDArray[np.float32] | None = None
     thresholds: NDArray[np.float32] | None = None
+    mean: tuple[float, ...] = ()
+    frames: Shown = "still"
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -87,6 +100,11 @@ class InputEncoding(Card):
         if not _is_number(self.noise) or not 0 <= self.noise <= MAX_NOISE:
             raise self._wrong("noise", self.noise, f"are numbers from 0 to {MAX_NOISE:g}")
         self._check_levels()
+        self._check_mean()
+        if self.frames not in SHOWN:
+            raise self._wrong("frames", self.frames, f"are {', '.join(SHOWN)}")
+        if self.code != "real" and self.frames != "still":
+            raise self._wrong("frames", self.frames, 'is "still" with a code that gives spikes; drop it')
         for name in ("kernel", "stride"):
             try:
                 object.__setattr__(self, name, as_pair(getattr(self, name), name))
@@ -169,6 +187,17 @@ class InputEncoding(Card):
         object.__setattr__(self, "levels", tuple(float(level) for level in levels))
         if self.code == "threshold" and self.shape[2] % len(levels):
             raise self._wrong("levels", list(levels), f"are as many as divide the {self.shape[2]} features of the node")
+
+    def _check_mean(self) -> None:
+        mean, features = self.mean, self.shape[2]
+        if self.code != "real" and mean:
+            raise self._wrong("mean", mean, 'is none with a code that gives spikes; drop it, or take code = "real"')
+        allowed = f"are one number from 0 to 1, or {features}, one for each feature of the node"
+        if not isinstance(mean, tuple):
+            raise self._wrong("mean", mean, allowed)
+        if len(mean) not in (0, 1, features) or not all(_is_number(m) and 0 <= m <= 1 for m in mean):
+            raise self._wrong("mean", list(mean), allowed)
+        object.__setattr__(self, "mean", tuple(float(m) for m in mean))
 
     def _check_layer(self) -> None:
         if self.weights is None and self.thresholds is None:

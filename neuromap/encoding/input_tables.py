@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.encoding.input_encoding import CODES, MAX_LEVELS, MAX_NOISE, Code, InputEncoding
+from neuromap.encoding.input_encoding import CODES, MAX_LEVELS, MAX_NOISE, SHOWN, Code, InputEncoding
 from neuromap.errors import NetworkError
 from neuromap.files.toml_table import TomlTable
 from neuromap.network.network import Network
@@ -17,7 +17,7 @@ __all__ = ["input_encodings"]
 
 _KEYS: Mapping[str, tuple[str, ...]] = ReadOnlyMapping(
     {
-        "real": ("noise", "code"),
+        "real": ("noise", "code", "mean", "frames"),
         "threshold": ("noise", "code", "levels"),
         "bernoulli": ("noise", "code"),
         "layer": ("noise", "code", "kernel", "stride", *ENCODER),
@@ -55,7 +55,8 @@ def _encoding(network: Network, name: str, given: Mapping[str, Any]) -> InputEnc
     table = TomlTable(plain_table(given), TomlTable({}, "inputs", NetworkError).key_path(name), NetworkError)
     code: Any = table.text("code", CODES) if "code" in table else "real"
     table.allow(_KEYS["layer"] + _KEYS["threshold"] if code not in CODES else _KEYS[code], f' with code = "{code}"')
-    return InputEncoding(name, shape, code=code, **_numbers(table), **_layer(table, code))
+    shown: dict[str, Any] = {"frames": table.text("frames", SHOWN)} if "frames" in table else {}
+    return InputEncoding(name, shape, code=code, **_numbers(table), **shown, **_layer(table, code))
 
 
 def _numbers(table: TomlTable) -> dict[str, Any]:
@@ -66,6 +67,13 @@ def _numbers(table: TomlTable) -> dict[str, Any]:
         if not isinstance(table.values["levels"], list):
             raise table.wrong("levels", _LEVELS)
         found["levels"] = tuple(table.values["levels"])
+    if "mean" in table:
+        given = table.values["mean"]
+        if given == []:
+            raise table.wrong(
+                "mean", "are one number from 0 to 1, or one for each feature; drop it where none is subtracted"
+            )
+        found["mean"] = tuple(given) if isinstance(given, list) else (given,)
     return found
 
 

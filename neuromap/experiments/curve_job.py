@@ -7,9 +7,11 @@ from pathlib import Path
 
 from neuromap.datasets.image_set import PARTS
 from neuromap.datasets.sources import load_images
+from neuromap.datasets.tracks import cut_tracks
 from neuromap.experiments.experiment import Curve
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.network_training import train_network
+from neuromap.training.training_result import TrainingResult
 
 __all__ = ["CurveResult", "CurveRun", "checkpoint_name", "run_curve"]
 
@@ -32,6 +34,10 @@ class CurveResult:
         Test images.
     accuracy : tuple of float
         Fraction of them that a frame alone names rightly, frame by frame from the first response on.
+    by_start : tuple of tuple of float
+        The same at every start index of the experiment, of one run of pictures for every track that is long enough.
+    tracks : tuple of int
+        How many these are, at every start index.
     """
 
     curve: str
@@ -40,6 +46,8 @@ class CurveResult:
     loss: float
     images: int
     accuracy: tuple[float, ...]
+    by_start: tuple[tuple[float, ...], ...] = ()
+    tracks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,8 @@ class CurveRun:
         Only so many images of every part.
     folder : Path
         Holds the checkpoints.
+    starts : tuple of int
+        Start indices within a track.
     """
 
     curve: Curve
@@ -68,6 +78,7 @@ class CurveRun:
     data: str
     limit: int | None
     folder: Path
+    starts: tuple[int, ...] = ()
 
 
 def checkpoint_name(curve: Curve, repetition: int) -> str:
@@ -81,6 +92,19 @@ def run_curve(run: CurveRun) -> CurveResult:
     images = {part: load_images(run.data, part, limit=run.limit) for part in PARTS}
     checkpoint = run.folder / checkpoint_name(run.curve, run.repetition)
     found = train_network(run.curve.rollout, images, options, checkpoint)
+
+    def measured_from(start: int) -> TrainingResult:  # of the trained network: its checkpoint holds all epochs
+        test = cut_tracks(images["test"], start, options.frames)
+        return train_network(run.curve.rollout, {**images, "test": test}, options, checkpoint)
+
+    of_starts = [measured_from(start) for start in run.starts]
     return CurveResult(
-        run.curve.name, run.repetition, len(found.history), found.history[-1].loss, found.n_images, found.accuracy
+        run.curve.name,
+        run.repetition,
+        len(found.history),
+        found.history[-1].loss,
+        found.n_images,
+        found.accuracy,
+        tuple(at_start.accuracy for at_start in of_starts),
+        tuple(at_start.n_images for at_start in of_starts),
     )

@@ -72,6 +72,9 @@ class Experiment(Card):
         In the order of the file.
     source : str
         Where the set-up and the published figures come from.
+    starts : tuple of int
+        Of images in tracks: start indices within a track, at each of which every curve is measured, with one run of
+        consecutive pictures for every track that is long enough. Empty: all runs are measured together.
     """
 
     name: str
@@ -81,3 +84,4 @@ class Experiment(Card):
     options: TrainingOptions
     curves: tuple[Curve, ...]
     source: str = ""
+    starts: tuple[int, ...] = ()

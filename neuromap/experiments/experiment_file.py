@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import InputError
 from neuromap.experiments.experiment import Curve, Experiment, Published
 from neuromap.files.given import path_given
@@ -23,7 +24,8 @@ __all__ = ["list_experiments", "load_experiment"]
 
 _MOST_BYTES = 2**20
 _MOST_REPETITIONS = 1000
-_KEYS = ("format", "title", "source", "data", "repetitions", "training", "curves")
+_LATEST_START = 10_000
+_KEYS = ("format", "title", "source", "data", "repetitions", "starts", "training", "curves")
 _TYPES: Mapping[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool, "int | None": int}
 
 
@@ -88,7 +90,19 @@ def _read(name: str, values: dict[str, Any], folder: Path) -> Experiment:
         options=_options(top.table("training")),
         curves=curves,
         source=top.text("source") if "source" in top else "",
+        starts=_starts(top, networks.values()) if "starts" in top else (),
     )
+
+
+def _starts(top: TomlTable, networks: Iterable[Network]) -> tuple[int, ...]:
+    allowed = f"are start indices within a track, 0 to {_LATEST_START}, ascending"
+    found = top.integers("starts", allowed)
+    if not found or sorted({*found}) != found or not 0 <= found[0] <= found[-1] <= _LATEST_START:
+        raise top.wrong("starts", allowed)
+    for network in networks:
+        if any(encoding.frames != "track" for encoding in input_encodings(network).values()):
+            raise top.wrong("starts", f'are none where network {network.name} has no input with frames = "track"')
+    return tuple(found)
 
 
 def _check_names(names: list[str]) -> None:

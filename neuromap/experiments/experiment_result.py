@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ class CurvePoints:
     epochs : int
         Of every run.
     images : int
-        Test images of every run.
+        Test images of every run; of images in tracks, one run of pictures for each track.
     accuracy : tuple of float
         Mean over the repetitions, frame by frame.
     standard_error : tuple of float or None
@@ -43,6 +43,8 @@ class CurvePoints:
         ``None`` for one run.
     published : Published or None
         What a publication gives.
+    start : int or None
+        Of images in tracks: the start index within a track at which this was measured.
     """
 
     name: str
@@ -55,6 +57,12 @@ class CurvePoints:
     accuracy: tuple[float, ...]
     standard_error: tuple[float, ...] | None
     published: Published | None
+    start: int | None = None
+
+    @property
+    def network(self) -> str:
+        """Name of the network."""
+        return self.name.removesuffix(_said(self.start)).removesuffix(f" {self.pattern}")
 
     def deviations(self) -> tuple[tuple[int, float], ...]:
         """Windowed update step and accuracy less the published one, for every published point."""
@@ -136,9 +144,22 @@ def gather(experiment: Experiment, results: tuple[CurveResult, ...]) -> Experime
     points = []
     for curve in experiment.curves:
         mine = [result for result in results if result.curve == curve.name]
-        if mine:
+        if mine and experiment.starts:
+            points += [_at_start(curve, mine, number, start) for number, start in enumerate(experiment.starts)]
+        elif mine:
             points.append(_points(curve, mine))
     return ExperimentResult(experiment.name, experiment.title, experiment.source, experiment.data, tuple(points))
+
+
+def _at_start(curve: Curve, runs: list[CurveResult], number: int, start: int) -> CurvePoints:
+    at_start = [replace(run, accuracy=run.by_start[number], images=run.tracks[number]) for run in runs]
+    found = _points(curve, at_start)
+    return replace(found, name=curve.name + _said(start), start=start)
+
+
+def _said(start: int | None) -> str:
+    """Give what a start index adds to the name of a curve."""
+    return "" if start is None else f", start {start}"
 
 
 def _points(curve: Curve, runs: list[CurveResult]) -> CurvePoints:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import InputError
 from neuromap.experiments.curve_job import CurveResult, CurveRun, checkpoint_name, run_curve
 from neuromap.experiments.experiment import Experiment
@@ -18,7 +19,7 @@ from neuromap.files.given import needs, path_given, whole_number
 from neuromap.jobs.results_file import ResultKind, ResultsFile
 from neuromap.jobs.workers import Workers, check_processes
 from neuromap.training.loop.checkpoint_header import epochs_done
-from neuromap.training.network_training import network_digest
+from neuromap.training.network_training import encoding_given, network_digest
 
 __all__ = ["run_experiment"]
 
@@ -86,7 +87,7 @@ def run_experiment(
         _fingerprint(run): run
         for k in range(repetitions)
         for curve in experiment.curves
-        for run in [CurveRun(curve, k, chosen, data, limit, folder)]
+        for run in [CurveRun(curve, k, chosen, data, limit, folder, experiment.starts)]
     }
     to_do = [key for key in runs if results.get(key) is None]
     checkpoints = [folder / checkpoint_name(run.curve, run.repetition) for run in runs.values()]
@@ -114,8 +115,11 @@ def _made(folder: str | Path) -> Path:
 def _fingerprint(run: CurveRun) -> str:
     """Digest all that a result depends on; where the images lie is not part of it."""
     scheme = run.data.split(":")[0]
-    told = (run.curve.name, network_digest(run.curve.network), run.curve.rollout.pattern.values, run.repetition)
-    return sha256(repr((told, sorted(asdict(run.options).items()), scheme, run.limit)).encode()).hexdigest()
+    network = run.curve.network
+    told = (run.curve.name, network_digest(network), run.curve.rollout.pattern.values, run.repetition)
+    noise = input_encodings(network)[network.inputs[0]].noise
+    shown = {"noise": noise, "starts": list(run.starts), **encoding_given(network)}
+    return sha256(repr((told, sorted(asdict(run.options).items()), scheme, run.limit, shown)).encode()).hexdigest()
 
 
 @contextmanager
@@ -147,6 +151,8 @@ def _from_record(entry: Mapping[str, Any]) -> CurveResult | None:
             float(entry["loss"]),
             int(entry["images"]),
             accuracy,
+            tuple(tuple(float(a) for a in found) for found in entry.get("by_start", ())),
+            tuple(int(n) for n in entry.get("tracks", ())),
         )
     except (KeyError, TypeError, ValueError):
         return None

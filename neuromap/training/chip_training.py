@@ -23,7 +23,7 @@ from neuromap.training.asked.alike_frames import frames_are_alike
 from neuromap.training.asked.chip_choice import ChipChoice, choose_for_chip
 from neuromap.training.asked.hardware_options import HardwareOptions
 from neuromap.training.asked.time_axes import FrameTimes, frame_times
-from neuromap.training.asked.torch_extra import memory_told, require_processor, require_torch
+from neuromap.training.asked.torch_extra import memory_told, require_device, require_torch
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.network_training import history_of, require_parts, task_of
 from neuromap.training.training_result import TrainingResult
@@ -92,8 +92,8 @@ def train_for_chip(
     Raises
     ------
     NotSupportedError
-        If PyTorch is not installed, the device is none yet, the network has edges that are not trained, or no choice
-        fits the chip.
+        If PyTorch is not installed or does not find the device, the network has edges that are not trained, or no
+        choice fits the chip.
     InputError
         If images, network and checkpoint do not fit each other.
     TrainingError
@@ -104,7 +104,7 @@ def train_for_chip(
     require_torch("training")
     options = TrainingOptions() if options is None else options
     hardware = HardwareOptions() if hardware is None else hardware
-    require_processor(options)
+    require_device(options)
     task = _task(rollout, chip, images, options, hardware)
     from neuromap.training.export.to_network import to_network
     from neuromap.training.loop.measure_frames import correct_by_frame

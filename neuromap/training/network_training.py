@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.datasets.image_set import ImageSet
+from neuromap.encoding.input_encoding import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
@@ -16,14 +18,14 @@ from neuromap.network.network import Network
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.asked.node_settings import node_settings
 from neuromap.training.asked.time_axes import frame_times
-from neuromap.training.asked.torch_extra import memory_told, require_processor, require_torch
+from neuromap.training.asked.torch_extra import memory_told, require_device, require_torch
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.training_result import EpochFigures, TrainingResult
 
 if TYPE_CHECKING:
     from neuromap.training.loop.checkpoint import Progress
 
-__all__ = ["check_images", "history_of", "network_digest", "require_parts", "train_network"]
+__all__ = ["check_images", "encoding_given", "history_of", "network_digest", "require_parts", "train_network"]
 
 _MEASURED_SEED = 2**31
 """Added to the seed of the noise on images that are measured: none that training uses."""
@@ -45,9 +47,9 @@ def train_network(
 ) -> TrainingResult:
     """Train a network under a rollout pattern.
 
-    The same images are shown in all frames, each with noise of its own where the network's file asks for it. The
-    accuracy that is given at the end is that of the test images, if they are among those given, else of the
-    validation images.
+    The same images are shown in all frames, each with noise of its own where the network's file asks for it; where it
+    asks for tracks, frames are consecutive pictures of one track, and each run of them counts as an image. The accuracy
+    that is given at the end is that of the test images, if they are among those given, else of the validation images.
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ def train_network(
     Raises
     ------
     NotSupportedError
-        If PyTorch is not installed, the device is none yet, or the network has edges that are not trained.
+        If PyTorch is not installed or does not find the device, or the network has edges that are not trained.
     InputError
         If images, network and checkpoint do not fit each other.
     NetworkError
@@ -81,26 +83,27 @@ def train_network(
     needs("train_network: rollout", rollout, Rollout)
     require_torch("training")
     options = TrainingOptions() if options is None else options
-    require_processor(options)
+    require_device(options)
     check_images(rollout.network, images)
     from neuromap.rollout.patterns.first_frame import first_frame
-    from neuromap.training.loop.batches import Batches
     from neuromap.training.loop.measure_frames import correct_by_frame, sole_output
+    from neuromap.training.loop.track_batches import batches_of
     from neuromap.training.loop.train import Run, train
     from neuromap.training.model.rollout_model import RolloutModel
 
     network, pattern = rollout.network, rollout.pattern
-    shown, sigma = images["train"], _noise(network)
+    shown = images["train"]
     held = images.get("validation")
+    shown_as = partial(batches_of, encoding=_encoding(network), rollout=rollout, length=options.frames)
     run = Run(
         pattern=pattern,
-        batches=Batches(shown, sigma, options.batch, options.seed, flip=options.flip),
-        validation=None if held is None else Batches(held, sigma, 256, options.seed),
+        batches=shown_as(shown, size=options.batch, seed=options.seed, flip=options.flip),
+        validation=None if held is None else shown_as(held, size=256, seed=options.seed),
         classes=len(shown.classes),
         task=task_of(rollout, shown),
     )
     part = "test" if "test" in images else "validation"
-    measured = Batches(images[part], sigma, 256, _MEASURED_SEED + options.seed)
+    measured = shown_as(images[part], size=256, seed=_MEASURED_SEED + options.seed)
     with memory_told(options):
         model = RolloutModel(network, options.seed)
         done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
@@ -116,7 +119,7 @@ def train_network(
         history=history_of(done),
         times=frame_times(Rollout(network, pattern), output, first_frame(pattern, output), options.frames),
         part=part,
-        n_images=len(images[part].images),
+        n_images=measured.n_shown,
         accuracy=tuple(round(float(a), 6) for a in accuracy),
     )
 
@@ -136,8 +139,16 @@ def task_of(rollout: Rollout, shown: ImageSet) -> dict[str, Any]:
         "pattern": "".join(map(str, rollout.pattern.values)),
         "data": shown.name,
         "images": len(shown.images),
-        "noise": _noise(rollout.network),
+        "noise": _encoding(rollout.network).noise,
+        **encoding_given(rollout.network),
     }
+
+
+def encoding_given(network: Network) -> dict[str, Any]:
+    """Name what the file of a network asks of the host beside noise and code, for checkpoints; empty for nothing."""
+    coded = _encoding(network)
+    shown = {"frames": coded.frames} if coded.frames != "still" else {}
+    return {**({"mean": list(coded.mean)} if coded.mean else {}), **shown}
 
 
 def check_images(network: Network, images: Mapping[str, ImageSet]) -> None:
@@ -186,8 +197,8 @@ def _shown(shape: tuple[int, int, int] | None) -> str:
     return "none" if shape is None else "[" + ", ".join(map(str, shape)) + "]"
 
 
-def _noise(network: Network) -> float:
-    return input_encodings(network)[network.inputs[0]].noise
+def _encoding(network: Network) -> InputEncoding:
+    return input_encodings(network)[network.inputs[0]]
 
 
 def history_of(done: Progress) -> tuple[EpochFigures, ...]:

@@ -141,7 +141,8 @@ def test_stdout_that_takes_nothing(words, python, where, sr):
 
 
 @pytest.mark.parametrize(
-    "words", ["--version", "rollouts --help", "chips", "simulate PROGRAM -o FILE", "rollouts no.toml --json"]
+    "words",
+    ["--version", "rollouts --help", "chips", "simulate PROGRAM --engine numpy -o FILE", "rollouts no.toml --json"],
 )
 def test_no_command_loses_what_it_prints_in_silence(words, program, folder):
     words = words.replace("PROGRAM", str(program)).replace("FILE", str(folder / "t"))
@@ -152,14 +153,14 @@ def test_no_command_loses_what_it_prints_in_silence(words, program, folder):
 
 
 def test_streams_that_are_closed(folder, program):
-    whole = run(f"simulate {program}", capture_output=True)
+    whole = run(f"simulate {program} --engine numpy", capture_output=True)
     assert whole.returncode == 0
-    silent = run(f"simulate {program} 2>&-", stdout=subprocess.PIPE)
+    silent = run(f"simulate {program} --engine numpy 2>&-", stdout=subprocess.PIPE)
     assert (silent.returncode, silent.stdout) == (0, whole.stdout)
-    assert run(f"simulate {program} -o {folder}/t >/dev/null 2>&- <&-").returncode == 0
+    assert run(f"simulate {program} --engine numpy -o {folder}/t >/dev/null 2>&- <&-").returncode == 0
     assert (folder / "t").exists()
     assert run("rollouts nowhere.toml 2>&-").returncode == 2
-    assert run(f"simulate {program} >&- 2>&- <&-").returncode == 2
+    assert run(f"simulate {program} --engine numpy >&- 2>&- <&-").returncode == 2
 
 
 def test_an_error_line_has_no_control_characters_and_an_end(capsys):

@@ -60,8 +60,9 @@ def test_examples_of_the_help_run(command, neuromap, root_of_examples, monkeypat
     (folder / "examples").symlink_to(root_of_examples / "examples")
     (folder / "my_chip.toml").write_text(tiny_text.replace("= 8", "= 256").replace("[2, 2]", "[16, 16]"))
     monkeypatch.chdir(folder)
-    assert neuromap("map", "examples/digits/sr.toml", "--pattern", "hybrid", "-o", "sr.nmp").code == 0
     help_text = neuromap(command, "--help").out
+    if re.search(r" sr\.nmp\b", help_text):
+        assert neuromap("map", "examples/digits/sr.toml", "--pattern", "hybrid", "-o", "sr.nmp").code == 0
     if command in ("train", "experiment"):
         pytest.importorskip("torch", reason="training needs PyTorch (the extra training)")
         pytest.importorskip("sklearn")

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from traffic_signs import write_gtsrb
 
 from neuromap.datasets import ImageSet, load_images
 from neuromap.datasets.plain_pickle import read_plain_pickle
@@ -252,22 +253,6 @@ def test_the_pictures_of_cifar10_have_all_classes_in_every_run():
     assert found.notes == ("the pictures are JPEG: their pixels are not exactly those of CIFAR-10",)
 
 
-def write_gtsrb(folder, tracks):
-    """Picture k of track t of class c is of one colour, (c, t, k), in sizes of its own."""
-    from PIL import Image
-
-    for c, n_tracks in tracks.items():
-        place = folder / "GTSRB" / "Final_Training" / "Images" / f"{c:05d}"
-        place.mkdir(parents=True)
-        lines = ["Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId"]
-        for t in range(n_tracks):
-            for k in range(3):
-                name = f"{t:05d}_{k:05d}.ppm"
-                Image.new("RGB", (20 + k, 30 + t), (c, t, k)).save(place / name)
-                lines.append(f"{name};{20 + k};{30 + t};5;5;15;15;{c}")
-        (place / f"GT-{c:05d}.csv").write_text("\r\n".join([*lines, ""]))
-
-
 @needs_pillow
 def test_tracks_of_traffic_signs_stay_together(tmp_path):
     write_gtsrb(tmp_path, {0: 12, 7: 5, 42: 3})
@@ -279,6 +264,7 @@ def test_tracks_of_traffic_signs_stay_together(tmp_path):
         colours = found.images[:, 16, 16].tolist()
         np.testing.assert_array_equal(found.labels, [c for c, _, _ in colours])
         assert [k for _, _, k in colours] == [0, 1, 2] * (len(colours) // 3)
+        assert found.tracks.tolist() == [number for number in range(len(colours) // 3) for _ in range(3)]
         tracks[part] = {(c, t) for c, t, _ in colours}
     assert [len(found) for found in tracks.values()] == [16, 2, 2]
     assert set().union(*tracks.values()) == {(c, t) for c, n in ((0, 12), (7, 5), (42, 3)) for t in range(n)}

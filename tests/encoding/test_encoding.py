@@ -85,6 +85,19 @@ def test_noise_has_its_deviation_and_is_clipped():
     assert spikes.mean() == pytest.approx(0.25, abs=0.004)
 
 
+def test_a_mean_is_subtracted_after_noise_and_clipping_and_written_back(tmp_path):
+    network({"noise": 0.3, "mean": [0.5, 0.25]}).save(tmp_path / "net.toml")
+    encoding = input_encodings(nm.load_network(tmp_path / "net.toml"))["I"]
+    assert encoding.mean == (0.5, 0.25)
+    for noise in (0.3, 0.0):
+        shown, plain = (encode_set(replace(encoding, noise=noise, mean=m), images(), 3, 1) for m in (encoding.mean, ()))
+        np.testing.assert_array_equal(shown, plain - np.array([0.5, 0.25], np.float32))
+    np.testing.assert_array_equal(
+        encode_set(replace(encoding, mean=(0.5,)), images(), 3, 1),
+        encode_set(replace(encoding, mean=()), images(), 3, 1) - np.float32(0.5),
+    )
+
+
 def test_tables_of_the_network_file_become_encodings(tmp_path):
     assert repr(input_encodings(network())["I"]) == "InputEncoding(node='I', shape=(4, 3, 2))"
     table = {"noise": 2, "code": "threshold", "levels": [0.25, 0.5]}
@@ -101,9 +114,15 @@ def test_tables_of_the_network_file_become_encodings(tmp_path):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"nois": 1}, "inputs.I.nois: unknown key with code = \"real\"; allowed are noise, code; did you mean 'noise'"),
+        ({"nois": 1}, "inputs.I.nois: unknown key with code = \"real\"; allowed are noise, code, mean, frames; did"),
         ({"noise": -1}, "inputs.I.noise: found -1; allowed are numbers from 0 to 100"),
         ({"noise": "2"}, "inputs.I.noise: found '2'; allowed are numbers from 0 to 100"),
+        ({"mean": []}, "inputs.I.mean: found []; allowed are one number from 0 to 1, or one for each"),
+        ({"mean": [0.1, 0.2, 0.3]}, "inputs.I.mean: found [0.1, 0.2, 0.3]; allowed are one number from 0 to 1, or 2"),
+        ({"mean": [0.1, 1.5]}, "inputs.I.mean: found [0.1, 1.5]; allowed are one number from 0 to 1, or 2"),
+        ({"mean": float("nan")}, "inputs.I.mean: found [nan]; allowed are one number from 0 to 1, or 2"),
+        ({"mean": 0.5, "code": "bernoulli"}, 'inputs.I.mean: unknown key with code = "bernoulli"'),
+        ({"frames": "movie"}, 'inputs.I.frames: found \'movie\'; allowed are "still", "track"'),
         ({"code": "bernouli"}, "inputs.I.code: found 'bernouli'; allowed are \"real\", \"threshold\", \"bernoulli\""),
         ({"levels": [0.5]}, 'inputs.I.levels: unknown key with code = "real"'),
         ({"code": "threshold", "levels": [0.5, 0.5]}, "inputs.I.levels: found [0.5, 0.5]; allowed are 1 to 256 number"),
@@ -151,5 +170,7 @@ def test_what_is_no_intensity_or_has_no_generator_is_refused():
         encode(encoding, good, 0, rng)
     with pytest.raises(InputError, match=r"which = .*: allowed are numbers of images, 0 to 4"):
         encode_set(encoding, images(), 1, 0, which=np.array([5]))
+    with pytest.raises(NetworkError, match=r'inputs\.I\.frames: "track" is shown in training only'):
+        encode(replace(encoding, frames="track"), good, 1, rng)
     with pytest.raises(NetworkError, match=r"inputs\.I: its layer has no weights yet"):
         encode(InputEncoding("I", (4, 3, 1), code="layer", kernel=(3, 3)), good, 1)

@@ -1,41 +1,102 @@
 """Experiments: files that come with the package, runs that resume, results beside published points."""
 
+import csv
+import math
 import re
+import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from traffic_signs import write_gtsrb
 
 import neuromap as nm
+from neuromap.encoding import input_encodings
 from neuromap.errors import InputError
 from neuromap.experiments.curve_job import CurveResult
 from neuromap.experiments.experiment_file import list_experiments, load_experiment
 from neuromap.experiments.experiment_result import gather
 from neuromap.experiments.experiment_run import run_experiment
+from neuromap.experiments.first_answers import first_answers
+from neuromap.rollout.patterns.first_frame import first_frame
+from neuromap.training.asked.time_axes import frame_times
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "real" / "experiment.toml"
 
 
+PARAMETERS = (407498, 435178, 767018, 803914, 1172618, 1218730, 1624298)
+"""Of DSR0 to DSR6, as the publication counts them."""
+
+
+def networks_of(name):
+    return {curve.network.name: curve.network for curve in load_experiment(name).curves}.values()
+
+
 @pytest.mark.parametrize("name", list_experiments())
 def test_packaged_networks_are_those_of_the_structures(name):
-    experiment = load_experiment(name)
-    for curve in experiment.curves:
-        network = curve.network
-        plain = nm.load_network(ROOT / "examples" / "structures" / f"{network.name.lower().replace(' ', '_')}.toml")
-        assert {n: node.shape for n, node in network.nodes.items()} == {n: o.shape for n, o in plain.nodes.items()}
+    """The same nodes, edges, kernels; of networks that are called thinned, shapes and strides are others."""
+    for network in networks_of(name):
+        stem = network.name.removesuffix(" thinned").lower().replace(" ", "_")
+        plain = nm.load_network(ROOT / "examples" / "structures" / f"{stem}.toml")
+        assert tuple(network.nodes) == tuple(plain.nodes)
         assert tuple(network.edges) == tuple(plain.edges)
         for key, edge in network.edges.items():
-            assert repr(edge.transform) == repr(plain.edges[key].transform)
+            assert getattr(edge.transform, "kernel", None) == getattr(plain.edges[key].transform, "kernel", None)
+        if not network.name.endswith(" thinned"):
+            assert {n: node.shape for n, node in network.nodes.items()} == {n: o.shape for n, o in plain.nodes.items()}
+            assert all(repr(edge.transform) == repr(plain.edges[k].transform) for k, edge in network.edges.items())
+
+
+def test_networks_of_cifar_have_the_papers_parameters_noise_and_mean():
+    found = [(network.name, count(network)) for network in networks_of("paper/cifar-dsr")]
+    assert found == [(f"DSR{k}", n) for k, n in enumerate(PARAMETERS)]
+    encodings = [input_encodings(n)["I"] for e in ("cifar-dsr", "cifar-depth") for n in networks_of(f"paper/{e}")]
+    assert {(e.noise, e.mean) for e in encodings} == {(1.0, (0.491252, 0.481936, 0.446265))}
+
+
+def count(network):
+    """Weights, and one bias for each feature of all nodes but the inputs."""
+    weights = sum(math.prod(edge.transform.weight_shape) for edge in network.edges.values())
+    return weights + sum(node.shape[2] for name, node in network.nodes.items() if name not in network.inputs)
 
 
 def test_published_points_lie_on_the_time_axis_of_their_curve():
     """First response and frame period of each pattern are those of the publication's figure."""
     for name in list_experiments():
-        for curve in load_experiment(name).curves:
+        experiment = load_experiment(name)
+        for curve in experiment.curves:
             if curve.published is not None:
                 rollout, output = curve.rollout, curve.network.outputs[0]
                 first, period = rollout.first_response(output), rollout.frame_period
-                assert curve.published.steps == tuple(first + k * period for k in range(len(curve.published.steps)))
+                axis = [first + k * period for k in range(experiment.options.frames)]
+                steps = curve.published.steps
+                assert len(steps) == 1 or list(steps) == axis
+                assert set(steps) <= set(axis)
+
+
+def test_networks_are_compared_at_the_first_response_of_their_sequential_pattern():
+    experiment = load_experiment("paper/cifar-depth")
+    runs = [
+        CurveResult(c.name, k, 3, 1.0, 100, tuple((n + frame + 0.5 * k) / 20 for frame in range(7)))
+        for n, c in enumerate(experiment.curves)
+        for k in range(2)
+    ]
+    found = gather(experiment, tuple(runs))
+    answers = [asdict(answer) for answer in first_answers(found)]
+    assert [(a["step"], a["pattern"]) for a in answers] == [
+        (step, pattern) for step in (4, 6, 8, 10) for pattern in ("streaming", "sequential")
+    ]
+    # Streaming first answers after 4 update steps in all of them, so at step L its frame L - 4 is known.
+    frames = [0, 0, 2, 0, 4, 0, 6, 0]
+    assert [a["accuracy"] for a in answers] == pytest.approx([(n + f + 0.25) / 20 for n, f in enumerate(frames)])
+    assert [a["published"] for a in answers] == [0.385, 0.387, 0.497, 0.426, 0.544, 0.424, 0.569, 0.438]
+    assert {a["standard_error"] for a in answers} == {0.0125}
+    assert found.to_dict()["first_sequential_response"] == answers
+    assert "Accuracy at the first sequential response, over networks" in str(found)
+    marked = [row for row in csv.DictReader(found.to_csv().splitlines()) if row["at_first_sequential_response"] == "1"]
+    assert [float(row["accuracy"]) for row in marked] == pytest.approx([a["accuracy"] for a in answers])
+    assert "first_sequential_response" not in gather(experiment, tuple(runs[:4])).to_dict()
 
 
 def test_results_are_held_against_published_points():
@@ -71,6 +132,81 @@ def test_a_run_is_resumed_and_done_once(tmp_path, monkeypatch):
     assert again.to_json() == first.to_json()
     (tmp_path / "results").unlink()
     assert run_experiment(experiment, "digits", tmp_path, **asked).to_json() == first.to_json()
+    louder = tmp_path / "louder"
+    shutil.copytree(DIGITS.parent, louder)
+    network = louder / "sr.toml"
+    network.write_text(re.sub(r"noise = [\d.]+", "noise = 0.75", network.read_text()))
+    with pytest.raises(InputError, match=r"checkpoint .* is of another run: noise .* \(now 0.75\)"):
+        run_experiment(load_experiment(louder / DIGITS.name), "digits", tmp_path, **asked)
+
+
+def test_a_figure_has_a_panel_more_where_networks_are_compared():
+    pytest.importorskip("matplotlib")
+    from neuromap.experiments.forms.figure import draw
+
+    depth, signs = load_experiment("paper/cifar-depth"), load_experiment("paper/gtsrb-dsr4")
+    one = gather(depth, tuple(CurveResult(c.name, 0, 3, 1.0, 100, (0.5,) * 7) for c in depth.curves))
+    two = gather(signs, tuple(CurveResult(c.name, 0, 9, 1.0, 9, (), ((0.5,) * 8,) * 6, (9,) * 6) for c in signs.curves))
+    labels = [panel.get_xlabel() for panel in draw([one, two]).axes]
+    times = "update steps since onset, windowed"
+    assert labels == [times, f"network, {times}", "update steps since onset, deep window"]
+
+
+SIGNS = """
+format = 1
+title = "Signs"
+data = "gtsrb"
+repetitions = 1
+starts = [0, 2]
+training = { epochs = 1, frames = 2, batch = 16 }
+curves = [{ network = "n.toml", pattern = "streaming" }, { network = "n.toml", pattern = "sequential" }]
+"""
+SIGNS_NETWORK = """
+format = 1
+name = "N"
+outputs = ["O"]
+nodes.I.shape = [32, 32, 3]
+nodes.H.shape = [1, 1, 4]
+nodes.O.shape = [1, 1, 43]
+edges."I -> H".transform = "dense"
+edges."H -> O".transform = "dense"
+inputs.I = { frames = "track", noise = 0.5 }
+"""
+
+
+def test_tracks_are_measured_at_every_start_index(tmp_path):
+    """Of two tracks of five pictures that are tested, start index 2 takes pictures 2 and 3 with two frames."""
+    pytest.importorskip("torch", reason="training needs PyTorch (the extra training)")
+    pytest.importorskip("PIL", reason="Pillow is an extra: images")
+    write_gtsrb(tmp_path, {0: 12, 7: 8}, pictures=5)
+    (tmp_path / "n.toml").write_text(SIGNS_NETWORK)
+    (tmp_path / "e.toml").write_text(SIGNS)
+    experiment = load_experiment(tmp_path / "e.toml")
+    found = run_experiment(experiment, f"gtsrb:{tmp_path}", tmp_path / "out")
+    names = [f"N {pattern}, start {start}" for pattern in ("streaming", "sequential") for start in (0, 2)]
+    assert [curve.name for curve in found.curves] == names
+    assert {curve.network for curve in found.curves} == {"N"}
+    assert {curve.images for curve in found.curves} == {2}
+    again = run_experiment(experiment, f"gtsrb:{tmp_path}", tmp_path / "out")
+    assert again.to_json() == found.to_json()
+    (tmp_path / "e.toml").write_text(SIGNS.replace("[0, 2]", "[4]"))
+    with pytest.raises(InputError, match="part test has no track with 6 consecutive pictures"):
+        run_experiment(load_experiment(tmp_path / "e.toml"), f"gtsrb:{tmp_path}", tmp_path / "out")
+    for wrong, network in (("[2, 0]", SIGNS_NETWORK), ("[0]", SIGNS_NETWORK.replace('"track"', '"still"'))):
+        (tmp_path / "e.toml").write_text(SIGNS.replace("[0, 2]", wrong))
+        (tmp_path / "n.toml").write_text(network)
+        with pytest.raises(InputError, match=r"starts: found \[.*\]; allowed are"):
+            load_experiment(tmp_path / "e.toml")
+
+
+def test_a_deep_window_of_gtsrb_has_all_sequential_frames_after_eight_steps():
+    streaming, sequential = load_experiment("paper/gtsrb-dsr4").curves
+    assert count(sequential.network) == 1433771
+    steps = [
+        frame_times(curve.rollout, "O", first_frame(curve.rollout.pattern, "O"), 8).deep_window
+        for curve in (streaming, sequential)
+    ]
+    assert steps == [(4, 5, 6, 7, 8, 8, 8, 8), (8,) * 8]
 
 
 def test_what_is_wrong_is_told(tmp_path):
@@ -89,7 +225,7 @@ def test_what_is_wrong_is_told(tmp_path):
         with pytest.raises(InputError, match=re.escape(words)):
             load_experiment(path)
     with pytest.raises(
-        InputError, match="there is no such file, nor an experiment of this name; there are paper/mnist-ff"
+        InputError, match="there is no such file, nor an experiment of this name; there are paper/cifar-dep"
     ):
         load_experiment("paper/mnist")
     with pytest.raises(InputError, match="needs digits images; found data 'mnist:x'"):

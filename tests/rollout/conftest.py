@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 from hypothesis import strategies as st
@@ -89,5 +90,19 @@ def large_edges() -> Callable[[random.Random, bool], list[tuple[int, int]]]:
             if cyclic or u < v:
                 edges[u, v] = None
         return list(edges)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def large_rollout(large_edges) -> Callable[[bool], tuple[Network, RolloutPattern]]:
+    """A network of those edges, with cycles or without, and one of its patterns: a mixed one."""
+
+    @cache
+    def make(cyclic: bool) -> tuple[Network, RolloutPattern]:
+        rng = random.Random(2018)
+        edges = large_edges(rng, cyclic)
+        net = Network.from_edges([(str(u), str(v)) for u, v in edges], outputs=["9999"])
+        return net, RolloutPattern(net, tuple(int(u >= v or rng.random() < 0.2) for u, v in edges))
 
     return make

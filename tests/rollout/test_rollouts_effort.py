@@ -10,6 +10,7 @@ from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figure
 from neuromap.network.network import Network
 from neuromap.rollout.cycles import cycle_structure, indexed_network, sequential_values
 from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.patterns.sequential import most_sequential_summary
 from neuromap.rollout.schedule.rollout import Rollout
 
 
@@ -91,3 +92,15 @@ def test_ten_thousand_nodes_and_a_hundred_thousand_edges_are_analysed_in_seconds
     assert pattern_figures(RolloutPattern.streaming(net), 1)["inference_factor"] == 1
     # About 5 s of one slow core; several times that is a defect, not a busy machine.
     assert time.process_time() - begin < 20
+    if cyclic:
+        check_heuristic(net, most_sequential_summary(net))  # found above, and known since
+
+
+def check_heuristic(net, summary):
+    """Beyond exact search there is a pattern that says so: a valid one, and a sensible one."""
+    assert not summary.proven
+    assert summary.count is None
+    assert summary.first.is_valid
+    # Of the edges of a random graph, more than half can be sequential under any sensible order.
+    assert summary.streaming_edges < 0.3 * len(net.edges)
+    assert summary.first.inference_factor > 1

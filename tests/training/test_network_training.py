@@ -9,11 +9,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import neuromap as nm
+from neuromap.encoding import input_encodings
 from neuromap.errors import InputError, NetworkError, NotSupportedError, TrainingError
 from neuromap.network.network import Edge, Network, Node
 from neuromap.training.asked.torch_extra import memory_told
 from neuromap.training.asked.training_options import TrainingOptions
-from neuromap.training.network_training import train_network
+from neuromap.training.network_training import task_of, train_network
 
 QUICK = TrainingOptions(epochs=3, batch=32, frames=2, optimiser="adam", learning_rate=0.02, threads=1)
 
@@ -71,6 +72,41 @@ def test_a_run_that_was_stopped_ends_with_the_same_weights(net, images, tmp_path
         assert np.array_equal(one[name], two[name]), name
 
 
+def test_a_mean_reaches_training_and_its_checkpoints_and_draws_nothing(net, images):
+    from neuromap.training.loop.batches import Batches
+
+    given = replace(net, tables={**net.tables, "inputs": {"I": {"noise": 0.2, "mean": 0.25}}})
+    one, two = (Batches(images["train"], 0.2, 64, 0, mean=mean) for mean in ((), (0.25,)))
+    for plain, shifted in ((one.epoch(1, 3), two.epoch(1, 3)), (one.in_order(3), two.in_order(3))):
+        for (a, _), (b, _) in zip(plain, shifted, strict=True):
+            assert np.array_equal(a - 0.25, b)
+    plain_task, task = (task_of(nm.Rollout(n, "streaming"), images["train"]) for n in (net, given))
+    assert task == plain_task | {"mean": [0.25]}
+    found = [train_network(nm.Rollout(n, "streaming"), images, replace(QUICK, epochs=1)) for n in (net, given)]
+    assert found[0].history[0].loss != found[1].history[0].loss
+
+
+@pytest.mark.parametrize(("pattern", "onset"), [("streaming", 0), ("sequential", 1)])
+def test_frames_of_a_track_are_its_consecutive_pictures_from_the_first_that_counts(net, bars, pattern, onset):
+    from neuromap.training.loop.track_batches import batches_of
+
+    drawn, tracks = bars(20, 0), np.repeat([0, 1], [12, 8])
+    numbered = np.broadcast_to(np.arange(20, dtype=np.uint8)[:, None, None, None], drawn.images.shape)
+    shown = replace(drawn, images=numbered, tracks=tracks)
+    given = replace(input_encodings(net)["I"], noise=0.0, frames="track")
+    batches = batches_of(shown, encoding=given, rollout=nm.Rollout(net, pattern), length=5, size=4, seed=1, flip=True)
+    assert (len(batches), batches.n_shown) == (3, 12)
+    starts = []
+    for frames, labels in [*batches.epoch(0, 7), *batches.in_order(7)]:
+        numbers = np.rint(frames.numpy()[..., 0, 0, 0] * 255).astype(int)
+        starts += numbers[0].tolist()
+        assert (numbers[onset : onset + 5] == numbers[0] + np.arange(5)[:, None]).all()
+        np.testing.assert_array_equal(numbers[onset + 5 :], numbers[[onset + 4]].repeat(2 - onset, 0))
+        np.testing.assert_array_equal(labels, drawn.labels[numbers[0]])
+    runs = [*range(8), *range(12, 16)]
+    assert sorted(starts[:12]) == starts[12:] == runs
+
+
 def test_a_checkpoint_of_another_run_is_refused_and_kept(net, images, tmp_path):
     path = tmp_path / "c.safetensors"
     train_network(nm.Rollout(net, "streaming"), images, replace(QUICK, epochs=1), path)
@@ -125,8 +161,6 @@ def test_what_cannot_be_trained_is_told(net, images, bars):
     rollout = nm.Rollout(net, "streaming")
     with pytest.raises(TrainingError, match=r"the loss is (nan|inf) in epoch 1, batch \d+; take a lower learning rate"):
         train_network(rollout, images, replace(QUICK, optimiser="sgd", learning_rate=1e30))
-    with pytest.raises(NotSupportedError, match="device cuda: is not supported yet"):
-        train_network(rollout, images, replace(QUICK, device="cuda"))
     spikes = nm.Rollout(replace(net, tables={"inputs": {"I": {"code": "threshold"}}}), "streaming")
     with pytest.raises(NetworkError, match=r'inputs.I.code: "threshold" gives spikes, .*train for a chip'):
         train_network(spikes, images, QUICK)
@@ -138,6 +172,20 @@ def test_what_cannot_be_trained_is_told(net, images, bars):
     ):
         with pytest.raises(error, match=re.escape(words)):
             train_network(rollout, given, QUICK)
+
+
+def test_cuda_trains_what_the_processor_trains(net, images, one_thread):
+    rollout = nm.Rollout(net, "streaming")
+    if not one_thread.cuda.is_available():
+        with pytest.raises(NotSupportedError, match=r"device cuda: PyTorch .* finds none here; leave --device out"):
+            train_network(rollout, images, replace(QUICK, device="cuda"))
+        pytest.skip("no CUDA device is here")
+    losses = [
+        [epoch.loss for epoch in train_network(rollout, images, replace(QUICK, device=device)).history]
+        for device in ("cpu", "cuda", "cuda")
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+    assert losses[1] == losses[2]
 
 
 def test_want_of_memory_is_told(one_thread):

@@ -71,7 +71,7 @@ class TrainingFlags:
             text="Threads of PyTorch; the same number gives the same weights.  [default: PyTorch's choice]",
         ),
     ] = None
-    device: Annotated[str, typer.Option("--device", metavar="NAME", help="cpu; cuda is not supported yet.")] = "cpu"
+    device: Annotated[str, typer.Option("--device", metavar="NAME", help="cpu or cuda.")] = "cpu"
 
     def options(self) -> TrainingOptions:
         """Make the library's options.

@@ -6,13 +6,19 @@ from dataclasses import asdict
 from typing import Any
 
 from neuromap.experiments.experiment_result import CurvePoints, ExperimentResult
+from neuromap.experiments.first_answers import first_answers, is_over_networks
 from neuromap.forms.documents import json_text
 
 __all__ = ["to_dict", "to_json"]
 
 
 def to_dict(result: ExperimentResult) -> dict[str, Any]:
-    """Give an experiment's result as plain values; accuracies are fractions of test images, by frame."""
+    """Give an experiment's result as plain values; accuracies are fractions of test images, by frame.
+
+    Where several networks were run under both patterns, they are compared at the first sequential response of each.
+    """
+    answers = first_answers(result)
+    compared = {"first_sequential_response": [asdict(a) for a in answers]} if is_over_networks(answers) else {}
     return {
         "format": "neuromap experiment 1",
         "name": result.name,
@@ -21,6 +27,7 @@ def to_dict(result: ExperimentResult) -> dict[str, Any]:
         "data": result.data,
         "mean_deviation": result.mean_deviation(),
         "curves": [_curve(curve) for curve in result.curves],
+        **compared,
     }
 
 

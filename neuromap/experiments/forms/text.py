@@ -5,6 +5,7 @@ from __future__ import annotations
 from textwrap import fill
 
 from neuromap.experiments.experiment_result import ExperimentResult
+from neuromap.experiments.first_answers import first_answers, is_over_networks
 from neuromap.experiments.forms.points import Point, points
 from neuromap.files.messages import counted
 from neuromap.forms.tables import new_table, printed
@@ -21,6 +22,7 @@ _HEADERS = (
     "published",
     "deviation",
 )
+_COMPARED = ("network", "pattern", "windowed\n[update steps]", "accuracy", "standard\nerror", "published")
 
 
 def render_text(result: ExperimentResult, width: int = 100) -> str:
@@ -37,12 +39,28 @@ def render_text(result: ExperimentResult, width: int = 100) -> str:
     for point in points(result):
         table.add_row(*_cells(point))
     shown = printed(lambda console: console.print(table), width).rstrip("\n")
-    return "\n".join([result.title, "", shown, "", *(fill(note, width) for note in _notes(result))]) + "\n"
+    parts = [result.title, "", shown, "", *(fill(note, width) for note in _notes(result)), *_compared(result, width)]
+    return "\n".join(parts) + "\n"
+
+
+def _compared(result: ExperimentResult, width: int) -> list[str]:
+    """Write what several networks have at the first sequential response of each, as a second table."""
+    answers = first_answers(result)
+    if not is_over_networks(answers):
+        return []
+    table = new_table(*_COMPARED, left=2)
+    for answer in answers:
+        figures = (answer.accuracy, answer.standard_error, answer.published)
+        table.add_row(answer.network, answer.pattern, str(answer.step), *map(_fraction, figures))
+    shown = printed(lambda console: console.print(table), width).rstrip("\n")
+    return ["", "Accuracy at the first sequential response, over networks", "", shown]
+
+
+def _fraction(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _cells(point: Point) -> list[str]:
-    figures = (point.standard_error, point.published, point.deviation)
-    last = [f"{value:.3f}" if value is not None else "-" for value in figures[:2]]
     gap = "-" if point.deviation is None else f"{point.deviation:+.3f}"
     return [
         point.curve,
@@ -50,7 +68,8 @@ def _cells(point: Point) -> list[str]:
         str(point.windowed),
         str(point.deep_window),
         f"{point.accuracy:.3f}",
-        *last,
+        _fraction(point.standard_error),
+        _fraction(point.published),
         gap,
     ]
 

@@ -9,6 +9,7 @@ from neuromap.explorer.measuring.setting import Setting
 from neuromap.hardware.program.program import Program
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.tile.tilings import Tilings
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.activity.measure_steady_activity import steady_figures
@@ -17,8 +18,11 @@ from neuromap.verification.law import hold_against_reference
 
 __all__ = ["evaluate"]
 
+_MOST_TILES = 10_000
+"""Tiles that are kept from row to row; they take as much memory as the cores of a row, some kilobytes each."""
 
-def evaluate(setting: Setting, candidate: Candidate) -> Measured:
+
+def evaluate(setting: Setting, candidate: Candidate, known: dict[str, Tilings] | None = None) -> Measured:
     """Map a candidate, measure its energy, verify it.
 
     Parameters
@@ -27,6 +31,9 @@ def evaluate(setting: Setting, candidate: Candidate) -> Measured:
         What it is mapped with.
     candidate : Candidate
         Pattern, execution, chip and options.
+    known : dict of str to Tilings, optional
+        How populations were tiled in rows that were mapped before, by chip; those of this row are added. Rows of one
+        network are often tiled alike.
 
     Returns
     -------
@@ -36,8 +43,9 @@ def evaluate(setting: Setting, candidate: Candidate) -> Measured:
     network = setting.network_of(candidate.values)
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
     options = MappingOptions(splitters=candidate.splitters, ticks_per_step=candidate.ticks_per_step)  # type: ignore[arg-type]
+    tilings = None if known is None else _kept(known, candidate.chip)
     try:
-        mapped = map_with_stages(rollout, setting.chips[candidate.chip], options)
+        mapped = map_with_stages(rollout, setting.chips[candidate.chip], options, tilings=tilings)
     except DoesNotFitError as error:
         return Measured("does not fit", message=str(error))
     timed, program = mapped.rollout, mapped.program
@@ -60,6 +68,13 @@ def evaluate(setting: Setting, candidate: Candidate) -> Measured:
         energy_half_width_joules=None if energy is None else energy.half_width,
         verified=verified,
     )
+
+
+def _kept(known: dict[str, Tilings], chip: str) -> Tilings:
+    """Tilings for a chip, begun anew where they have become many; no option in which candidates differ changes them."""
+    if chip not in known or known[chip].n_tiles > _MOST_TILES:
+        known[chip] = Tilings(MappingOptions())
+    return known[chip]
 
 
 def _energy(setting: Setting, program: Program) -> Spread | None:

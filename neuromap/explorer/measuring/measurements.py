@@ -37,7 +37,9 @@ class Measurements:
     def __init__(self, setting: Setting, results: str | Path | None, processes: int) -> None:
         self._must_be_verified = setting.verify
         self._results = explorer_results(results)
-        self._workers: Workers[Candidate, Measured] = Workers(partial(evaluate, setting), processes, "explore")
+        # What is known would travel to other processes with every candidate, and never come back.
+        work = partial(evaluate, setting) if processes > 1 else partial(evaluate, setting, known={})
+        self._workers: Workers[Candidate, Measured] = Workers(work, processes, "explore")
 
     def __enter__(self) -> Measurements:
         self._workers.__enter__()

@@ -34,11 +34,14 @@ class Tilings:
     ----------
     options : MappingOptions
         As given.
+    n_tiles : int
+        Tiles that are remembered.
     """
 
     def __init__(self, options: MappingOptions) -> None:
         self.options = options
         self._known: dict[bytes, tuple[Tile, ...]] = {}
+        self.n_tiles = 0
 
     def tile(self, network: Legalised, index: int, sources: Sources, copies: Ints, core: CoreModel) -> list[Tile]:
         """Tile one population.
@@ -68,6 +71,7 @@ class Tilings:
         question = _digest(network.populations[index], sources, copies, core)
         if question not in self._known:
             self._known[question] = tuple(self._tile(network, index, sources, copies, core))
+            self.n_tiles += len(self._known[question])
         return [replace(tile, population=index) for tile in self._known[question]]
 
     def _tile(self, network: Legalised, index: int, sources: Sources, copies: Ints, core: CoreModel) -> list[Tile]:

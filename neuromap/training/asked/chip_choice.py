@@ -186,8 +186,15 @@ def _spiking_inputs(network: Network) -> tuple[dict[str, Mapping[str, object]], 
         if encoding.is_binary:
             lines.append(f"{name}: code {encoding.code}, as the network file says")
             continue
-        inputs[name] = {**inputs.get(name, {}), "code": "threshold", "levels": [_LEVEL]}
-        lines.append(f"{name}: code threshold, level {_LEVEL}: a chip takes spikes, no intensities")
+        if encoding.frames != "still":
+            raise NotSupportedError(
+                f'inputs.{name}.frames: "{encoding.frames}" is not trained for a chip; drop it to show one picture in '
+                "all frames"
+            )
+        kept = {key: value for key, value in inputs.get(name, {}).items() if key not in ("mean", "frames")}
+        inputs[name] = {**kept, "code": "threshold", "levels": [_LEVEL]}
+        dropped = "; its mean is not subtracted" if encoding.mean else ""
+        lines.append(f"{name}: code threshold, level {_LEVEL}: a chip takes spikes, no intensities{dropped}")
     return {**tables, "inputs": inputs}, lines
 
 

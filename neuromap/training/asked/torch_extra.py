@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -9,7 +10,10 @@ from importlib.util import find_spec
 from neuromap.errors import NotSupportedError, TrainingError
 from neuromap.training.asked.training_options import TrainingOptions
 
-__all__ = ["memory_told", "require_processor", "require_torch"]
+__all__ = ["memory_told", "require_device", "require_torch"]
+
+_NO_MEMORY = re.compile("allocate memory|out of memory")
+"""As PyTorch says it of the processor's memory and of that of a device."""
 
 
 def require_torch(what: str) -> None:
@@ -31,8 +35,8 @@ def require_torch(what: str) -> None:
         )
 
 
-def require_processor(options: TrainingOptions) -> None:
-    """Refuse what is asked to run elsewhere.
+def require_device(options: TrainingOptions) -> None:
+    """Refuse a device that PyTorch does not find.
 
     Parameters
     ----------
@@ -42,10 +46,17 @@ def require_processor(options: TrainingOptions) -> None:
     Raises
     ------
     NotSupportedError
-        If the device is not ``"cpu"``.
+        If the device is ``"cuda"`` and there is none, or PyTorch was built without it.
     """
-    if options.device != "cpu":
-        raise NotSupportedError(f"training: device {options.device}: is not supported yet, cpu is; leave --device out")
+    if options.device == "cpu":
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        raise NotSupportedError(
+            f"training: device {options.device}: PyTorch {torch.__version__} finds none here; leave --device out, or "
+            "install a driver and a build of PyTorch for it"
+        )
 
 
 @contextmanager
@@ -65,7 +76,7 @@ def memory_told(options: TrainingOptions) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and "allocate memory" not in str(error):
+        if not isinstance(error, MemoryError) and not _NO_MEMORY.search(str(error)):
             raise
         raise TrainingError(
             f"training: the memory does not suffice for batches of {options.batch} images, {options.frames} frames "

@@ -46,7 +46,8 @@ class TrainingOptions(Card):
     threads : int or None
         Of PyTorch on the CPU; results are the same for the same number. ``None``: as PyTorch chooses.
     device : {"cpu", "cuda"}
-        Where it runs. Nothing runs on CUDA yet: it is refused when training begins.
+        Where it runs. Images are encoded, and noise is drawn, on the processor: the same for both. CUDA adds up in
+        another order, so weights differ in their last digits.
 
     Raises
     ------

@@ -41,7 +41,8 @@ def class_scores(output: Tensor, classes: int) -> Tensor:
 def output_scores(model: RolloutModel, pattern: RolloutPattern, frames: Tensor, classes: int) -> Tensor:
     """Scores of classes in every frame from the first response on, shape (n_frames, batch, classes)."""
     output = sole_output(model)
-    values = model.window(pattern, dict.fromkeys(model.network.inputs, frames))
+    shown = frames.to(model.device)
+    values = model.window(pattern, dict.fromkeys(model.network.inputs, shown))
     return class_scores(values[output][first_frame(pattern, output) :], classes)
 
 
@@ -74,7 +75,7 @@ def correct_by_frame(
     with torch.no_grad():
         for frames, labels in batches.in_order(window):
             scores = output_scores(model, pattern, frames, classes)
-            right += (scores.argmax(-1) == labels).sum(1).numpy()
+            right += (scores.argmax(-1).cpu() == labels).sum(1).numpy()
             seen += len(labels)
     model.train(was_training)
     return right / seen

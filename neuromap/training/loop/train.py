@@ -73,7 +73,7 @@ def train(
     Parameters
     ----------
     model : RolloutModel
-        Trained in place.
+        Trained in place, on the device of the options, where it stays.
     run : Run
         What on what.
     options : TrainingOptions
@@ -97,6 +97,7 @@ def train(
     """
     if options.threads is not None:
         torch.set_num_threads(options.threads)
+    model.to(options.device)
     optimiser = make_optimiser((parameter for _, parameter in model.tensors()), options)
     progress = Progress()
     if checkpoint is not None and checkpoint.exists():
@@ -104,7 +105,8 @@ def train(
     while progress.epoch < options.epochs:
         report(_figures(progress), progress.epoch, options.epochs)
         started = time.perf_counter()
-        loss = _train_epoch(model, optimiser, run, options, progress.epoch)
+        with torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):  # of no effect on the CPU
+            loss = _train_epoch(model, optimiser, run, options, progress.epoch)
         progress.epoch += 1
         entry: dict[str, Any] = {"epoch": progress.epoch, "loss": loss, "seconds": time.perf_counter() - started}
         if run.validation is not None:
@@ -131,7 +133,7 @@ def _train_epoch(
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(options, step, steps)
         scores = output_scores(model, run.pattern, frames, run.classes)
-        loss = functional.cross_entropy(scores.flatten(0, 1), labels.repeat(len(scores)))
+        loss = functional.cross_entropy(scores.flatten(0, 1), labels.to(model.device).repeat(len(scores)))
         found = float(loss.detach())
         if not math.isfinite(found):
             raise TrainingError(

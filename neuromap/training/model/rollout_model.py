@@ -62,6 +62,11 @@ class RolloutModel(nn.Module):
         for name in self.settings:
             self._bias[self._node_place[name]] = nn.Parameter(torch.zeros(self.bias_shape(name)))
 
+    @property
+    def device(self) -> torch.device:
+        """Where its parameters are, and its values are computed."""
+        return next(self.parameters()).device
+
     def bias_shape(self, name: str) -> tuple[int, ...]:
         """Shape of a node's bias: that of the node, or its features alone."""
         node = self.network.nodes[name]

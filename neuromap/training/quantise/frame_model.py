@@ -102,7 +102,7 @@ class FrameModel(RolloutModel):
         found = rounded(latent if kind.levels == 1 else latent * kind.levels)
         transform = self.network.edges[key].transform
         if kind.name == "sign-fixed" and isinstance(transform, Conv | Dense):
-            return found * source_signs(transform)
+            return found * source_signs(transform).to(found.device)
         return found
 
     def threshold(self, name: str) -> Tensor:
@@ -121,7 +121,7 @@ class FrameModel(RolloutModel):
     def activate(self, name: str, sums: Tensor) -> Tensor:
         """Give the spikes of a node; while training those of outputs times the learned scale of scores."""
         if not self.training:
-            return (sums >= self.threshold(name).to(sums.dtype)).to(sums.dtype)
+            return (sums >= self.threshold(name).to(sums)).to(sums.dtype)
         spikes = fire(sums - 0.5 if name in self._or else self._normalised(name, sums))
         if name not in self.network.outputs:
             return spikes

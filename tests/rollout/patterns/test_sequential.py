@@ -111,15 +111,3 @@ def test_a_search_that_takes_too_long_is_refused_not_cut_short(monkeypatch):
     monkeypatch.setattr(integer_program, "_MAX_ROUNDS", 0)
     with pytest.raises(NotSupportedError, match="takes too long"):
         next(found)
-
-
-@pytest.mark.slow
-def test_10000_nodes_and_100000_edges_get_a_flagged_heuristic():
-    net = random_network(10_000, 90_000, seed=1)
-    summary = most_sequential_summary(net)
-    assert not summary.proven
-    assert summary.count is None
-    assert summary.first.is_valid
-    # Of the edges of a random graph, more than half can be sequential under any sensible order.
-    assert summary.streaming_edges < 0.3 * len(net.edges)
-    assert summary.first.inference_factor > 1

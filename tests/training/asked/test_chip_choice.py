@@ -65,6 +65,12 @@ def test_intensities_become_spikes():
     choice = choose_for_chip(network(inputs={"I": {"noise": 0.5}}), CHIP)
     assert dict(choice.network.tables["inputs"]["I"]) == {"noise": 0.5, "code": "threshold", "levels": (0.5,)}
     assert choice.lines[0] == "I: code threshold, level 0.5: a chip takes spikes, no intensities"
+    given = {"noise": 0.5, "mean": [0.2], "frames": "still"}
+    shifted = choose_for_chip(network(inputs={"I": given}), CHIP)
+    assert shifted.network.tables["inputs"] == choice.network.tables["inputs"]
+    assert shifted.lines[0] == f"{choice.lines[0]}; its mean is not subtracted"
+    with pytest.raises(NotSupportedError, match=r'inputs.I.frames: "track" is not trained for a chip; drop it'):
+        choose_for_chip(network(inputs={"I": {"frames": "track"}}), CHIP)
 
 
 @pytest.mark.parametrize(

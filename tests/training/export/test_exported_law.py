@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
+from neuromap.errors import NotSupportedError
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
 from neuromap.training.asked.weight_kinds import WEIGHT_KINDS
 
@@ -60,6 +61,7 @@ def drawn_networks(draw, rolled, patterns):
 
 @pytest.mark.law
 def test_model_reference_and_chip_agree_frame_by_frame(torch, model_of, rolled, patterns):
+    from neuromap.training.export.network_model import NetworkModel
     from neuromap.training.export.to_network import to_network
 
     @settings(max_examples=8, deadline=None)
@@ -74,9 +76,11 @@ def test_model_reference_and_chip_agree_frame_by_frame(torch, model_of, rolled, 
         shaped = {n: torch.from_numpy(x.reshape(5, 1, *made.nodes[n].shape)).float() for n, x in frames.items()}
         with torch.no_grad():
             window = model.window(pattern, shaped)
+            again = NetworkModel(made).window(pattern, shaped)
         meant = nm.reference(rollout, frames)
         for name in made.nodes:
             np.testing.assert_array_equal(window[name].flatten(1).numpy() != 0, meant[name])
+            np.testing.assert_array_equal(again[name].numpy(), window[name].numpy())
         assert nm.verify(rollout, nm.map_rollout(rollout, CHIP), frames).verified
 
     check()
@@ -93,3 +97,24 @@ def test_exported_networks_come_back_from_their_files(torch, model_of, tmp_path)
     for name, node in made.nodes.items():
         if node.threshold is not None:
             np.testing.assert_array_equal(node.threshold, back.nodes[name].threshold)
+
+
+def test_a_network_from_a_file_is_a_model_with_any_thresholds(torch):
+    from neuromap.training.export.network_model import NetworkModel
+
+    net = nm.build_network(
+        {"I": ((1, 3, 1), None), "O": ((1, 1, 2), [2**31 - 1, 1])},
+        {("I", "O"): Dense((1, 3, 1), (1, 1, 2), weights=[[1, 1, 1]] * 2)},
+    )
+    with torch.no_grad():
+        window = NetworkModel(net).window(nm.RolloutPattern.streaming(net), {"I": torch.ones(3, 1, 1, 3, 1)})
+    assert window["O"][:, 0, 0, 0].tolist() == [[0, 0], [0, 1], [0, 1]]
+
+
+def test_sums_beyond_float32_are_refused(torch):
+    from neuromap.training.export.network_model import NetworkModel
+
+    shape = (1, 1, 1)
+    net = nm.build_network({"I": (shape, None), "O": (shape, 1)}, {("I", "O"): Dense(shape, shape, weights=[[2**24]])})
+    with pytest.raises(NotSupportedError, match=r"node O: sums may reach 16777216"):
+        NetworkModel(net)

@@ -5,9 +5,20 @@ import importlib.util
 import numba
 import pytest
 
-from neuromap.simulation.engine.kernel.compiled import _cached, kernel_stamp
+from neuromap.simulation.engine.kernel.compiled import _cached, compiled, kernel_stamp
 
 STAMP = "from neuromap.simulation.engine.kernel.compiled import kernel_stamp; print(kernel_stamp())"
+
+# The entry point that takes no second to compile; then what came from the cache and what was compiled.
+LIST_SPIKES = """
+import numpy as np
+from neuromap.simulation.engine.kernel.compiled import compiled
+
+list_spikes = compiled().list_spikes
+neurons = list_spikes(np.array([0b1010], np.uint32), 1, 1)[2].tolist()
+hits, misses = sum(list_spikes.stats.cache_hits.values()), sum(list_spikes.stats.cache_misses.values())
+print(neurons, hits, misses)
+"""
 
 
 def test_every_kernel_file_and_the_version_are_part_of_the_stamp(copied, run_python):
@@ -32,31 +43,37 @@ def test_every_kernel_file_and_the_version_are_part_of_the_stamp(copied, run_pyt
     assert run.stdout.strip() not in stamps
 
 
+def test_every_entry_point_is_kept_under_the_stamp():
+    for entry in compiled():
+        assert entry.py_func.__qualname__ == f"{entry.py_func.__name__}_{kernel_stamp()[:20]}"
+
+
 @pytest.mark.slow
-def test_what_was_compiled_is_loaded_until_a_helper_is_edited(once_compiled):
+def test_what_was_compiled_is_loaded_until_a_helper_is_edited(copied, run_python):
     # Numba itself looks at compiled.py only.
-    step = once_compiled.folder / "neuromap" / "simulation" / "engine" / "kernel" / "core_narrow.py"
-    text = step.read_text()
-    leak = "potential = potential {} _parameter(image, core, LEAK"
-    assert once_compiled.printed == "{3} 0 1"
-    assert once_compiled.run_again() == "{3} 1 0"
-    assert text.count(leak.format("+")) == 1
-    step.write_text(text.replace(leak.format("+"), leak.format("-")))
-    try:
-        assert once_compiled.run_again() == "{-3} 0 1"
-    finally:
-        step.write_text(text)
+    def printed():
+        run = run_python(copied, LIST_SPIKES, NUMBA_CACHE_DIR=str(copied / "cache"))
+        assert run.returncode == 0, run.stderr
+        return run.stdout.strip()
+
+    helper = copied / "neuromap" / "simulation" / "engine" / "kernel" / "vectors" / "words.py"
+    text, lowest = helper.read_text(), "return builder.cttz(arguments[0], BIT(1))"
+    assert printed() == "[1, 3] 0 1"
+    assert printed() == "[1, 3] 1 0"
+    assert text.count(lowest) == 1
+    helper.write_text(text.replace(lowest, "return WORD(7)"))
+    assert printed() == "[7, 7] 0 1"
 
 
 @pytest.mark.slow
-def test_without_a_folder_to_write_to_it_compiles_every_time(copied, run_python, three_ticks):
+def test_without_a_folder_to_write_to_it_compiles_every_time(copied, run_python):
     # Root may write anywhere: files stand where the folders would have to be.
     (copied / "neuromap" / "simulation" / "engine" / "kernel" / "__pycache__").write_text("no folder")
     home = copied / "home"
     home.write_text("no folder")
     nowhere = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "LOCALAPPDATA": str(home)}
-    run = run_python(copied, three_ticks, **nowhere)
-    assert (run.returncode, run.stdout.split()[0]) == (0, "{3}"), run.stderr
+    run = run_python(copied, LIST_SPIKES, **nowhere)
+    assert (run.returncode, run.stdout.strip()) == (0, "[1, 3] 0 1"), run.stderr
     assert home.is_file()
 
 
