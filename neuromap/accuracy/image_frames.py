@@ -19,12 +19,12 @@ from neuromap.network.network import Network
 from neuromap.rollout.patterns.first_frame import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["ImageFrames"]
+__all__ = ["MOST_FRAMES", "ImageFrames"]
 
 _AT_ONCE = 250
 """Images whose frames are in memory at a time."""
-_MOST_FRAMES = 1_000
-"""As in training."""
+MOST_FRAMES = 1_000
+"""Frames that are decided on, at most; as in training."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class ImageFrames:
         network = rollout.network
         require_labelled_nodes(network, len(images.classes), "the accuracy")
         encoding = _only_encoding(network)
-        if not 1 <= whole_number("n_frames", n_frames) <= _MOST_FRAMES:
-            raise InputError(f"n_frames = {n_frames}: must be 1 to {_MOST_FRAMES} frames to decide on")
+        if not 1 <= whole_number("n_frames", n_frames) <= MOST_FRAMES:
+            raise InputError(f"n_frames = {n_frames}: must be 1 to {MOST_FRAMES} frames to decide on")
         if whole_number("seed", seed) < 0:
             raise InputError(f"seed = {seed}: must be 0 or more")
         if not len(images.images):

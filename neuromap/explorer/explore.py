@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from neuromap.datasets.image_set import ImageSet
 from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
@@ -15,11 +16,13 @@ from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.candidates.asked import asked_for
 from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.mapping_choices import mapping_choices
-from neuromap.explorer.candidates.named_patterns import named_patterns
 from neuromap.explorer.candidates.pattern_space import pattern_space
+from neuromap.explorer.candidates.trained_spaces import trained_spaces
+from neuromap.explorer.measuring.deadline_accuracy import DeadlineAccuracy
 from neuromap.explorer.measuring.measurements import Measurements
 from neuromap.explorer.measuring.results import fingerprint_of_setting
 from neuromap.explorer.measuring.setting import Setting
+from neuromap.explorer.search.at_deadline import asked_networks, check_deadline, deadline_of, names_with
 from neuromap.explorer.search.best_first import Effort, Progress, map_best_first
 from neuromap.explorer.search.gap import gap_of
 from neuromap.explorer.search.listed_rows import listed_rows
@@ -31,7 +34,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.workers import check_processes
 from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
-from neuromap.rollout.patterns.behaviour import count_behaviour_classes
+from neuromap.rollout.patterns.behaviour import class_key, count_behaviour_classes
 from neuromap.rollout.patterns.class_numbers import all_class_numbers
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS
@@ -53,6 +56,9 @@ def explore(
     ticks_per_step: Sequence[int | None] = (None,),
     within: str = "all",
     limits: Callable[[ExploredRow], bool] | Any = None,
+    trained: Any = None,
+    images: ImageSet | None = None,
+    deadline: float | None = None,
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     n_frames: int = DEFAULT_FRAMES,
     seed: int = 0,
@@ -95,6 +101,15 @@ def explore(
     limits : Limits or callable, optional
         Rows that cannot be within the limits are not mapped. A callable is asked about one row for all with equal times
         and so may look at figures only.
+    trained : mapping, or iterable of pairs, optional
+        Pattern (one, its name, or R of every edge as digits) -> network that was trained under it, or its file: one for
+        each behaviour class that is searched. All have the graph of ``network``, whose own weights then do not matter.
+        Where the class of ``given`` is none of them, the first of these patterns is the given one.
+    images : ImageSet, optional
+        With ``trained``: the labelled images on which rows are right or not.
+    deadline : float, optional
+        With ``trained``: seconds from stimulus onset; the accuracy of the last frame that is known by then becomes an
+        objective. Each image is shown in every frame, from the initial state.
     frames, n_frames, seed, density
         Input frames for energy and verification, as in :func:`neuromap.report.latency.latency_report`. The seed also
         draws the sample of patterns where there are too many to search all.
@@ -129,15 +144,16 @@ def explore(
     Raises
     ------
     InputError
-        If an option is unknown or out of range, or the file of results is none.
+        If an option is unknown or out of range, or the file of results is none; if the deadline is before any response,
+        or two trained networks are for one class.
     PatternError
         If the given pattern is unknown or invalid.
     NetworkError
-        If shapes, weights or thresholds are missing.
+        If shapes, weights or thresholds are missing, or a trained network has another graph.
     ChipError
         If a chip is unknown or its file malformed.
     StimulusError
-        If the frames do not fit the input nodes.
+        If the frames or images do not fit the input nodes.
 
     Examples
     --------
@@ -148,17 +164,27 @@ def explore(
     (True, ['streaming'])
     """
     needs("explore", network, Network)
-    require_weights(network)
+    weights = asked_networks(network, trained, images, deadline)
+    if not weights:
+        require_weights(network)
     if limits is not None and not callable(getattr(limits, "allows", limits)):
         needs("explore: limits", limits, Limits)
     asked = asked_for(_one_of(chips, chip), executions, splitters, ticks_per_step, within)
     effort = Effort(seconds, most_mapped)
     check_processes(processes)
-    names = named_patterns(network, given)
+    names = names_with(network, given, weights)
+    if asked.within == "class":
+        weights = tuple(one for one in weights if class_key(one.pattern) == class_key(names.given))
+    by_class = {class_key(one.pattern): one.network for one in weights}
+    accuracy = (
+        DeadlineAccuracy(deadline, images, weights, seed) if weights and images and deadline is not None else None
+    )
     tolerance = check_tolerance(energy_tolerance)
-    stimuli, stimulus = choose_stimuli(network, frames, RandomFrames(n_frames, seed, density), n_stimuli)
+    stimuli, stimulus = choose_stimuli(
+        weights[0].network if weights else network, frames, RandomFrames(n_frames, seed, density), n_stimuli
+    )
     choice = EngineChoice(engine, threads, noise_seed)
-    setting = Setting(network, {chip.name: chip for chip in asked.chips}, stimuli, verify, choice)
+    setting = Setting(network, {chip.name: chip for chip in asked.chips}, stimuli, verify, choice, by_class)
     measurements = Measurements(setting, results, processes)
 
     # candidates: patterns, and the choices with which they are mapped; equal schedules are one row
@@ -166,10 +192,18 @@ def explore(
     numbers = all_class_numbers(network)
     if space.sample is not None:
         numbers = numbers.met(space.sample)
+    reached = deadline_of(space, numbers, names, accuracy, weights)
     if asked.within == "class":
         space = space.of_class(names.given)
-    choices = mapping_choices(space, names.given, asked, numbers)
-    rows = search_rows(choices, names, fingerprint_of_setting(setting))
+    parts = trained_spaces(space, weights) if weights else [space]
+    served = [one.pattern for one in weights] or [names.given]
+    choices = [
+        choice
+        for part, pattern in zip(parts, served, strict=True)
+        for choice in mapping_choices(part, pattern, asked, numbers)
+    ]
+    rows = search_rows(choices, names, lambda one: fingerprint_of_setting(setting.only(one)), accuracy)
+    check_deadline(rows)
 
     # search: map rows until no other can be on a front
     with measurements:
@@ -188,12 +222,13 @@ def explore(
         n_classes=count_behaviour_classes(network),
         given_class=numbers.of_patterns([names.given])[0] or 0,
         classes_are_of_network=numbers.are_of_network,
-        n_candidates=space.n_patterns * asked.candidates_per_pattern,
+        n_candidates=sum(part.n_patterns for part in parts) * asked.candidates_per_pattern,
         n_rows=sum(len(choice.table) for choice in choices),
         n_mapped=len(still_open.found),
         gap=gap_of(still_open, space, complete, limits is not None),
         stimulus=stimulus,
         energy_tolerance=tolerance,
+        deadline=reached,
     )
 
 

@@ -17,6 +17,7 @@ _LIMITED = {
     "max_full_response": "full_response_seconds",
     "max_reaction": "worst_case_reaction_seconds",
     "min_sampling_frequency": "sampling_frequency_hz",
+    "min_accuracy": "accuracy_at_deadline",
     "max_cores": "cores",
     "max_energy": "energy_joules",
 }
@@ -42,6 +43,10 @@ class LimitOptions:
         said_option(
             "--min-sampling-frequency", metavar="FREQUENCY", text="Sampling frequency, at least, such as 300Hz."
         ),
+    ] = None
+    min_accuracy: Annotated[
+        str | None,
+        said_option("--min-accuracy", metavar="PART", text="With --deadline: accuracy then, at least, such as 90%."),
     ] = None
     max_energy: Annotated[
         str | None, said_option("--max-energy", metavar="ENERGY", text="Energy per frame, at most, such as 100uJ.")

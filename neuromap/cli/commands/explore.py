@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from neuromap.cli.arguments.deadline_options import DeadlineOptions
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length, stimuli_arguments
 from neuromap.cli.arguments.limit_options import LimitOptions
@@ -45,6 +46,9 @@ Examples:
   neuromap explore examples/digits/sr.toml --given hybrid --within class --html sr.html --svg sr.svg
   neuromap explore examples/digits/sr.toml --executions pipelined --splitters slack,anywhere --csv sr.csv
   neuromap explore examples/digits/sr.toml --seconds 60 --results sr.results --json
+  neuromap explore examples/digits/deadline/untrained.toml --deadline 3ms \\
+    --trained streaming=examples/digits/deadline/streaming.toml \\
+    --trained hybrid=examples/digits/deadline/hybrid.toml
 """
 
 
@@ -99,7 +103,7 @@ def explore(
             "--best",
             metavar="OBJECTIVE",
             text="Name the best row within the limits, and the command that maps it: first-response, full-response, "
-            "worst-case-reaction, sampling-frequency, cores or energy.",
+            "worst-case-reaction, sampling-frequency, accuracy-at-deadline, cores or energy.",
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also list mapped rows that are on no front.")] = False,
@@ -127,6 +131,7 @@ def explore(
     verify: Annotated[
         bool, typer.Option("--verify/--no-verify", help="Whether chip and reference are compared in every mapped row.")
     ] = True,
+    reached: DeadlineOptions,
     fed: FrameOptions,
     stimuli: StimuliOption = None,
     energy_tolerance: Annotated[
@@ -149,7 +154,7 @@ def explore(
     Times are computed for every candidate, cores and energy by mapping and simulating those that can be on the
     front. Rows that compute the same function as the given pattern come first (no retraining), then the others.
     Limits leave rows out; times take ns, us, ms or s, energies pJ to J, frequencies Hz, kHz or MHz, bare numbers are
-    s, J and Hz.
+    s, J and Hz. With --deadline and --trained, rows also have the accuracy that they have reached by then.
     """
     import neuromap as nm
     from neuromap.explorer.answer.limits import ClosestRow
@@ -164,6 +169,7 @@ def explore(
 
     limits = limited.limits()
     objective = None if best is None else objective_named(best, "--best")
+    _check_accuracy_is_known(objective, limits, reached)
     if within not in ("all", "class"):
         raise InputError(f"--within {within}: unknown; choose all or class")
     search_arguments: dict[str, Any] = {
@@ -182,6 +188,7 @@ def explore(
             "network file": network,
             "stimulus file": fed.stimulus,
             **{f"chip file {name}": chip_file_of(name) for name in named},
+            **reached.files,
         },
     )
     check_run_length(fed.n_frames)
@@ -199,6 +206,7 @@ def explore(
             verify=verify,
             results=results,
             progress=progress,
+            **reached.arguments(net),
             **stimuli_arguments(fed, stimuli),
             **{name: value for name, value in search_arguments.items() if value is not None},
         )
@@ -218,6 +226,18 @@ def explore(
     else:
         _print(found, limits, advice, [path for path, _ in written], every=every)
     leave(found, refusal)
+
+
+def _check_accuracy_is_known(objective: Objective | None, limits: Limits, reached: DeadlineOptions) -> None:
+    """Refuse what is about accuracy at a deadline where there is none."""
+    from neuromap.explorer.answer.objectives import ACCURACY
+
+    if reached.deadline is not None:
+        return
+    if limits.accuracy_at_deadline is not None:
+        raise InputError("--min-accuracy: is of accuracy at a deadline; give --deadline TIME, or drop it")
+    if objective == ACCURACY:
+        raise InputError("--best accuracy-at-deadline: takes a deadline; give --deadline TIME, or another objective")
 
 
 def _advice_or_refusal(

@@ -10,14 +10,23 @@ from neuromap.errors import DoesNotFitError, PatternError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits, bound_text
 from neuromap.explorer.answer.listing import rows_text, streaming_edges, streaming_text
-from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES, Objective
+from neuromap.explorer.answer.objectives import ACCURACY, ENERGY, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.refusals import most_frequent_refusal
-from neuromap.explorer.answer.row_figures import row_order, value_of
+from neuromap.explorer.answer.row_figures import best_row, row_order, value_of
 from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.files.messages import counted
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
-__all__ = ["Advice", "advise", "figure_text", "has_given_weights", "map_command", "pattern_argument"]
+__all__ = [
+    "Advice",
+    "advise",
+    "deadline_line",
+    "figure_text",
+    "has_given_weights",
+    "map_command",
+    "pattern_argument",
+]
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,9 @@ def _figure_text(row: ExploredRow, objective: Objective) -> str:
     number, is_exact = value_of(row, objective)
     if number is None:
         return "-"
-    sign = "" if is_exact else "≥ "
+    if objective == ACCURACY and row.frames_by_deadline == 0:
+        return "no answer yet"
+    sign = "" if is_exact else "≥ " if objective.sign > 0 else "≤ "
     if objective.name == "full_response_seconds" and not row.full_response_exact:
         sign = "≤ "
     unit = objective.base_unit
@@ -149,6 +160,8 @@ def _why_none(exploration: Exploration, objective: Objective, limits: Limits, re
         )
     unknown = [row for row in exploration.rows if row.status == "mapped" and limits.allows(row)]
     if unknown and any(row.verified is not False for row in unknown):
+        if objective == ACCURACY:
+            return f"{objective.title} is known of no row, as there is no deadline; give one, with trained networks"
         return f"{objective.title} is known of no row, as the chip has no such figures; choose another objective"
     if unknown:
         return f"{rows_text(len(unknown))} within the limits, but on none the chip equals the reference"
@@ -163,6 +176,35 @@ def _why_none(exploration: Exploration, objective: Objective, limits: Limits, re
     tight = f"all of {limits}; tightest is {bound_text(tightest, bound)}, and" if several else f"{limits};"
     where = f"{row.pattern}, {row.candidate.execution} on {row.candidate.chip}"
     return f"no row keeps {tight} closest is {where} with {figure_text(row, tightest)}"
+
+
+def deadline_line(exploration: Exploration, limits: Limits | None = None) -> str:
+    """Say which rollout is right most often at the deadline; empty without one, or where no row is within the limits.
+
+    Parameters
+    ----------
+    exploration : Exploration
+        What was found.
+    limits : Limits, optional
+        What must be kept.
+
+    Returns
+    -------
+    str
+        One sentence; of rows that are right equally often it names the one that is best in the other objectives.
+    """
+    reached = exploration.deadline
+    best = best_row([row for row in exploration.rows if (limits or Limits()).allows(row)], ACCURACY)
+    if reached is None or best is None:
+        return ""
+    after, several = with_unit(reached.seconds, "s"), len(exploration.chips) > 1
+    cores = f"{counted(best.cores or 0, 'core')}{f' of {best.candidate.chip}' if several else ''}"
+    if not best.frames_by_deadline:
+        return f"After {after} no rollout that was mapped has an answer yet."
+    return (
+        f"After {after} {best.pattern}, {best.candidate.execution}, on {cores} is right most often: "
+        f"{figure_text(best, ACCURACY)} of {reached.n_images} {reached.part} images of {reached.data}."
+    )
 
 
 def pattern_argument(exploration: Exploration, row: ExploredRow) -> str:
@@ -190,7 +232,7 @@ def map_command(
     row : ExploredRow
         One of its rows.
     network_file : str
-        The network's file.
+        The network's file; where the row's class has a trained network from a file, that is mapped.
     chip_arguments : mapping of str to str, optional
         Name of a chip -> what ``--chip`` was given, where that was a file.
 
@@ -200,7 +242,8 @@ def map_command(
         ``neuromap map ...``, quoted for a shell.
     """
     candidate = row.candidate
-    words = ["neuromap", "map", network_file, "--pattern", pattern_argument(exploration, row)]
+    trained = None if exploration.deadline is None else exploration.deadline.file_of(row.behaviour_class)
+    words = ["neuromap", "map", trained or network_file, "--pattern", pattern_argument(exploration, row)]
     words += ["--execution", candidate.execution]
     words += ["--chip", (chip_arguments or {}).get(candidate.chip, candidate.chip)]
     if candidate.splitters != "slack":

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.explorer.answer.deadline import Deadline
+from neuromap.explorer.answer.objectives import ACCURACY, OBJECTIVES, Objective
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.card import Card
 from neuromap.forms.formed import Formed, form
@@ -91,6 +93,9 @@ class Exploration(Formed):
         As in a latency report.
     energy_tolerance : float
         Energies that differ by at most this part count as equal on the fronts.
+    deadline : Deadline or None
+        Where accuracy at a deadline is an objective: by when, on which images, with which weights. Then rows are those
+        of the classes with trained weights, and none needs retraining.
     """
 
     _called = "an exploration"
@@ -109,6 +114,7 @@ class Exploration(Formed):
     classes_are_of_network: bool = True
     stimulus: Mapping[str, Any] = field(default_factory=dict)
     energy_tolerance: float = 0.0
+    deadline: Deadline | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stimulus", ReadOnlyMapping(self.stimulus))
@@ -157,6 +163,11 @@ class Exploration(Formed):
     def to_text(self, width: int = 160) -> str:
         """Tables as they are printed in a terminal; see :func:`neuromap.explorer.forms.text.render_text`."""
         return str(form(self, "text", width))
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """Axes of the front: accuracy is one with a deadline only."""
+        return tuple(o for o in OBJECTIVES if o != ACCURACY or self.deadline is not None)
 
     @property
     def front(self) -> tuple[ExploredRow, ...]:

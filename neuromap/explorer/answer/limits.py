@@ -33,6 +33,8 @@ class Limits(Card):
         At most, in seconds.
     sampling_frequency_hz : float or None
         At least, input frames per second.
+    accuracy_at_deadline : float or None
+        At least, as a part of the images, above 0 to 1; no row keeps it where there is no deadline.
     cores : int or None
         At most.
     energy_joules : float or None
@@ -56,6 +58,7 @@ class Limits(Card):
     full_response_seconds: float | None = None
     worst_case_reaction_seconds: float | None = None
     sampling_frequency_hz: float | None = None
+    accuracy_at_deadline: float | None = None
     cores: int | None = None
     energy_joules: float | None = None
 
@@ -66,6 +69,10 @@ class Limits(Card):
                 raise InputError(f"limit on {objective.title} = {bound}: must be above 0, and finite")
         if self.cores is not None and self.cores != int(self.cores):
             raise InputError(f"limit on cores = {self.cores}: must be a whole number")
+        if self.accuracy_at_deadline is not None and self.accuracy_at_deadline > 1:
+            raise InputError(
+                f"limit on accuracy at deadline = {self.accuracy_at_deadline}: must be at most 1, or 100 %"
+            )
 
     @classmethod
     def parse(cls, text: str) -> Limits:
@@ -131,7 +138,7 @@ class Limits(Card):
         found = []
         for objective, bound in self:
             number = value_of(row, objective).number
-            factor = math.inf if number is None else number / bound if objective.sign > 0 else bound / number
+            factor = math.inf if number is None else number / bound if objective.sign > 0 else _over(bound, number)
             found.append((factor, objective))
         return found
 
@@ -190,6 +197,11 @@ class Limits(Card):
     def _distance(self, row: ExploredRow) -> tuple[float, bool, bool]:
         """How far a row is from the limits, and what decides among equals: lists of streaming edges come last."""
         return max(excess for excess, _ in self.excess(row)), row.status != "mapped", "->" in row.pattern
+
+
+def _over(bound: float, number: float) -> float:
+    """By which factor a figure is below the least that is asked for; an accuracy may be 0."""
+    return bound / number if number else math.inf
 
 
 class ClosestRow:

@@ -67,6 +67,8 @@ class Listing:
 
     def groups(self, exploration: Exploration) -> list[tuple[str, tuple[tuple[int, ExploredRow], ...]]]:
         """Give the groups that have rows, with their titles."""
+        if exploration.deadline is not None:
+            return [("Each behaviour class with the weights that were trained for it", self.all)] if self.all else []
         given = f"behaviour class {exploration.given_class}, that of {exploration.given.name}"
         titled = [
             (f"No retraining: {given}", self.same),
@@ -157,7 +159,12 @@ def rows_text(n: int) -> str:
 
 
 def front_words(row: ExploredRow) -> str:
-    """Say on which front a row is: ``"all"`` classes, its ``"class"``, both or neither (``"-"``)."""
+    """Say on which front a row is: ``"all"`` classes, its ``"class"``, both or neither (``"-"``).
+
+    With a deadline there is one front, and the word is ``"yes"``.
+    """
+    if row.accuracy_bound is not None:
+        return "yes" if row.on_front else "-"
     words = [word for word, on in (("all", row.on_front), ("class", row.on_class_front)) if on]
     return ", ".join(words) or "-"
 

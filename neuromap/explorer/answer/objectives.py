@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from neuromap.errors import InputError
 
-__all__ = ["CORES", "ENERGY", "OBJECTIVES", "Objective", "objective_named"]
+__all__ = ["ACCURACY", "CORES", "ENERGY", "OBJECTIVES", "Objective", "objective_named"]
 
 
 class Objective(NamedTuple):
@@ -42,11 +42,23 @@ OBJECTIVES: tuple[Objective, ...] = (
     Objective("full_response_seconds", "full response", "s from stimulus onset", "s", 1),
     Objective("worst_case_reaction_seconds", "worst-case reaction", "s from the event", "s", 1),
     Objective("sampling_frequency_hz", "sampling frequency", "input frames per second", "Hz", -1),
+    Objective(
+        "accuracy_at_deadline",
+        "accuracy at deadline",
+        "part of the images that the last frame known at the deadline names rightly",
+        "part",
+        -1,
+        "accuracy_bound",
+    ),
     Objective("cores", "cores", "cores", "cores", 1, "core_bound"),
     Objective("energy_joules", "energy", "J per frame", "J", 1, "energy_bound"),
 )
-"""Times first, in the order of :class:`neuromap.explorer.search.figures.Figures`."""
+"""Times first, in the order of :class:`neuromap.explorer.search.figures.Figures`.
 
+Accuracy is known with a deadline only.
+"""
+
+ACCURACY = next(objective for objective in OBJECTIVES if objective.name == "accuracy_at_deadline")
 CORES = next(objective for objective in OBJECTIVES if objective.name == "cores")
 ENERGY = next(objective for objective in OBJECTIVES if objective.name == "energy_joules")
 

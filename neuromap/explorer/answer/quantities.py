@@ -1,4 +1,4 @@
-"""Durations, energies and frequencies as people type and read them: a number with its unit."""
+"""Durations, energies, frequencies and parts as people type and read them: a number with its unit."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ UNITS: Mapping[str, Mapping[str, float]] = ReadOnlyMapping(
         "s": ReadOnlyMapping({"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}),
         "J": ReadOnlyMapping({"pJ": 1e-12, "nJ": 1e-9, "µJ": 1e-6, "mJ": 1e-3, "J": 1.0}),
         "Hz": ReadOnlyMapping({"Hz": 1.0, "kHz": 1e3, "MHz": 1e6}),
+        "part": ReadOnlyMapping({"%": 0.01}),
     }
 )
 """Unit without prefix -> units with prefixes and what they are worth, smallest first."""
 
-_NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*([^\W\d_]*)")
+_NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%|[^\W\d_]*)")
 _LONGEST = 40
 
 
@@ -33,8 +34,8 @@ def parse_quantity(text: str, unit: str, name: str) -> float:
     text : str
         A number with a unit, blank between them or not: ``"5ms"``, ``"0.2 kHz"``; without one it is in ``unit``.
         The Greek letter, the micro sign and ``u`` all are micro.
-    unit : {"s", "J", "Hz"}
-        The unit without prefix.
+    unit : {"s", "J", "Hz", "part"}
+        The unit without prefix; parts of one are written in percent.
     name : str
         What messages call it.
 
@@ -65,7 +66,7 @@ def parse_quantity(text: str, unit: str, name: str) -> float:
 
 
 def _example(unit: str) -> str:
-    return {"s": "5ms", "J": "100uJ", "Hz": "300Hz"}[unit]
+    return {"s": "5ms", "J": "100uJ", "Hz": "300Hz", "part": "90%"}[unit]
 
 
 def scale_for(value: float, unit: str) -> tuple[float, str]:
@@ -75,7 +76,7 @@ def scale_for(value: float, unit: str) -> tuple[float, str]:
     ----------
     value : float
         In ``unit``, 0 or more.
-    unit : {"s", "J", "Hz"}
+    unit : {"s", "J", "Hz", "part"}
         The unit without prefix.
 
     Returns
@@ -108,7 +109,7 @@ def with_unit(value: float | None, unit: str) -> str:
     value : float or None
         In ``unit``.
     unit : str
-        ``"s"``, ``"J"`` or ``"Hz"``, which take prefixes; any other is written as it is.
+        ``"s"``, ``"J"`` or ``"Hz"``, which take prefixes, or ``"part"``, in percent; any other is written as it is.
 
     Returns
     -------

@@ -87,12 +87,19 @@ class ExploredRow(Card):
         Proven least energy per frame; ``None`` where the chip has no figures.
     verified : bool or None
         Chip against reference, of every mapped row whether on a front or not; ``None`` where it was not asked.
+    accuracy_bound : float or None
+        With a deadline: accuracy that the row has at most then, as a part of the images; ``None`` without.
+    accuracy_at_deadline : float or None
+        With a deadline: part of the images that the last frame known by then names rightly, 0 where none is; ``None``
+        where the row was not mapped, and without a deadline.
+    frames_by_deadline : int or None
+        With a deadline: frames of the output that are known by then; ``None`` where the row was not mapped.
     on_front : bool
         No row on the front of all classes is at least as good in every objective and better in one; energies within
         the exploration's tolerance count as equal.
     on_class_front : bool
         The same among the rows of its own class; of other classes than the given one, only rows that were mapped are
-        looked at.
+        looked at. With a deadline every row has weights of its own class, and this is ``on_front``.
     """
 
     candidate: Candidate
@@ -116,6 +123,9 @@ class ExploredRow(Card):
     times_are_bounds: bool = False
     schedule: Literal["steps", "ticks"] = "steps"
     verified: bool | None = None
+    accuracy_bound: float | None = None
+    accuracy_at_deadline: float | None = None
+    frames_by_deadline: int | None = None
     on_front: bool = False
     on_class_front: bool = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -43,7 +43,9 @@ class NamedPatterns:
         return ", ".join(edges) or "no streaming edge"
 
 
-def named_patterns(network: Network, given: RolloutPattern | str) -> NamedPatterns:
+def named_patterns(
+    network: Network, given: RolloutPattern | str, others: Sequence[RolloutPattern] = ()
+) -> NamedPatterns:
     """Collect the patterns of a network that have names.
 
     Parameters
@@ -52,6 +54,8 @@ def named_patterns(network: Network, given: RolloutPattern | str) -> NamedPatter
         The network.
     given : RolloutPattern or str
         The given pattern, or its name.
+    others : sequence of RolloutPattern
+        Valid patterns of the network that count as patterns with names too, after the given one.
 
     Returns
     -------
@@ -77,7 +81,8 @@ def named_patterns(network: Network, given: RolloutPattern | str) -> NamedPatter
     for found in known:
         if found.is_valid:
             names.setdefault(found.values, found.name)
-    if pattern.name:
-        names.setdefault(pattern.values, pattern.name)
-    distinct = {found.values: found for found in (pattern, *known) if found.is_valid}
+    for found in (pattern, *others):
+        if found.name:
+            names.setdefault(found.values, found.name)
+    distinct = {found.values: found for found in (pattern, *others, *known) if found.is_valid}
     return NamedPatterns(pattern, tuple(distinct.values()), names)

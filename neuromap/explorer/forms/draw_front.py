@@ -62,7 +62,7 @@ def picture(exploration: Exploration, listing: Listing, limits: Limits | None = 
     drawn = []
     for objective in panels:
         known = [(n, row) for n, row in rows if value_of(row, objective).number is not None]
-        drawn.append(Panel(objective, known, limits or Limits()))
+        drawn.append(Panel(objective, known, limits or Limits(), one_front=exploration.deadline is not None))
     beside = any(panel.has_neighbours for panel in drawn)
     energy = any(has_given_weights(row, panel.objective) for panel in drawn for _, row in panel.rows)
     notes = LegendNotes(beside=beside, given_weights=energy)

@@ -74,7 +74,9 @@ def draw_legend(
     given = shorten(exploration.given.name, 24)
     entries: list[tuple[str, str]] = []
     if any(not row.needs_retraining for row in rows):
-        entries.append((_mark("same front", "pipelined"), f"behaviour class of {given}: no retraining"))
+        mine = f"behaviour class of {given}: no retraining"
+        text = mine if exploration.deadline is None else "on the front"
+        entries.append((_mark("same front", "pipelined"), text))
     if any(row.needs_retraining for row in rows):
         entries.append((_mark("other front", "pipelined"), "other classes: need retraining"))
     executions = {execution_kind(row.candidate.execution) for row in rows}
@@ -85,7 +87,8 @@ def draw_legend(
         reach = element("path", d="M8 0H26M22 -3L26 0L22 3", class_="reach")
         entries.append((_mark("other open", "pipelined", extra=reach), "not mapped: somewhere at or right of here"))
     if any(row.status == "mapped" and not row.needs_retraining for row in rows):
-        entries.append((element("path", d="M0 0H26", class_="stair same"), "best of the given class"))
+        best = "best of the given class" if exploration.deadline is None else "best of all classes"
+        entries.append((element("path", d="M0 0H26", class_="stair same"), best))
     if any(row.status == "mapped" and row.needs_retraining for row in rows):
         entries.append((element("path", d="M0 0H26", class_="stair every"), "best of all classes"))
     if limits:

@@ -8,7 +8,7 @@ from functools import cached_property
 from neuromap.explorer.answer.advice import figure_text
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import front_words
-from neuromap.explorer.answer.objectives import CORES, OBJECTIVES, Objective
+from neuromap.explorer.answer.objectives import ACCURACY, CORES, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import scale_for, with_unit
 from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import ExploredRow
@@ -41,10 +41,14 @@ class Panel:
         Rows of which it is known, with their numbers in the table.
     limits : Limits
         Drawn as lines; rows outside them are faint.
+    one_front : bool
+        Whether every class has weights of its own, so that there is one front.
     """
 
-    def __init__(self, objective: Objective, rows: Sequence[_Numbered], limits: Limits) -> None:
-        self.objective, self.rows, self.limits = objective, rows, limits
+    def __init__(
+        self, objective: Objective, rows: Sequence[_Numbered], limits: Limits, *, one_front: bool = False
+    ) -> None:
+        self.objective, self.rows, self.limits, self.one_front = objective, rows, limits, one_front
         unit = objective.base_unit
         values = [self._y_value(row) for _, row in rows]
         self.bound: float | None = getattr(limits, objective.name)
@@ -101,7 +105,8 @@ class Panel:
     def stairs(self) -> dict[str, list[tuple[float, float]]]:
         """Corners of the stairs, as (cores, value times sign)."""
         mapped = [row for _, row in self.rows if row.status == "mapped"]
-        groups = {"every": mapped, "same": [row for row in mapped if not row.needs_retraining]}
+        groups = {} if self.one_front else {"every": mapped}
+        groups["same"] = [row for row in mapped if not row.needs_retraining]
         sign = self.objective.sign
         return {k: _stair((self._x_value(row), sign * self._y_value(row)) for row in v) for k, v in groups.items() if v}
 
@@ -112,7 +117,7 @@ class Panel:
             places = [(self._across(x), self._up(self.objective.sign * y)) for x, y in points]
             line = f"M{number(places[0][0])} {number(end)}V{number(places[0][1])}"
             line += "".join(f"H{number(x)}V{number(y)}" for x, y in places[1:])
-            title = "best of the given class" if name == "same" else "best of all classes"
+            title = "best of the given class" if name == "same" and not self.one_front else "best of all classes"
             yield element("path", d=f"{line}H{number(WIDTH - _RIGHT)}", title=title, class_=f"stair {name}")
 
     @cached_property
@@ -164,9 +169,11 @@ class Panel:
             parts.append(element("path", d=f"M{number(x)} {number(y)}H{number(end)}", class_="reach"))
             tip = f"M{number(end - 5)} {number(y - 3)}L{number(end)} {number(y)}L{number(end - 5)} {number(y + 3)}"
             parts.append(element("path", d=tip, class_="reach"))
-            if self.objective.bound is not None:  # somewhere above, too
-                end = max(y - (18 if self.small else 30), 4)
-                tip = f"M{number(x - 3)} {number(end + 5)}L{number(x)} {number(end)}L{number(x + 3)} {number(end + 5)}"
+            if self.objective.bound is not None:  # somewhere above, too, or below where more is better
+                back = self.objective.sign * 5
+                end = max(y - back * (18 if self.small else 30) / 5, 4)
+                base = end + back
+                tip = f"M{number(x - 3)} {number(base)}L{number(x)} {number(end)}L{number(x + 3)} {number(base)}"
                 parts.append(element("path", d=f"M{number(x)} {number(y)}V{number(end)}{tip}", class_="reach"))
         parts.append(shape(kind.split()[-1], x, y, r))
         return element("g", *parts, title=_tip(members), class_=f"mark {kind}")
@@ -206,11 +213,16 @@ def _stair(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     return kept
 
 
+def _told(row: ExploredRow) -> list[Objective]:
+    """Objectives whose figures a tooltip tells: accuracy where there is a deadline."""
+    return [objective for objective in OBJECTIVES if objective != ACCURACY or row.accuracy_bound is not None]
+
+
 def _tip(members: Sequence[_Numbered]) -> str:
     lines = []
     for n, row in members[:_MOST_NAMED]:
         head = f"#{n} " if n is not None else ""
-        figures = ", ".join(f"{o.title} {figure_text(row, o)}" for o in OBJECTIVES)
+        figures = ", ".join(f"{o.title} {figure_text(row, o)}" for o in _told(row))
         run_as = f"{row.candidate.execution}, {row.candidate.chip}"
         lines.append(f"{head}{shorten(row.pattern, 60)}, {run_as}: {figures}; front: {front_words(row)}; {row.status}")
     if len(members) > _MOST_NAMED:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from neuromap.explorer.answer.advice import Advice, has_given_weights, map_command
+from neuromap.explorer.answer.advice import Advice, deadline_line, has_given_weights, map_command
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import (
@@ -19,10 +19,10 @@ from neuromap.explorer.answer.listing import (
     time_axes,
 )
 from neuromap.explorer.answer.objectives import ENERGY
-from neuromap.explorer.answer.quantities import figure
+from neuromap.explorer.answer.quantities import figure, with_unit
 from neuromap.explorer.forms.column_units import GIVEN_WEIGHTS_NOTE, column_units
 from neuromap.explorer.forms.draw_front import constant_line, picture
-from neuromap.explorer.forms.text import MET_CLASSES, count_line, energy_line, gap_line
+from neuromap.explorer.forms.text import MET_CLASSES, accuracy_cell, count_line, deadline_lines, energy_line, gap_line
 from neuromap.forms.numbers import seconds, short_count
 from neuromap.forms.page import page_environment
 from neuromap.simulation.stimulus.choose_frames import describe_frames
@@ -74,6 +74,7 @@ def to_html(
         count=short_count,
         front=front_words,
         energy=lambda row: units.energy_cell(row),
+        accuracy=accuracy_cell,
         edges=lambda row: streaming_text(streaming_edges(exploration, row.candidate.values)) or "none",
         command=lambda row: map_command(exploration, row, network_file, chip_arguments),
     )
@@ -92,6 +93,9 @@ def to_html(
         gap=gap_line(exploration),
         axes=time_axes(rows),
         units=units,
+        deadline=None if exploration.deadline is None else with_unit(exploration.deadline.seconds, "s"),
+        deadline_lines=[] if exploration.deadline is None else deadline_lines(exploration.deadline),
+        most_often_right=deadline_line(exploration, limits),
         given_weights=GIVEN_WEIGHTS_NOTE if any(has_given_weights(row, ENERGY) for row in rows) else "",
         met_classes="" if exploration.classes_are_of_network else MET_CLASSES,
         has_energy=is_known(rows, ENERGY),

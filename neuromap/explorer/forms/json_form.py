@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 from neuromap.explorer.answer.advice import Advice
+from neuromap.explorer.answer.deadline import Deadline
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import streaming_edges
-from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.documents import json_text, load_schema
 from neuromap.forms.formed import form
@@ -17,10 +18,13 @@ from neuromap.forms.numbers import json_count
 from neuromap.rollout.schedule.execution import TIME_AXIS
 from neuromap.version import __version__
 
-__all__ = ["FORMAT", "exploration_schema", "to_dict", "to_json"]
+__all__ = ["FORMAT", "FORMAT_WITH_DEADLINE", "exploration_schema", "to_dict", "to_json"]
 
 FORMAT = "neuromap-exploration-2"
-"""What the member ``format`` says."""
+"""What the member ``format`` says without a deadline."""
+
+FORMAT_WITH_DEADLINE = "neuromap-exploration-3"
+"""What it says with one: all members of the other, and those of accuracy."""
 
 
 def exploration_schema() -> dict[str, Any]:
@@ -54,7 +58,7 @@ def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advi
     gap = exploration.gap
     limits = limits or Limits()
     return {
-        "format": FORMAT,
+        "format": FORMAT if exploration.deadline is None else FORMAT_WITH_DEADLINE,
         "neuromap_version": __version__,
         "network": form(exploration.network, "head"),
         "given": {
@@ -66,11 +70,12 @@ def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advi
         "stimulus": dict(exploration.stimulus) or None,
         "time_axis": dict(TIME_AXIS),
         "energy_tolerance": exploration.energy_tolerance,
+        **({} if exploration.deadline is None else {"deadline": _deadline(exploration.deadline)}),
         "objectives": [
             {"name": o.name, "title": o.title, "unit": o.unit, "better": "less" if o.sign > 0 else "more"}
-            for o in OBJECTIVES
+            for o in exploration.objectives
         ],
-        "limits": {o.name: getattr(limits, o.name) for o in OBJECTIVES},
+        "limits": {o.name: getattr(limits, o.name) for o in exploration.objectives},
         "counts": {
             "valid_patterns": json_count(exploration.n_valid_patterns),
             "behaviour_classes": json_count(exploration.n_classes),
@@ -126,6 +131,7 @@ def _row(exploration: Exploration, row: ExploredRow, limits: Limits) -> dict[str
         "times_are_bounds": row.times_are_bounds,
         "worst_case_reaction_ticks": row.worst_case_reaction_ticks,
         "worst_case_reaction_seconds": row.worst_case_reaction_seconds,
+        **({} if exploration.deadline is None else _accuracy(row)),
         "cores": row.cores,
         "core_bound": row.core_bound,
         "energy_joules": row.energy_joules,
@@ -136,6 +142,28 @@ def _row(exploration: Exploration, row: ExploredRow, limits: Limits) -> dict[str
         "on_front": row.on_front,
         "on_class_front": row.on_class_front,
         "within_limits": limits.allows(row),
+    }
+
+
+def _accuracy(row: ExploredRow) -> dict[str, Any]:
+    return {
+        "accuracy_at_deadline": row.accuracy_at_deadline,
+        "accuracy_bound": row.accuracy_bound,
+        "frames_by_deadline": row.frames_by_deadline,
+    }
+
+
+def _deadline(deadline: Deadline) -> dict[str, Any]:
+    return {
+        "seconds": deadline.seconds,
+        "data": deadline.data,
+        "part": deadline.part,
+        "images": deadline.n_images,
+        "classes": deadline.classes,
+        "seed": deadline.seed,
+        "trained": [asdict(one) for one in deadline.trained],
+        "untrained_classes": json_count(deadline.n_untrained),
+        "untrained": [{"behaviour_class": number, "pattern": text} for number, text in deadline.untrained],
     }
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from neuromap.explorer.answer.advice import has_given_weights
+from neuromap.explorer.answer.advice import deadline_line, has_given_weights
+from neuromap.explorer.answer.deadline import Deadline
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import (
@@ -17,8 +19,9 @@ from neuromap.explorer.answer.listing import (
     short_names,
     time_axes,
 )
-from neuromap.explorer.answer.objectives import ENERGY
-from neuromap.explorer.answer.quantities import figure, percent
+from neuromap.explorer.answer.objectives import ACCURACY, ENERGY
+from neuromap.explorer.answer.quantities import figure, percent, with_unit
+from neuromap.explorer.answer.row_figures import value_of
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.forms.column_units import GIVEN_WEIGHTS, GIVEN_WEIGHTS_NOTE, ColumnUnits, column_units
 from neuromap.forms.numbers import plain, seconds, short_count
@@ -31,7 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MET_CLASSES",
+    "accuracy_cell",
     "count_line",
+    "deadline_lines",
     "energy_line",
     "exploration_cells",
     "exploration_tables",
@@ -118,7 +123,7 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Wri
         "chip": len({row.candidate.chip for row in rows}) > 1,
         "splitters": len({row.candidate.splitters for row in rows}) > 1,
         "ticks": len({row.candidate.ticks_per_step for row in rows}) > 1,
-        "class": any(row.needs_retraining for row in rows),
+        "class": any(row.needs_retraining for row in rows) or exploration.deadline is not None,
         "energy": is_known(rows, ENERGY),
     }
     columns = [
@@ -139,11 +144,24 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Wri
         _Written(f"full\nresponse\n[ticks = {units.time}]", _time("full_response_ticks", units)),
         _Written(f"worst-case\nreaction\n[ticks = {units.time}]", _time("worst_case_reaction_ticks", units)),
         _Written("sampling\nfrequency\n[Hz]", _sampling),
-        _Written("cores", _cores),
     ]
+    if exploration.deadline is not None:
+        after = with_unit(exploration.deadline.seconds, "s")
+        columns.append(_Written(f"accuracy\nat deadline\n[% at {after}]", accuracy_cell))
+    columns.append(_Written("cores", _cores))
     if several["energy"]:
         columns.append(_Written(f"energy\nper frame\n[{units.energy}]", units.energy_cell))
     return [*columns, _Written("front", front_words, left=True), _Written("verified", _verdict)]
+
+
+def accuracy_cell(row: ExploredRow) -> str:
+    """Write a row's accuracy at the deadline in percent; a bound has its sign, ``no answer`` is no response yet."""
+    number, is_exact = value_of(row, ACCURACY)
+    if number is None:
+        return "-"
+    if row.frames_by_deadline == 0:
+        return "no answer"
+    return f"{'' if is_exact else '≤ '}{figure(float(f'{100 * number:.12g}'))}"
 
 
 def _time(name: str, units: ColumnUnits) -> Callable[[ExploredRow], str]:
@@ -204,6 +222,10 @@ def _tolerance_text(exploration: Exploration, rows: Sequence[ExploredRow]) -> st
     return f", energies within {percent(exploration.energy_tolerance)} being equal" if is_known(rows, ENERGY) else ""
 
 
+def _whose(exploration: Exploration) -> str:
+    return " of all classes, or of its own," if exploration.deadline is None else ""
+
+
 def energy_line(exploration: Exploration) -> str:
     """Say what energies are of, and which differences count."""
     over = f", mean over {describe_stimuli(exploration.stimulus)}" if exploration.stimulus else ""
@@ -211,6 +233,39 @@ def energy_line(exploration: Exploration) -> str:
         f"energy: per frame in steady operation{over}, all terms whose figures the chip file has (≥: a proven lower "
         f"bound); on the fronts energies within {percent(exploration.energy_tolerance)} count as equal."
     )
+
+
+def deadline_lines(deadline: Deadline) -> list[str]:
+    """Say what accuracies are of, and which classes have none.
+
+    Parameters
+    ----------
+    deadline : Deadline
+        Of the exploration.
+
+    Returns
+    -------
+    list of str
+    """
+    after = with_unit(deadline.seconds, "s")
+    lines = [
+        f"accuracy at deadline: part of {deadline.n_images} {deadline.part} images of {deadline.data} that the last "
+        f"frame known {after} after stimulus onset names rightly by itself; no answer: the first response comes later."
+    ]
+    weights = ", ".join(f"{one.behaviour_class} {one.pattern} ({one.file or one.network})" for one in deadline.trained)
+    lines.append(f"weights of class: {weights}.")
+    if deadline.n_untrained == 0 or not deadline.untrained:
+        return lines
+    many = "other classes have" if deadline.n_untrained is None else _untrained_text(deadline.n_untrained)
+    named = ", ".join(f"{number} ({text})" for number, text in deadline.untrained)
+    more = "" if len(deadline.untrained) == deadline.n_untrained else ", among them"
+    command = shlex.join(["neuromap", "train", "NET", "--pattern", deadline.untrained[0][1], "--for", "CHIP"])
+    lines.append(f"{many} no trained weights and no rows here{more}: {named}; train one with {command} -o NEW.toml.")
+    return lines
+
+
+def _untrained_text(number: int) -> str:
+    return "1 other class has" if number == 1 else f"{short_count(number)} other classes have"
 
 
 def gap_line(exploration: Exploration) -> str:
@@ -245,9 +300,11 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         )
         notes.append(
             "cores: in use (≥: a proven lower bound on those of any mapping; alone where the row was not mapped). "
-            "front: no row on the front of all classes, or of its own, is at least as good in everything and better in "
-            f"one figure{_tolerance_text(exploration, rows)}."
+            f"front: no row on the front{_whose(exploration)} is at least as good in everything and better in one "
+            f"figure{_tolerance_text(exploration, rows)}."
         )
+    if exploration.deadline is not None:
+        notes += deadline_lines(exploration.deadline)
     if is_known(rows, ENERGY):
         notes.append(energy_line(exploration))
         if any(has_given_weights(row, ENERGY) for row in rows):
@@ -272,7 +329,8 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         if row.message:
             notes.append(f"#{number}: {row.message}")
     notes += [count_line(exploration), gap_line(exploration)]
-    return notes
+    best = deadline_line(exploration, limits)
+    return [*notes, best] if best else notes
 
 
 def print_exploration(

@@ -40,7 +40,7 @@ def evaluate(setting: Setting, candidate: Candidate, known: dict[str, Tilings] |
     Measured
         The same for all candidates that share a row, and on every machine.
     """
-    network = setting.network
+    network = setting.network_of(candidate.values)
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
     options = MappingOptions(splitters=candidate.splitters, ticks_per_step=candidate.ticks_per_step)  # type: ignore[arg-type]
     tilings = None if known is None else _kept(known, candidate.chip)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
+from neuromap.rollout.patterns.behaviour import class_key
+from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 __all__ = ["Setting"]
@@ -32,6 +35,8 @@ class Setting(Value):
         Whether chip is held against reference.
     engine : EngineChoice
         What runs the simulations.
+    networks : mapping of tuple of int to Network
+        By behaviour class (:func:`neuromap.rollout.patterns.behaviour.class_key`), where each has weights of its own.
     """
 
     network: Network
@@ -39,3 +44,14 @@ class Setting(Value):
     stimuli: tuple[Mapping[str, NDArray[np.bool_]], ...]
     verify: bool
     engine: EngineChoice
+    networks: Mapping[tuple[int, ...], Network] = field(default_factory=lambda: ReadOnlyMapping({}))
+
+    def network_of(self, values: tuple[int, ...]) -> Network:
+        """Give the network with the weights of a pattern (R of every edge)."""
+        if not self.networks:
+            return self.network
+        return self.networks[class_key(RolloutPattern(self.network, values))]
+
+    def only(self, network: Network) -> Setting:
+        """Give the same for one network."""
+        return replace(self, network=network, networks=ReadOnlyMapping({}))

@@ -18,6 +18,8 @@ class Figures(NamedTuple):
     ----------
     first_response, full_response, worst_case_reaction, frame_period : float
         Seconds.
+    error : float
+        Part of the images that are not named rightly at the deadline; NaN without one.
     cores : float
         Cores in use.
     energy : float
@@ -28,12 +30,13 @@ class Figures(NamedTuple):
     full_response: float
     worst_case_reaction: float
     frame_period: float
+    error: float
     cores: float
     energy: float
 
     @property
     def times(self) -> tuple[float, ...]:
-        """All but cores and energy."""
+        """All but accuracy, cores and energy."""
         return self[:N_TIMES]
 
 
@@ -41,8 +44,22 @@ N_FIGURES = len(Figures._fields)
 N_TIMES = sum(objective.bound is None for objective in OBJECTIVES)
 
 
-def figures_of(measured: Measured, tick_seconds: float) -> Figures:
-    """Give the figures that came of a candidate; infinite where it does not fit."""
+def figures_of(measured: Measured, tick_seconds: float, accuracy: float | None = None) -> Figures:
+    """Give the figures that came of a candidate; infinite where it does not fit.
+
+    Parameters
+    ----------
+    measured : Measured
+        What came of it.
+    tick_seconds : float
+        Of the chip.
+    accuracy : float, optional
+        At the deadline, as a part of the images.
+
+    Returns
+    -------
+    Figures
+    """
     if measured.status != "mapped":
         return Figures(*(math.inf,) * N_FIGURES)
     ticks = (
@@ -53,7 +70,8 @@ def figures_of(measured: Measured, tick_seconds: float) -> Figures:
     )
     first, full, reaction, period = (math.nan if t is None else t * tick_seconds for t in ticks)
     cores = math.nan if measured.cores is None else float(measured.cores)
-    return Figures(first, full, reaction, period, cores, nan_of(measured.energy_joules))
+    error = math.nan if accuracy is None else 1 - accuracy
+    return Figures(first, full, reaction, period, error, cores, nan_of(measured.energy_joules))
 
 
 def nan_of(number: float | None) -> float:

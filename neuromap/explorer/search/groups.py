@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from neuromap.arrays.ragged import run_heads
 from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.mapping_choices import MappingChoice
 from neuromap.explorer.candidates.row_bounds import energy_bound
+from neuromap.explorer.measuring.deadline_accuracy import DeadlineAccuracy
 from neuromap.explorer.search.figures import Figures, nan_of
 
 __all__ = ["Group", "RowPlace", "groups_of"]
@@ -60,6 +62,11 @@ class Group(Value):
         freeze_arrays(self)
 
     @property
+    def first_ticks(self) -> int:
+        """First response in ticks, or what it is at least."""
+        return round(self.bounds.first_response / self.choice.chip.tick_seconds)
+
+    @property
     def period_ticks(self) -> int:
         """Frame period in ticks, or what it is at least."""
         return round(self.bounds.frame_period / self.choice.chip.tick_seconds)
@@ -70,8 +77,20 @@ class Group(Value):
         return float(self.choice.table.estimate[self.rows[0]])
 
 
-def groups_of(choice: MappingChoice) -> list[Group]:
-    """Group the rows of a mapping choice by their times and by whether they are of the given pattern's class."""
+def groups_of(choice: MappingChoice, accuracy: DeadlineAccuracy | None = None) -> list[Group]:
+    """Group the rows of a mapping choice by their times and by whether they are of the given pattern's class.
+
+    Parameters
+    ----------
+    choice : MappingChoice
+        With its table.
+    accuracy : DeadlineAccuracy, optional
+        Where accuracy at a deadline is an objective.
+
+    Returns
+    -------
+    list of Group
+    """
     table, chip = choice.table, choice.chip
     columns = (~table.needs_retraining, *choice.optimistic())
     order = adopted(np.lexsort((table.estimate, *columns[::-1])))  # so that the groups keep parts of it
@@ -80,7 +99,17 @@ def groups_of(choice: MappingChoice) -> list[Group]:
     groups = []
     for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
         times = (int(ticks) * chip.tick_seconds for ticks in ranked[start, 1:])
+        error = (
+            math.nan if accuracy is None else 1 - _accuracy_bound(accuracy, choice, int(order[start]), ranked[start])
+        )
         energy = energy_bound(chip, int(ranked[start, -1]), choice.core_bound)
-        bounds = Figures._make((*times, float(choice.core_bound), nan_of(energy)))
+        bounds = Figures._make((*times, error, float(choice.core_bound), nan_of(energy)))
         groups.append(Group(choice, order[start:stop], bool(ranked[start, 0]), bounds))
     return groups
+
+
+def _accuracy_bound(accuracy: DeadlineAccuracy, choice: MappingChoice, row: int, ranked: Ints) -> float:
+    """Accuracy that no row of a group exceeds; one of its rows stands for all, which have equal times."""
+    n_frames = accuracy.n_frames(int(ranked[1]), int(ranked[-1]), choice.chip.tick_seconds)
+    network, values = choice.table.graph.network, choice.table.pattern(row)
+    return accuracy.class_at_most(network, values, n_frames, exact=not choice.may_change_schedule)

@@ -48,6 +48,8 @@ def _found_rows(ended: OpenRows) -> list[ExploredRow]:
     of_class = np.zeros(len(mapped), np.bool_)
     for number in np.unique(classes):
         of_class[classes == number] = front_of(figures[classes == number], ended.tolerance)
+    if ended.all_rows.accuracy is not None:  # each class has weights of its own, so all can be used as they are
+        of_class = of_all
     for k, on_front, on_class_front in zip(mapped, of_all.tolist(), of_class.tolist(), strict=True):
         rows[k] = replace(rows[k], on_front=on_front, on_class_front=on_class_front)
     return rows

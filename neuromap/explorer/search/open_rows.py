@@ -62,6 +62,7 @@ class OpenRows:
         self._excluded_groups = np.zeros(len(all_rows.groups), np.bool_)
         self._excluded_alone: set[RowPlace] = set()
         self._core_bounds: dict[RowPlace, int] = {}
+        self._accuracy_bounds: dict[RowPlace, float | None] = {}
         self._rivals: dict[bool, list[Figures]] = {True: [], False: []}
         self._bounds = np.array([group.bounds for group in all_rows.groups], np.float64).reshape(-1, N_FIGURES)
         self._given = np.array([group.is_given_class for group in all_rows.groups], np.bool_)
@@ -83,14 +84,15 @@ class OpenRows:
         return group_is_open and place not in self.found and place not in self._excluded_alone
 
     def exclude_alone(self, place: RowPlace) -> bool:
-        """Exclude an open row if its own bound on cores does, computed where it may, and say whether it did."""
+        """Exclude an open row if its own bounds do, computed where they may, and say whether they did."""
         group = self.all_rows.groups[place.group]
-        if not self._some_bound_excludes(group):
+        bounds = self._with_own_accuracy(place)
+        if not self._some_bound_excludes(group, bounds):
             return False
         self._compute_bound(place)
         cores = self.bound_of(place)
         energy = energy_bound(group.choice.chip, group.period_ticks, cores)
-        bounds = group.bounds._replace(cores=float(cores), energy=nan_of(energy))
+        bounds = bounds._replace(cores=float(cores), energy=nan_of(energy))
         if not self._is_excluded(bounds, group.is_given_class):
             return False
         self._excluded_alone.add(place)
@@ -100,7 +102,8 @@ class OpenRows:
         """Keep what came of a row, and exclude all groups that cannot be better."""
         self._compute_bound(place)
         group = self.all_rows.groups[place.group]
-        figures = figures_of(measured, group.choice.chip.tick_seconds)
+        accuracy = self.all_rows.accuracy_of(place, measured)
+        figures = figures_of(measured, group.choice.chip.tick_seconds, accuracy)
         self.found[place] = Found(measured, figures)
         if measured.status == "mapped":
             excluded = excluded_by(self._bounds, [figures], self.tolerance)
@@ -134,7 +137,7 @@ class OpenRows:
     def only_cores_open(self, number: int) -> bool:
         """Whether a mapped row is better than any row of a group could be, cores aside."""
         group = self.all_rows.groups[number]
-        return self._some_bound_excludes(group)
+        return self._some_bound_excludes(group, group.bounds)
 
     def others(self, most: int) -> list[ExploredRow]:
         """Describe rows that were not mapped: open ones first, then those that a bound excludes, cheapest first.
@@ -156,7 +159,9 @@ class OpenRows:
             if len(described) >= most:
                 break
             status: RowStatus = "not mapped" if self.is_open(place) else "excluded"
-            described.append(replace(self.all_rows.describe(place), status=status, core_bound=self.bound_of(place)))
+            known = self.all_rows.describe(place)
+            accuracy = self._accuracy_bounds.get(place, known.accuracy_bound)
+            described.append(replace(known, status=status, core_bound=self.bound_of(place), accuracy_bound=accuracy))
         return described
 
     def _in_turn(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -177,12 +182,19 @@ class OpenRows:
         if place not in self._core_bounds:
             self._core_bounds[place] = self.all_rows.core_bound(place)
 
-    def _some_bound_excludes(self, group: Group) -> bool:
+    def _with_own_accuracy(self, place: RowPlace) -> Figures:
+        """Bounds of the row's group with what is known of its own accuracy at the deadline, computed once."""
+        if place not in self._accuracy_bounds:
+            self._accuracy_bounds[place] = self.all_rows.accuracy_bound(place)
+        accuracy, bounds = self._accuracy_bounds[place], self.all_rows.groups[place.group].bounds
+        return bounds if accuracy is None else bounds._replace(error=1 - accuracy)
+
+    def _some_bound_excludes(self, group: Group, bounds: Figures) -> bool:
         """Whether a row would be excluded by some bound on its cores: a quick look before one is computed."""
         by_cores = "neuron_update_joules" in group.choice.chip.energy  # then more cores mean more energy too
-        known = group.bounds.energy
+        known = bounds.energy
         energy = math.inf if by_cores and not math.isnan(known) else known
-        return self._is_excluded(group.bounds._replace(cores=math.inf, energy=energy), group.is_given_class)
+        return self._is_excluded(bounds._replace(cores=math.inf, energy=energy), group.is_given_class)
 
     def _is_excluded(self, bounds: Figures, is_given_class: bool) -> bool:
         return bool(excluded_by([bounds], self.rivals(is_given_class), self.tolerance)[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 
@@ -14,9 +14,11 @@ from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.candidates.mapping_choices import MappingChoice
 from neuromap.explorer.candidates.named_patterns import NamedPatterns
 from neuromap.explorer.candidates.row_bounds import core_bound_of_row, energy_bound
+from neuromap.explorer.measuring.deadline_accuracy import DeadlineAccuracy
 from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.search.groups import Group, RowPlace, groups_of
 from neuromap.jobs.fingerprint import fingerprint_of_chip
+from neuromap.network.network import Network
 
 __all__ = ["SearchRows", "search_rows"]
 
@@ -37,6 +39,8 @@ class SearchRows:
         Pattern and execution that stand for a row of ``seeds``.
     fingerprints : mapping of MappingChoice to str
         Of network, stimuli and noise seed, and of the choice's chip.
+    accuracy : DeadlineAccuracy or None
+        Where accuracy at a deadline is an objective.
     """
 
     groups: tuple[Group, ...]
@@ -44,6 +48,7 @@ class SearchRows:
     names: NamedPatterns
     named: Mapping[RowPlace, tuple[tuple[int, ...], str]]
     fingerprints: Mapping[MappingChoice, str]
+    accuracy: DeadlineAccuracy | None = None
 
     def candidate(self, place: RowPlace) -> Candidate:
         """Candidate that stands for a row."""
@@ -66,6 +71,32 @@ class SearchRows:
         choice = self.groups[place.group].choice
         return core_bound_of_row(choice.table.graph.network, choice.chip, self.candidate(place), choice.core_bound)
 
+    def accuracy_bound(self, place: RowPlace) -> float | None:
+        """Accuracy that a row has at most at the deadline, by its own pattern; ``None`` without one."""
+        if self.accuracy is None:
+            return None
+        group = self.groups[place.group]
+        tick = group.choice.chip.tick_seconds
+        n_frames = self.accuracy.n_frames(group.first_ticks, group.period_ticks, tick)
+        network, values = group.choice.table.graph.network, self.candidate(place).values
+        found = self.accuracy.at_most if group.choice.may_change_schedule else self.accuracy.of
+        return found(network, values, n_frames)
+
+    def frames_by_deadline(self, place: RowPlace, measured: Measured) -> int | None:
+        """Frames of a row that are known by the deadline; ``None`` where it was not mapped, and without a deadline."""
+        first, period = measured.first_response_ticks, measured.frame_period_ticks
+        if self.accuracy is None or first is None or period is None:
+            return None
+        return self.accuracy.n_frames(first, period, self.groups[place.group].choice.chip.tick_seconds)
+
+    def accuracy_of(self, place: RowPlace, measured: Measured) -> float | None:
+        """Accuracy of a row at the deadline, that of the pattern that stands for it; ``None`` as there."""
+        n_frames = self.frames_by_deadline(place, measured)
+        if self.accuracy is None or n_frames is None:
+            return None
+        network = self.groups[place.group].choice.table.graph.network
+        return self.accuracy.of(network, self.candidate(place).values, n_frames)
+
     def describe(self, place: RowPlace, measured: Measured | None = None) -> ExploredRow:
         """Say what is known of a row, with what came of mapping it or ``None``."""
         known = self._before_mapping(place, bounded=measured is None)
@@ -73,7 +104,9 @@ class SearchRows:
             return known
         found = {field.name: getattr(measured, field.name) for field in fields(Measured)}
         # what mapping does not tell, as the row does not fit or was not verified, stays as it was
-        return replace(known, **{name: value for name, value in found.items() if value is not None})
+        known = replace(known, **{name: value for name, value in found.items() if value is not None})
+        accuracy, n_frames = self.accuracy_of(place, measured), self.frames_by_deadline(place, measured)
+        return replace(known, accuracy_at_deadline=accuracy, frames_by_deadline=n_frames)
 
     def _before_mapping(self, place: RowPlace, *, bounded: bool) -> ExploredRow:
         """Describe a row by its schedule, or by bounds where it may be changed by splitters."""
@@ -100,10 +133,16 @@ class SearchRows:
             tick_seconds=tick,
             core_bound=choice.core_bound,
             energy_bound=energy_bound(choice.chip, group.period_ticks, choice.core_bound),
+            accuracy_bound=None if self.accuracy is None else float(f"{1 - group.bounds.error:.12g}"),
         )
 
 
-def search_rows(choices: Sequence[MappingChoice], names: NamedPatterns, setting: str) -> SearchRows:
+def search_rows(
+    choices: Sequence[MappingChoice],
+    names: NamedPatterns,
+    setting: Callable[[Network], str],
+    accuracy: DeadlineAccuracy | None = None,
+) -> SearchRows:
     """Group the rows of all mapping choices, and find those of the patterns with names.
 
     Parameters
@@ -112,17 +151,26 @@ def search_rows(choices: Sequence[MappingChoice], names: NamedPatterns, setting:
         With their tables.
     names : NamedPatterns
         Patterns with names.
-    setting : str
-        Fingerprint of network, stimuli and noise seed.
+    setting : callable
+        Gives the fingerprint of a network, stimuli and noise seed.
+    accuracy : DeadlineAccuracy, optional
+        Where accuracy at a deadline is an objective.
 
     Returns
     -------
     SearchRows
     """
-    groups = [group for choice in choices for group in groups_of(choice)]
+    groups = [group for choice in choices for group in groups_of(choice, accuracy)]
     named = _named_rows(choices, groups, names)
-    fingerprints = {choice: f"{setting} {fingerprint_of_chip(choice.chip)}" for choice in choices}
-    return SearchRows(tuple(groups), tuple(named), names, ReadOnlyMapping(named), ReadOnlyMapping(fingerprints))
+    networks = {
+        network: setting(network) for network in dict.fromkeys(choice.table.graph.network for choice in choices)
+    }
+    fingerprints = {
+        choice: f"{networks[choice.table.graph.network]} {fingerprint_of_chip(choice.chip)}" for choice in choices
+    }
+    return SearchRows(
+        tuple(groups), tuple(named), names, ReadOnlyMapping(named), ReadOnlyMapping(fingerprints), accuracy
+    )
 
 
 def _named_rows(

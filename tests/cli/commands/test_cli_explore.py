@@ -197,6 +197,14 @@ def test_a_chip_that_computes_something_else_is_a_failure(sr, capsys):
         (("--min-sampling-frequency", "inf"), "--min-sampling-frequency"),
         (("--max-energy", "1e999J"), "--max-energy"),
         (("--best", "speed"), "--best speed"),
+        (("--best", "accuracy-at-deadline"), "--best accuracy-at-deadline: takes a deadline"),
+        (("--min-accuracy", "90%"), "--min-accuracy: is of accuracy at a deadline"),
+        (("--min-accuracy", "90 ms"), "--min-accuracy 90 ms"),
+        (("--deadline", "3ms"), "--deadline 3ms: takes trained weights"),
+        (("--deadline", "soon", "--trained", "streaming=a.toml"), "--deadline soon"),
+        (("--deadline", "3ms", "--trained", "streaming"), "--trained streaming: is no PATTERN=FILE"),
+        (("--trained", "streaming=a.toml"), "--trained streaming=a.toml: goes with a deadline"),
+        (("--data", "digits"), "--data digits: goes with a deadline"),
         (("--within", "half"), "--within half"),
         (
             ("--executions", "sometimes"),
@@ -259,3 +267,18 @@ def test_inputs_are_never_written_over(quick, sr, folder):
     assert quick("--results", sr).code == 2
     assert quick("--chip", folder / "tiny.toml", "--svg", folder / "tiny.toml").code == 2
     assert sr.read_bytes() == before
+
+
+def test_trained_networks_compete_at_a_deadline_and_are_mapped_from_their_files(neuromap):
+    sr = "examples/digits/sr.toml"
+    words = ("--deadline", "3ms", "--data", "digits", "--part", "validation", "--limit", 5)
+    trained = ("--trained", f"streaming={sr}", "--trained", f"hybrid={sr}", "--executions", "pipelined")
+    quick = ("--frames", 4, "--stimuli", 1, "--best", "accuracy-at-deadline", "--json")
+    done = neuromap("explore", sr, *words, *trained, *quick)
+    assert (done.code, done.err) == (0, "")
+    jsonschema.validate(done.json, exploration_schema())
+    assert [one["file"] for one in done.json["deadline"]["trained"]] == [sr] * 2
+    known = [row["accuracy_at_deadline"] for row in done.json["rows"] if row["status"] == "mapped"]
+    best = done.json["rows"][done.json["best"]["row"]]
+    assert best["accuracy_at_deadline"] == max(known)
+    assert done.json["best"]["map_command"].startswith(f"neuromap map {sr} ")

@@ -172,7 +172,7 @@ def test_every_objective_has_a_name_a_unit_and_a_limit():
         for text in (objective.title, objective.title.replace(" ", "-"), objective.title.upper()):
             assert objective_named(text) == objective
         assert objective.base_unit
-        assert Limits(**{objective.name: parse_bound("3", objective, "--x")})
+        assert Limits(**{objective.name: parse_bound("1", objective, "--x")})
     with pytest.raises(InputError, match="sampling-frequency"):
         objective_named("speed")
 

@@ -10,6 +10,7 @@ import pytest
 import neuromap as nm
 from neuromap.cli.arguments.limit_options import LimitOptions
 from neuromap.cli.commands.explore import explore as explore_command
+from neuromap.explorer.answer.deadline import Deadline, TrainedClass
 from neuromap.explorer.answer.exploration import Exploration, Gap
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import list_rows
@@ -45,6 +46,8 @@ ROW = ExploredRow(
     tick_seconds=TICK,
     core_bound=10,
     energy_bound=12.0,
+    accuracy_bound=0.9,
+    accuracy_at_deadline=0.75,
     **asdict(MEASURED),  # every figure that is measured is one of the row, under the same name
 )
 
@@ -52,17 +55,20 @@ ROW = ExploredRow(
 def test_figures_are_those_of_the_objectives_in_their_order():
     assert len(OBJECTIVES) == N_FIGURES
     assert [objective.bound is None for objective in OBJECTIVES] == [k < N_TIMES for k in range(N_FIGURES)]
-    for number, objective in zip(figures_of(MEASURED, TICK), OBJECTIVES, strict=True):
+    less_is_better = {"sampling_frequency_hz": lambda hertz: 1 / hertz, "accuracy_at_deadline": lambda part: 1 - part}
+    for number, objective in zip(figures_of(MEASURED, TICK, 0.75), OBJECTIVES, strict=True):
         value = value_of(ROW, objective)
         assert value.is_exact
-        assert number == pytest.approx(value.number if objective.sign > 0 else 1 / value.number)
+        assert (objective.sign < 0) == (objective.name in less_is_better)
+        assert number == pytest.approx(less_is_better.get(objective.name, float)(value.number))
 
 
 def test_every_objective_has_a_bound_a_unit_and_a_limit():
     assert [field.name for field in fields(Limits)] == NAMES
     for objective in OBJECTIVES:
         assert objective.base_unit in (*UNITS, "cores")
-        assert objective.bound is None or getattr(ROW, objective.bound) < getattr(ROW, objective.name)
+        if objective.bound is not None:  # the row cannot be better than its bound
+            assert objective.sign * getattr(ROW, objective.bound) < objective.sign * getattr(ROW, objective.name)
 
 
 def test_the_schema_has_every_objective():
@@ -71,15 +77,19 @@ def test_the_schema_has_every_objective():
     assert parts["objectives"]["items"]["properties"]["name"]["enum"] == NAMES
     best = next(form for form in parts["best"]["anyOf"] if form["type"] == "object")
     assert best["properties"]["objective"]["enum"] == NAMES
-    assert list(parts["limits"]["properties"]) == parts["limits"]["required"] == NAMES
+    assert list(parts["limits"]["properties"]) == NAMES
+    with_deadline = schema["then"]["properties"]  # what format 3 has besides
+    assert {*parts["limits"]["required"], *with_deadline["limits"]["required"]} == set(NAMES)
     assert set(NAMES) <= set(row["properties"])
-    assert set(NAMES) <= set(row["required"])
+    assert set(NAMES) <= {*row["required"], *with_deadline["rows"]["items"]["required"]}
 
 
 def test_the_tables_have_a_column_for_every_objective():
     network = Network.from_edges([("I", "O")], name="one edge")
     streaming, chip = nm.RolloutPattern.streaming(network), nm.load_chip("truenorth")
-    found = Exploration(network, streaming, (chip,), (ROW,), None, None, 1, 1, 1, Gap(True, 0, 1.0, 11, 10, ""))
+    reached = Deadline(0.003, "digits", "test", 4, 10, 0, (TrainedClass(1, "streaming", "a", None),), 0, ())
+    gap = Gap(True, 0, 1.0, 11, 10, "")
+    found = Exploration(network, streaming, (chip,), (ROW,), None, None, 1, 1, 1, gap, deadline=reached)
     columns, _ = exploration_cells(found, list_rows(found))
     in_text = [" ".join(column.header.split()) for column in columns]
     on_page = [header.lower() for header in re.findall(r"<th>(.*?)</th>", found.to_html())]
@@ -90,8 +100,8 @@ def test_the_tables_have_a_column_for_every_objective():
 def test_the_command_has_an_option_for_every_objective():
     limited = []
     for option in fields(LimitOptions):
-        ((objective, bound),) = LimitOptions(**{option.name: "3"}).limits()
-        assert bound == 3
+        ((objective, bound),) = LimitOptions(**{option.name: "1"}).limits()
+        assert bound == 1
         assert option.name.startswith("max_" if objective.sign > 0 else "min_")
         limited.append(objective)
     assert sorted(limited) == sorted(OBJECTIVES)

@@ -140,7 +140,7 @@ def test_every_document_follows_the_schema(exploration, text):
     validator.validate(document)
     assert len(document["rows"]) == len(exploration.rows)
     for row, found in zip(exploration.rows, document["rows"], strict=True):
-        for objective in OBJECTIVES:
+        for objective in exploration.objectives:
             assert found[objective.name] == getattr(row, objective.name)
         assert found["within_limits"] == limits.allows(row)
         assert found["message"] == (row.message or None)

@@ -1,0 +1,123 @@
+"""Options of ``neuromap explore`` for accuracy at a deadline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from neuromap.cli.arguments.options import said_option
+from neuromap.cli.arguments.typed_patterns import read_pattern
+from neuromap.errors import InputError
+
+if TYPE_CHECKING:
+    from neuromap.network.network import Network
+    from neuromap.rollout.patterns.pattern import RolloutPattern
+
+__all__ = ["DeadlineOptions"]
+
+
+@dataclass(frozen=True)
+class DeadlineOptions:
+    """Options of accuracy at a deadline; one parameter of the command (see ``option_blocks``)."""
+
+    deadline: Annotated[
+        str | None,
+        said_option(
+            "--deadline",
+            metavar="TIME",
+            text="With --trained: time from stimulus onset, such as 3ms; the accuracy of the last frame that is known "
+            "by then becomes an objective.",
+        ),
+    ] = None
+    trained: Annotated[
+        list[str] | None,
+        said_option(
+            "--trained",
+            metavar="PATTERN=FILE",
+            text="With --deadline: a network of this graph that was trained under this pattern; its weights are those "
+            "of the pattern's behaviour class. May be repeated; only classes with such weights are searched.",
+        ),
+    ] = None
+    data: Annotated[
+        str | None,
+        said_option(
+            "--data",
+            metavar="SOURCE",
+            text="With --deadline: labelled images, mnist:PATH, cifar10:PATH, gtsrb:PATH or digits.  [default: digits]",
+        ),
+    ] = None
+    part: Annotated[
+        str | None,
+        said_option(
+            "--part",
+            metavar="PART",
+            text="With --deadline: which images, test, validation or train.  [default: test]",
+        ),
+    ] = None
+    limit: Annotated[
+        int | None, said_option("--limit", metavar="N", text="With --deadline: only the first N images.")
+    ] = None
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Files that are read, by what they are."""
+        return {f"trained network {file}": file for _, file in map(_split, self.trained or [])}
+
+    def arguments(self, network: Network) -> dict[str, Any]:
+        """Make the arguments of ``explore``: read the images, take patterns and files apart.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is explored.
+
+        Returns
+        -------
+        dict
+            Empty where there is no deadline.
+
+        Raises
+        ------
+        InputError
+            If an option is missing or wrong, or the images cannot be read.
+        PatternError
+            If a pattern is unknown.
+        """
+        from neuromap.datasets.sources import load_images
+        from neuromap.explorer.answer.quantities import parse_quantity
+
+        if not self._are_asked_for():
+            return {}
+        seconds = parse_quantity(self.deadline or "", "s", "--deadline")
+        pairs = [(_pattern(network, text), file) for text, file in map(_split, self.trained or [])]
+        images = load_images(self.data or "digits", self.part or "test", limit=self.limit)
+        return {"trained": pairs, "images": images, "deadline": seconds}
+
+    def _are_asked_for(self) -> bool:
+        """Whether there is a deadline; what goes with it is refused without."""
+        if self.deadline is None:
+            given = {"trained": self.trained, "data": self.data, "part": self.part, "limit": self.limit}
+            for name, value in given.items():
+                if value:
+                    shown = ", ".join(value) if isinstance(value, list) else value
+                    raise InputError(f"--{name} {shown}: goes with a deadline; give --deadline TIME, or drop it")
+            return False
+        if not self.trained:
+            raise InputError(
+                f"--deadline {self.deadline}: takes trained weights; give --trained PATTERN=FILE, one for a behaviour "
+                "class"
+            )
+        return True
+
+
+def _split(text: str) -> tuple[str, str]:
+    pattern, sign, file = (part.strip() for part in text.partition("="))
+    if not (pattern and sign and file):
+        raise InputError(f"--trained {text}: is no PATTERN=FILE; write it like streaming=trained.toml")
+    return pattern, file
+
+
+def _pattern(network: Network, text: str) -> RolloutPattern | str:
+    """Read a pattern; R of every edge as digits is left to the library."""
+    is_digits = len(text) == len(network.edges) and set(text) <= set("01")
+    return text if is_digits and text not in network.patterns else read_pattern(network, text)

@@ -1,0 +1,152 @@
+"""Networks of one graph, each trained under a pattern: the weights that the rows of its behaviour class have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from neuromap.errors import InputError, NetworkError, PatternError
+from neuromap.files.messages import show
+from neuromap.network.complete import require_weights
+from neuromap.network.file.network_file import load_network
+from neuromap.network.network import Network
+from neuromap.rollout.patterns.behaviour import class_key
+from neuromap.rollout.patterns.pattern import RolloutPattern
+
+__all__ = ["TrainedNetwork", "trained_networks"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedNetwork:
+    """A network with the pattern under which it was trained.
+
+    Attributes
+    ----------
+    pattern : RolloutPattern
+        Of this network.
+    network : Network
+        With weights; nodes and edges in the order of the network that is explored.
+    file : str or None
+        File that it was read from.
+    """
+
+    pattern: RolloutPattern
+    network: Network
+    file: str | None
+
+
+def trained_networks(network: Network, trained: Any) -> tuple[TrainedNetwork, ...]:
+    """Read and check the trained networks of an exploration.
+
+    Parameters
+    ----------
+    network : Network
+        The network that is explored: its graph is that of all, its weights do not matter.
+    trained : mapping, or iterable of pairs
+        Pattern (one, its name, or R of every edge as digits) -> network, or its file.
+
+    Returns
+    -------
+    tuple of TrainedNetwork
+        In the order given.
+
+    Raises
+    ------
+    InputError
+        If there is none, or two are for one behaviour class.
+    NetworkError
+        If a network has another graph, or no weights.
+    PatternError
+        If a pattern is unknown or invalid.
+    """
+    pairs = trained.items() if isinstance(trained, Mapping) else trained
+    if not isinstance(pairs, Iterable) or isinstance(pairs, str):
+        raise InputError(f"trained: found {show(trained)}; give patterns with networks, {{'streaming': 'a.toml'}}")
+    found = [_read(network, pattern, given) for pattern, given in pairs]
+    if not found:
+        raise InputError("trained: none given; name at least one pattern with the network that was trained under it")
+    for first, second in pairwise(sorted(found, key=lambda one: class_key(one.pattern))):
+        if class_key(first.pattern) == class_key(second.pattern):
+            raise InputError(
+                f"trained: patterns {_title(first.pattern)} and {_title(second.pattern)} are of one behaviour class, "
+                "which takes the same weights; give one of them"
+            )
+    return tuple(found)
+
+
+def _read(network: Network, pattern: RolloutPattern | str, given: Network | str | Path) -> TrainedNetwork:
+    """Take one network, in the order of the explored one, with its pattern."""
+    loaded = given if isinstance(given, Network) else load_network(given)
+    called = f"trained {_title(pattern)}: network {loaded.name}"
+    require_weights(loaded)
+    for difference in _differences(network, loaded):
+        raise NetworkError(f"{called}: {difference}; give networks of one graph")
+    ordered = replace(
+        loaded,
+        nodes={name: loaded.nodes[name] for name in network.nodes},
+        edges={key: loaded.edges[key] for key in network.edges},
+        outputs=network.outputs,
+    )
+    return TrainedNetwork(_pattern(network, ordered, pattern), ordered, None if loaded is given else str(given))
+
+
+def _pattern(network: Network, ordered: Network, pattern: RolloutPattern | str) -> RolloutPattern:
+    """Give the pattern for the trained network; names are those of the explored one."""
+    if isinstance(pattern, str):
+        known = pattern in ("streaming", "sequential", *network.patterns)
+        digits = len(pattern) == len(network.edges) and set(pattern) <= set("01")
+        if digits and not known:
+            pattern = RolloutPattern(network, tuple(map(int, pattern)))
+        else:
+            pattern = RolloutPattern.named(network, pattern)
+    if not isinstance(pattern, RolloutPattern) or tuple(pattern.network.edges) != tuple(network.edges):
+        raise PatternError(
+            f"trained: {show(pattern)} is no pattern of network {network.name}; give one, its name, or R of every edge "
+            "as digits"
+        )
+    pattern.require_valid()
+    return RolloutPattern(ordered, pattern.values, pattern.name)
+
+
+def _differences(network: Network, other: Network) -> Iterator[str]:
+    """Say where two networks are not of one graph: nodes, edges, outputs, then shapes and transforms that both have."""
+    yield from _missing("node", network.nodes, other.nodes, network.name)
+    edges, others = ([f"{u} -> {v}" for u, v in found.edges] for found in (network, other))
+    yield from _missing("edge", edges, others, network.name)
+    if set(network.outputs) != set(other.outputs):
+        yield f"its outputs are {', '.join(other.outputs)}, those of {network.name} {', '.join(network.outputs)}"
+    for name, node in network.nodes.items():
+        shape = other.nodes[name].shape
+        if node.shape is not None and node.shape != shape:
+            yield f"node {name} has the shape {list(shape or ())}, in {network.name} {list(node.shape)}"
+    for key, edge in network.edges.items():
+        mine, its = _settings(edge.transform), _settings(other.edges[key].transform)
+        if edge.transform is not None and mine != its:
+            yield f"edge {edge.label} is {_told(its)}, in {network.name} {_told(mine)}"
+
+
+def _missing(what: str, mine: Iterable[str], its: Iterable[str], name: str) -> Iterator[str]:
+    mine, its = list(mine), list(its)
+    yield from (f"has no {what} {one}, which {name} has" for one in mine if one not in set(its))
+    yield from (f"has {what} {one}, which {name} has not" for one in its if one not in set(mine))
+
+
+def _settings(transform: object) -> dict[str, Any]:
+    """Say what a transform is besides weights; groups are chosen in training, matrices are stored as dense weights."""
+    names = ("kernel", "stride", "padding")
+    kind = getattr(transform, "kind", None)
+    found = {"transform": "dense" if kind == "matrix" else kind}
+    return found | {name: getattr(transform, name) for name in names if hasattr(transform, name)}
+
+
+def _told(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {list(value) if isinstance(value, tuple) else value}" for name, value in settings.items())
+
+
+def _title(pattern: object) -> str:
+    if isinstance(pattern, RolloutPattern):
+        return pattern.name or "".join(map(str, pattern.values))
+    return show(pattern).strip("'")
