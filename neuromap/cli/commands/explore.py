@@ -46,9 +46,7 @@ Examples:
   neuromap explore examples/digits/sr.toml --given hybrid --within class --html sr.html --svg sr.svg
   neuromap explore examples/digits/sr.toml --executions pipelined --splitters slack,anywhere --csv sr.csv
   neuromap explore examples/digits/sr.toml --seconds 60 --results sr.results --json
-  neuromap explore examples/digits/deadline/untrained.toml --deadline 3ms \\
-    --trained streaming=examples/digits/deadline/streaming.toml \\
-    --trained hybrid=examples/digits/deadline/hybrid.toml
+  neuromap explore examples/digits/sr.toml --deadline 3ms --trained hybrid=examples/digits/sr.toml --limit 50
 """
 
 
