@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from neuromap.datasets.image_set import PARTS
+from neuromap.datasets.image_set import PARTS, ImageSet
 from neuromap.datasets.sources import load_images
 from neuromap.datasets.tracks import cut_tracks
 from neuromap.experiments.experiment import Curve
@@ -90,14 +90,15 @@ def run_curve(run: CurveRun) -> CurveResult:
     """Train a curve, from its checkpoint on if there is one, and measure it on the test images."""
     options = replace(run.options, seed=run.options.seed + run.repetition)
     images = {part: load_images(run.data, part, limit=run.limit) for part in PARTS}
+    # Before all work: a start index that no track has is refused here.
+    of_start = [cut_tracks(images["test"], start, options.frames) for start in run.starts]
     checkpoint = run.folder / checkpoint_name(run.curve, run.repetition)
     found = train_network(run.curve.rollout, images, options, checkpoint)
 
-    def measured_from(start: int) -> TrainingResult:  # of the trained network: its checkpoint holds all epochs
-        test = cut_tracks(images["test"], start, options.frames)
+    def measured(test: ImageSet) -> TrainingResult:  # of the trained network: its checkpoint holds all epochs
         return train_network(run.curve.rollout, {**images, "test": test}, options, checkpoint)
 
-    of_starts = [measured_from(start) for start in run.starts]
+    of_starts = [measured(test) for test in of_start]
     return CurveResult(
         run.curve.name,
         run.repetition,

@@ -176,9 +176,8 @@ def explore(
     if asked.within == "class":
         weights = tuple(one for one in weights if class_key(one.pattern) == class_key(names.given))
     by_class = {class_key(one.pattern): one.network for one in weights}
-    accuracy = (
-        DeadlineAccuracy(deadline, images, weights, seed) if weights and images and deadline is not None else None
-    )
+    shown = None if images is None or deadline is None else (deadline, images)
+    accuracy = DeadlineAccuracy(*shown, weights, seed) if weights and shown else None
     tolerance = check_tolerance(energy_tolerance)
     stimuli, stimulus = choose_stimuli(
         weights[0].network if weights else network, frames, RandomFrames(n_frames, seed, density), n_stimuli

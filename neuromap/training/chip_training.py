@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -175,11 +176,19 @@ def _task(
         lines = (*lines, "all frames of the output are alike from its first response on: one frame is trained")
     about = task_of(Rollout(network, trained), images["train"])
     about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
+    about["code"] = _code_told(encoding)
     shown = encoding
     if _is_learned(encoding):
         shown = InputEncoding(encoding.node, images["train"].shape, encoding.noise)
         about["layer"] = [list(part) for part in (encoding.kernel, encoding.stride, shown.shape)]
     return _Task(choice, shown, pattern, trained, options, about, lines)
+
+
+def _code_told(encoding: InputEncoding) -> list[Any]:
+    """Name what frames depend on beside images and noise, as a checkpoint keeps it."""
+    given = [part.tobytes() for part in (encoding.weights, encoding.thresholds) if part is not None]
+    digest = sha256(b"".join(given)).hexdigest()[:16] if given else ""
+    return [encoding.code, list(encoding.levels), digest]
 
 
 def _times(pattern: RolloutPattern, n_frames: int) -> FrameTimes:

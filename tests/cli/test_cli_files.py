@@ -21,6 +21,9 @@ WORDS = {
     ),
     "weights file": ("map", "stored.toml", "-o", "w.safetensors"),
     "weights file of a training": ("train", "stored.toml", "--for", "truenorth", "-o", "w.toml"),
+    "weights file of the trained network": (
+        "explore", "sr.toml", "--deadline", "3ms", "--trained", "streaming=stored.toml", "--csv", "w.safetensors"
+    ),
 }  # fmt: skip
 
 
@@ -48,7 +51,8 @@ def test_an_input_is_not_overwritten(what, place, neuromap):
     before = contents(place)
     done = neuromap(*WORDS[what])
     assert (done.code, done.out) == (2, "")
-    assert f"is the {' '.join(what.split()[:2])} itself" in done.err
+    assert f"is the {' '.join(what.split()[:2])}" in done.err
+    assert " itself; give another file" in done.err
     assert contents(place) == before
 
 

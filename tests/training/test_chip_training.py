@@ -78,6 +78,18 @@ def test_a_run_that_was_stopped_ends_with_the_same_network(images, tmp_path, cod
             train_for_chip(nm.Rollout(other, "streaming"), CHIP, images, QUICK, hardware, tmp_path / "c.safetensors")
 
 
+def test_a_checkpoint_of_other_frames_is_refused(images, tmp_path):
+    path, short = tmp_path / "c.safetensors", replace(QUICK, epochs=1)
+
+    def train(**table):
+        rollout = nm.Rollout(network({"code": "threshold", **table}), "streaming")
+        return train_for_chip(rollout, CHIP, images, short, checkpoint=path)
+
+    train(levels=[0.5])
+    with pytest.raises(InputError, match=r"is of another run: code \['threshold', \[0.5\], ''\] .*\[0.9\]"):
+        train(levels=[0.9])
+
+
 def test_a_layer_with_weights_keeps_them(images):
     table = LAYER | {"encoder": np.ones((3, 3, 1, 1), np.float32), "encoder.threshold": np.ones(1, np.float32)}
     made = train_for_chip(nm.Rollout(network(table), "streaming"), CHIP, images, replace(QUICK, epochs=1))

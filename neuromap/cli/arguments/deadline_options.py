@@ -98,7 +98,7 @@ class DeadlineOptions:
         if self.deadline is None:
             given = {"trained": self.trained, "data": self.data, "part": self.part, "limit": self.limit}
             for name, value in given.items():
-                if value:
+                if value is not None and value != []:
                     shown = ", ".join(value) if isinstance(value, list) else value
                     raise InputError(f"--{name} {shown}: goes with a deadline; give --deadline TIME, or drop it")
             return False

@@ -19,8 +19,8 @@ def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, s
     outputs : mapping of str to str or None
         Option and the file to be; ``None`` where none was asked for.
     inputs : mapping of str to str, Path or None
-        What the command reads: a name for messages and the file. The weights file of the ``network file`` is
-        found here.
+        What the command reads: a name for messages and the file. The weights files of the ``network file`` and of
+        every ``trained network ...`` are found here.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, s
             target = check_target(path)
         except InputError as error:
             raise InputError(f"{option} {error}") from None
-        read = {**inputs, "weights file": _weights_file(inputs.get("network file"))} if Path(path).exists() else {}
+        read = _all_read(inputs) if Path(path).exists() else {}
         for name, source in read.items():
             if source is not None and _is_same(path, source):
                 raise InputError(f"{option} {path}: is the {name} itself; give another file")
@@ -45,6 +45,17 @@ def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, s
         if target in taken:
             raise InputError(f"{option} {path}: is named twice, by {taken[target]} too; give each a file of its own")
         taken[target] = option
+
+
+def _all_read(inputs: Mapping[str, str | Path | None]) -> dict[str, str | Path | None]:
+    """Add the weights of every network to the files that are read."""
+    found = dict(inputs)
+    for name, path in inputs.items():
+        if name == "network file":
+            found["weights file"] = _weights_file(path)
+        elif name.startswith("trained network"):
+            found[f"weights file of the {name}"] = _weights_file(path)
+    return found
 
 
 def _is_same(path: str, source: str | Path) -> bool:

@@ -201,8 +201,11 @@ def deadline_line(exploration: Exploration, limits: Limits | None = None) -> str
     cores = f"{counted(best.cores or 0, 'core')}{f' of {best.candidate.chip}' if several else ''}"
     if not best.frames_by_deadline:
         return f"After {after} no rollout that was mapped has an answer yet."
+    figure = best.accuracy_at_deadline or 0.0
+    may_be_better = any(row.cores is None and (row.accuracy_bound or 0.0) > figure for row in exploration.rows)
+    of_mapped = ", of the rows that were mapped" if may_be_better else ""
     return (
-        f"After {after} {best.pattern}, {best.candidate.execution}, on {cores} is right most often: "
+        f"After {after} {best.pattern}, {best.candidate.execution}, on {cores} is right most often{of_mapped}: "
         f"{figure_text(best, ACCURACY)} of {reached.n_images} {reached.part} images of {reached.data}."
     )
 

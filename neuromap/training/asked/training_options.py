@@ -46,8 +46,8 @@ class TrainingOptions(Card):
     threads : int or None
         Of PyTorch on the CPU; results are the same for the same number. ``None``: as PyTorch chooses.
     device : {"cpu", "cuda"}
-        Where it runs. Images are encoded, and noise is drawn, on the processor: the same for both. CUDA adds up in
-        another order, so weights differ in their last digits.
+        Where it runs. Images are encoded, and noise is drawn, on the processor: the same for both. Dropout is drawn
+        on the device, and CUDA adds up in another order, so runs of the two differ as runs of two seeds do.
 
     Raises
     ------

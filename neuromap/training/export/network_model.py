@@ -49,11 +49,12 @@ class NetworkModel(RolloutModel):
 
     def weight(self, key: EdgeKey) -> Tensor | None:
         """Integer weights of an edge, as real numbers; ``None`` where they are fixed."""
-        return self._stored.get(key)
+        stored = self._stored.get(key)
+        return None if stored is None else stored.to(self.device)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
         """Give the spikes of a node: 1 where a sum reaches its neuron's threshold."""
-        return (sums >= self._thresholds[name]).to(sums.dtype)
+        return (sums >= self._thresholds[name].to(sums.device)).to(sums.dtype)
 
 
 def _threshold(network: Network, name: str) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -12,7 +14,13 @@ from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.training.loop.batches import Batches
 from neuromap.training.model.rollout_model import RolloutModel
 
-__all__ = ["class_scores", "correct_by_frame", "output_scores", "sole_output"]
+__all__ = ["class_scores", "correct_by_frame", "exact_sums", "output_scores", "sole_output"]
+
+
+def exact_sums() -> AbstractContextManager[None]:
+    """On CUDA, have convolutions add up 32 bits, in the same order every time; of no effect on the processor."""
+    found: AbstractContextManager[None] = torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False)
+    return found
 
 
 def sole_output(model: RolloutModel) -> str:
@@ -72,7 +80,7 @@ def correct_by_frame(
     model.eval()
     window = first_frame(pattern, sole_output(model)) + n_frames
     right, seen = np.zeros(n_frames), 0
-    with torch.no_grad():
+    with torch.no_grad(), exact_sums():
         for frames, labels in batches.in_order(window):
             scores = output_scores(model, pattern, frames, classes)
             right += (scores.argmax(-1).cpu() == labels).sum(1).numpy()

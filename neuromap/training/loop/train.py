@@ -19,7 +19,7 @@ from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.loop.batches import Batches
 from neuromap.training.loop.checkpoint import Progress, load_checkpoint, save_checkpoint
-from neuromap.training.loop.measure_frames import correct_by_frame, output_scores, sole_output
+from neuromap.training.loop.measure_frames import correct_by_frame, exact_sums, output_scores, sole_output
 from neuromap.training.loop.optimisers import learning_rate, make_optimiser
 from neuromap.training.model.rollout_model import RolloutModel
 
@@ -105,7 +105,7 @@ def train(
     while progress.epoch < options.epochs:
         report(_figures(progress), progress.epoch, options.epochs)
         started = time.perf_counter()
-        with torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):  # of no effect on the CPU
+        with exact_sums():
             loss = _train_epoch(model, optimiser, run, options, progress.epoch)
         progress.epoch += 1
         entry: dict[str, Any] = {"epoch": progress.epoch, "loss": loss, "seconds": time.perf_counter() - started}

@@ -205,6 +205,7 @@ def test_a_chip_that_computes_something_else_is_a_failure(sr, capsys):
         (("--deadline", "3ms", "--trained", "streaming"), "--trained streaming: is no PATTERN=FILE"),
         (("--trained", "streaming=a.toml"), "--trained streaming=a.toml: goes with a deadline"),
         (("--data", "digits"), "--data digits: goes with a deadline"),
+        (("--limit", "0"), "--limit 0: goes with a deadline"),
         (("--within", "half"), "--within half"),
         (
             ("--executions", "sometimes"),

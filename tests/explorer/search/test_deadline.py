@@ -223,6 +223,7 @@ GIVEN = {"trained": {"streaming": A}, "images": images(), "deadline": 0.003}
         ({"trained": 3}, InputError, "give patterns with networks"),
         ({"deadline": None}, InputError, "deadline is not"),
         ({"images": None}, InputError, "images is not"),
+        ({"images": []}, InputError, "images"),
         ({"trained": None}, InputError, "trained is not"),
         ({"deadline": 0.001}, InputError, "deadline 1 ms: is before the first response of every row, 2 ms"),
         ({"deadline": 9.0}, InputError, "8999 frames are known by then; at most 1000"),

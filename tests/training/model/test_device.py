@@ -50,3 +50,13 @@ def test_a_layer_of_the_host_is_learned_where_its_parameters_are(one_thread):
     spikes = layer(torch.ones((4, 3, 4, 4, 1), device="meta"))
     spikes.sum().backward()
     assert (spikes.device.type, spikes.shape) == ("meta", (4, 3, 2, 2, 3))
+
+
+def test_a_network_from_a_file_follows_its_device(one_thread):
+    from neuromap.training.export.network_model import NetworkModel
+    from neuromap.training.export.to_network import to_network
+    from neuromap.training.quantise.frame_model import FrameModel
+
+    model = NetworkModel(to_network(FrameModel(network()).eval())).to("meta")
+    window = model.window(nm.RolloutPattern.streaming(model.network), {"I": one_thread.ones(3, 2, 4, 4, 1).to("meta")})
+    assert window["O"].device.type == "meta"
