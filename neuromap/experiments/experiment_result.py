@@ -24,6 +24,8 @@ class CurvePoints:
     ----------
     name : str
         Such as ``"SR streaming"``.
+    network : str
+        Name of the network.
     pattern : str
         Name of the rollout pattern.
     streaming : tuple of str
@@ -48,6 +50,7 @@ class CurvePoints:
     """
 
     name: str
+    network: str
     pattern: str
     streaming: tuple[str, ...]
     times: FrameTimes
@@ -58,11 +61,6 @@ class CurvePoints:
     standard_error: tuple[float, ...] | None
     published: Published | None
     start: int | None = None
-
-    @property
-    def network(self) -> str:
-        """Name of the network."""
-        return self.name.removesuffix(_said(self.start)).removesuffix(f" {self.pattern}")
 
     def deviations(self) -> tuple[tuple[int, float], ...]:
         """Windowed update step and accuracy less the published one, for every published point."""
@@ -154,12 +152,7 @@ def gather(experiment: Experiment, results: tuple[CurveResult, ...]) -> Experime
 def _at_start(curve: Curve, runs: list[CurveResult], number: int, start: int) -> CurvePoints:
     at_start = [replace(run, accuracy=run.by_start[number], images=run.tracks[number]) for run in runs]
     found = _points(curve, at_start)
-    return replace(found, name=curve.name + _said(start), start=start)
-
-
-def _said(start: int | None) -> str:
-    """Give what a start index adds to the name of a curve."""
-    return "" if start is None else f", start {start}"
+    return replace(found, name=f"{curve.name}, start {start}", start=start)
 
 
 def _points(curve: Curve, runs: list[CurveResult]) -> CurvePoints:
@@ -169,6 +162,7 @@ def _points(curve: Curve, runs: list[CurveResult]) -> CurvePoints:
     pattern = curve.rollout.pattern
     return CurvePoints(
         name=curve.name,
+        network=curve.network.name,
         pattern=pattern.name,
         streaming=tuple(edge.label for edge, r in zip(curve.network.edges.values(), pattern.values, strict=True) if r),
         times=frame_times(curve.rollout, output, first_frame(pattern, output), table.shape[1]),

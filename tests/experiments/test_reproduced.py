@@ -8,6 +8,7 @@ import pytest
 
 from neuromap.experiments.experiment_file import load_experiment
 from neuromap.experiments.experiment_run import run_experiment
+from neuromap.experiments.first_answers import first_answers
 
 RESULTS = Path(__file__).parents[2] / "examples" / "paper"
 MNIST = ("mnist-ff", "mnist-s", "mnist-sr")
@@ -70,3 +71,24 @@ def test_skip_edges_see_several_frames_when_streaming_and_recurrent_edges_always
     for name in ("streaming", "hybrid", "sequential"):
         accuracy = curves[f"SR {name}"].accuracy
         assert all(a < b for a, b in pairwise(accuracy))
+
+
+def test_streaming_gains_with_depth_and_sequential_hardly(tmp_path):
+    shutil.copytree(RESULTS / "cifar-depth", tmp_path / "depth")
+    found = run_experiment(load_experiment("paper/cifar-depth"), "cifar10:NOWHERE", tmp_path / "depth", limit=15_000)
+    answers = {(a.network, a.pattern): a for a in first_answers(found)}
+    networks = [f"DSR{n} thinned" for n in (0, 2, 4, 6)]
+    assert set(answers) == {(name, pattern) for name in networks for pattern in ("streaming", "sequential")}
+    streaming, sequential = ([answers[name, pattern] for name in networks] for pattern in ("streaming", "sequential"))
+    assert all(a.accuracy < b.accuracy for a, b in pairwise(streaming))
+    leads = [a.accuracy - b.accuracy for a, b in zip(streaming, sequential, strict=True)]
+    assert leads == sorted(leads)
+    gains, errors = (
+        [f(curve) for curve in (streaming, sequential)]
+        for f in (
+            lambda curve: curve[-1].accuracy - curve[0].accuracy,
+            lambda curve: (curve[-1].standard_error ** 2 + curve[0].standard_error ** 2) ** 0.5,
+        )
+    )
+    assert gains[0] > 2 * gains[1]
+    assert gains[0] - gains[1] > 2 * (errors[0] ** 2 + errors[1] ** 2) ** 0.5

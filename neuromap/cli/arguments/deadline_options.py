@@ -34,7 +34,8 @@ class DeadlineOptions:
         said_option(
             "--trained",
             metavar="PATTERN=FILE",
-            text="With --deadline: a network of this graph that was trained under this pattern; its weights are those "
+            text="With --deadline: a network of this graph that was trained under this pattern (a name, its streaming "
+            "edges, or R of every edge as digits); its weights are those "
             "of the pattern's behaviour class. May be repeated; only classes with such weights are searched.",
         ),
     ] = None

@@ -39,6 +39,8 @@ def to_json(result: ExperimentResult) -> str:
 def _curve(curve: CurvePoints) -> dict[str, Any]:
     return {
         "name": curve.name,
+        "network": curve.network,
+        "start": curve.start,
         "pattern": curve.pattern,
         "streaming": list(curve.streaming),
         "repetitions": curve.repetitions,

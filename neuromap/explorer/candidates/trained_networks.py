@@ -70,10 +70,10 @@ def trained_networks(network: Network, trained: Any) -> tuple[TrainedNetwork, ..
         raise InputError("trained: none given; name at least one pattern with the network that was trained under it")
     for first, second in pairwise(sorted(found, key=lambda one: class_key(one.pattern))):
         if class_key(first.pattern) == class_key(second.pattern):
-            raise InputError(
-                f"trained: patterns {_title(first.pattern)} and {_title(second.pattern)} are of one behaviour class, "
-                "which takes the same weights; give one of them"
-            )
+            one, other = _title(first.pattern), _title(second.pattern)
+            told = f"pattern {one} is given twice" if one == other else f"patterns {one} and {other} are of one"
+            rest = ", with weights each" if one == other else " behaviour class, which takes the same weights"
+            raise InputError(f"trained: {told}{rest}; give one of them")
     return tuple(found)
 
 
