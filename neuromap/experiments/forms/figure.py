@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from textwrap import fill
 from typing import Any
 
 from neuromap.errors import NotSupportedError
@@ -13,6 +14,7 @@ from neuromap.experiments.first_answers import FirstAnswer, first_answers, is_ov
 __all__ = ["draw", "to_svg"]
 
 _COLOURS = ("#1f5fa8", "#b4501e", "#3a7d44", "#7b4fa3", "#8a6d00", "#a8324a", "#3f7f86")
+_LEAST_SPAN = 0.1
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _MANY = 10
 """Entries of a legend beyond which it is written small."""
@@ -100,7 +102,10 @@ def _panel(panel: Any, result: ExperimentResult) -> None:
         places = sets.index((curve.network, curve.start)), patterns.index(curve.pattern)
         colour, marker = places if len(sets) > 1 else (number, number)
         _curve(panel, curve, _COLOURS[colour % len(_COLOURS)], _MARKERS[marker % len(_MARKERS)])
-    panel.set_title(result.title, fontsize=9)
+    panel.set_title(fill(result.title, 44), fontsize=9)
+    low, high = panel.get_ylim()
+    if high - low < _LEAST_SPAN:  # else the noise of test images fills the panel
+        panel.set_ylim((low + high - _LEAST_SPAN) / 2, (low + high + _LEAST_SPAN) / 2)
     axis = "windowed" if all(curve.start is None for curve in result.curves) else "deep window"
     panel.set_xlabel(f"update steps since onset, {axis}")
 
