@@ -85,6 +85,8 @@ CHECKED = {
             "levels": (1,),
             "kernel": (n, 1),
             "stride": (1, 1),
+            "mean": (),
+            "frames": "still",
         },
     ),
 }
