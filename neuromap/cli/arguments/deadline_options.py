@@ -119,6 +119,5 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _pattern(network: Network, text: str) -> RolloutPattern | str:
-    """Read a pattern; R of every edge as digits is left to the library."""
-    is_digits = len(text) == len(network.edges) and set(text) <= set("01")
-    return text if is_digits and text not in network.patterns else read_pattern(network, text)
+    """Read streaming edges, as they are typed; names and digits are the library's."""
+    return read_pattern(network, text) if "->" in text else text

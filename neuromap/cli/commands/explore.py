@@ -59,7 +59,8 @@ def explore(
             "--given",
             metavar="PATTERN",
             help="The pattern that the weights were trained for: a name or its streaming edges. Patterns of its "
-            "behaviour class need no retraining.",
+            "behaviour class need no retraining. With --deadline, where its class has no --trained weights, the first "
+            "pattern that has takes its place.",
         ),
     ] = "streaming",
     within: Annotated[

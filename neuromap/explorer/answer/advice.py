@@ -202,7 +202,8 @@ def deadline_line(exploration: Exploration, limits: Limits | None = None) -> str
     if not best.frames_by_deadline:
         return f"After {after} no rollout that was mapped has an answer yet."
     figure = best.accuracy_at_deadline or 0.0
-    may_be_better = any(row.cores is None and (row.accuracy_bound or 0.0) > figure for row in exploration.rows)
+    unmapped = [row for row in exploration.rows if row.status == "not mapped"]
+    may_be_better = any((row.accuracy_bound or 0.0) > figure for row in unmapped)
     of_mapped = ", of the rows that were mapped" if may_be_better else ""
     return (
         f"After {after} {best.pattern}, {best.candidate.execution}, on {cores} is right most often{of_mapped}: "

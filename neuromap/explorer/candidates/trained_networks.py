@@ -96,12 +96,14 @@ def _read(network: Network, pattern: RolloutPattern | str, given: Network | str 
 def _pattern(network: Network, ordered: Network, pattern: RolloutPattern | str) -> RolloutPattern:
     """Give the pattern for the trained network; names are those of the explored one."""
     if isinstance(pattern, str):
-        known = pattern in ("streaming", "sequential", *network.patterns)
-        digits = len(pattern) == len(network.edges) and set(pattern) <= set("01")
-        if digits and not known:
-            pattern = RolloutPattern(network, tuple(map(int, pattern)))
-        else:
-            pattern = RolloutPattern.named(network, pattern)
+        digits = bool(pattern) and set(pattern) <= set("01") and pattern not in network.patterns
+        if digits and len(pattern) != len(network.edges):
+            raise PatternError(
+                f"trained: pattern {show(pattern)} has R of {len(pattern)} edges, network {network.name} has "
+                f"{len(network.edges)} edges; give one digit for each"
+            )
+        values = tuple(map(int, pattern)) if digits else None
+        pattern = RolloutPattern(network, values) if values else RolloutPattern.named(network, pattern)
     if not isinstance(pattern, RolloutPattern) or tuple(pattern.network.edges) != tuple(network.edges):
         raise PatternError(
             f"trained: {show(pattern)} is no pattern of network {network.name}; give one, its name, or R of every edge "

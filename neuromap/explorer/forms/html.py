@@ -22,7 +22,8 @@ from neuromap.explorer.answer.objectives import ENERGY
 from neuromap.explorer.answer.quantities import figure, with_unit
 from neuromap.explorer.forms.column_units import GIVEN_WEIGHTS_NOTE, column_units
 from neuromap.explorer.forms.draw_front import constant_line, picture
-from neuromap.explorer.forms.text import MET_CLASSES, accuracy_cell, count_line, deadline_lines, energy_line, gap_line
+from neuromap.explorer.forms.notes import MET_CLASSES, count_line, deadline_lines, energy_line, gap_line
+from neuromap.explorer.forms.text import accuracy_cell
 from neuromap.forms.numbers import seconds, short_count
 from neuromap.forms.page import page_environment
 from neuromap.simulation.stimulus.choose_frames import describe_frames

@@ -30,7 +30,8 @@ from neuromap.explorer.forms.csv_form import to_csv
 from neuromap.explorer.forms.draw_front import constant_line, draw_front, standalone_svg
 from neuromap.explorer.forms.html import to_html
 from neuromap.explorer.forms.json_form import exploration_schema, to_dict, to_json
-from neuromap.explorer.forms.text import count_line, render_text
+from neuromap.explorer.forms.notes import count_line
+from neuromap.explorer.forms.text import render_text
 
 HOSTILE = '<script>alert("1")</script>'
 NAMES = {"I": 'I"><img src=x onerror=alert(2)>', "A": "A</text></svg><b>", "O": "{{ 7 * 7 }}&amp;'"}

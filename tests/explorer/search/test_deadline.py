@@ -17,6 +17,7 @@ import neuromap as nm
 from neuromap.accuracy import accuracy_of_reference, accuracy_on_chip
 from neuromap.datasets.image_set import ImageSet
 from neuromap.errors import InputError, NetworkError, NeuromapError, PatternError, StimulusError
+from neuromap.explorer.answer.advice import deadline_line
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.explore import explore
 from neuromap.explorer.forms.json_form import exploration_schema, to_dict
@@ -207,6 +208,18 @@ def test_results_serve_every_deadline(both, found, tmp_path):
     assert len((tmp_path / "found.jsonl").read_text().splitlines()) == lines
 
 
+@pytest.mark.parametrize("most", [0, 1, None])
+def test_right_most_often_is_said_of_what_was_searched(most):
+    net = network(SKIP, 0)
+    found = explore(
+        net, trained={"streaming": net}, images=images(), deadline=0.006, most_mapped=most, n_frames=4, n_stimuli=1
+    )
+    best = max((row.accuracy_at_deadline or 0 for row in found.rows if row.status == "mapped"), default=0)
+    rivals = [row for row in found.rows if row.status == "not mapped" and row.accuracy_bound > best]
+    assert bool(rivals) == (most == 0) or most == 1
+    assert ("of the rows that were mapped" in deadline_line(found)) == (bool(rivals) and most != 0)
+
+
 BASE, A = network(SKIP, 0), network(SKIP, 1)
 OTHER_EDGE = network([*SKIP[:-1], ("B", "B")], 1)
 GIVEN = {"trained": {"streaming": A}, "images": images(), "deadline": 0.003}
@@ -219,6 +232,7 @@ GIVEN = {"trained": {"streaming": A}, "images": images(), "deadline": 0.003}
         ({"trained": {"streaming": nm.Network.from_edges(SKIP)}}, NetworkError, "node I has no shape"),
         ({"trained": {"streaming": A, "11111": A}}, InputError, "streaming and 11111 are of one behaviour class"),
         ({"trained": {"backwards": A}}, PatternError, "backwards"),
+        ({"trained": {"110": A}}, PatternError, "pattern '110' has R of 3 edges, network tiny has 5"),
         ({"trained": {}}, InputError, "none given"),
         ({"trained": 3}, InputError, "give patterns with networks"),
         ({"deadline": None}, InputError, "deadline is not"),
