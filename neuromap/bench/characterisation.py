@@ -27,7 +27,8 @@ from neuromap.bench.random_bits import RandomBits, set_bits
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program import HostTable, NeuronTable, NodePort, OutputTable, Program
+from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
+from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.hardware.program.structure import MAX_NODE_SIZE
 
 __all__ = ["board_of", "characterisation_program"]

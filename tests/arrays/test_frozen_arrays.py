@@ -16,7 +16,7 @@ import neuromap
 import neuromap as nm
 from neuromap.arrays.frozen import adopted, freeze_arrays, frozen
 from neuromap.errors import NeuromapError
-from neuromap.hardware.program.program import OutputTable
+from neuromap.hardware.program.ports import OutputTable
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import Dense, build_network
 from neuromap.network.network import Edge

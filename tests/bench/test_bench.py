@@ -17,7 +17,7 @@ from neuromap.bench.machine import Bandwidth, Machine
 from neuromap.bench.session import open_session, require_equal_totals
 from neuromap.errors import InputError, VerificationError
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.hardware.program.program import BIAS, HostTable, NodePort
+from neuromap.hardware.program.ports import BIAS, HostTable, NodePort
 
 pytestmark = pytest.mark.usefixtures("short_streams")
 

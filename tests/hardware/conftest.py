@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
-from neuromap.hardware.program.program import BIAS, HostTable, NeuronTable, NodePort, OutputTable, Program
+from neuromap.hardware.program.ports import BIAS, HostTable, NodePort, OutputTable
+from neuromap.hardware.program.program import NeuronTable, Program
 
 
 def _random_chip(rng, *, roomy):

@@ -12,7 +12,8 @@ import numpy as np
 
 import neuromap as nm
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.hardware.program.program import HostTable, NeuronTable, OutputTable, Program
+from neuromap.hardware.program.ports import HostTable, OutputTable
+from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.network import build_network
 from neuromap.simulation.activity.measure_activity import measure_activity
 from neuromap.simulation.engine.engine import HostEvents

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import strategies as st
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program import HostTable, NeuronTable, NodePort, OutputTable, Program
+from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
+from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern

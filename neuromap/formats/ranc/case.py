@@ -19,7 +19,8 @@ from neuromap.errors import ProgramError, StimulusError
 from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program import HostTable, NeuronTable, NodePort, OutputTable, Program
+from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
+from neuromap.hardware.program.program import NeuronTable, Program
 
 __all__ = ["RancCase", "RancCores", "make_case"]
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from neuromap.files.messages import counted
 from neuromap.hardware.check.relay_chains import ANOTHER_TICK, IN_A_RING, UNKNOWN, RelayChains, relay_chains
 from neuromap.hardware.check.violation import Finding, Place
-from neuromap.hardware.program.program import BIAS, Program
+from neuromap.hardware.program.ports import BIAS
+from neuromap.hardware.program.program import Program
 
 __all__ = ["arrivals"]
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.check.violation import Finding, Place, find
-from neuromap.hardware.program.program import BIAS, Program
+from neuromap.hardware.program.ports import BIAS
+from neuromap.hardware.program.program import Program
 from neuromap.hardware.program.structure import MAX_TICKS
 
 __all__ = [

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.check.violation import Finding, Place, find
-from neuromap.hardware.program.program import BIAS, Program
+from neuromap.hardware.program.ports import BIAS
+from neuromap.hardware.program.program import Program
 
 __all__ = ["axon_sources", "bias_frames", "input_labels", "output_labels", "potential_widths", "unused_neurons"]
 

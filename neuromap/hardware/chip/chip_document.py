@@ -12,9 +12,10 @@ from typing import Any
 from neuromap.errors import ChipError, NotSupportedError
 from neuromap.files.messages import did_you_mean, show
 from neuromap.files.toml_table import TomlTable
-from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
+from neuromap.hardware.chip.chip_spec import CORE_MODELS, ChipSpec, NeuronRules
 from neuromap.hardware.chip.defects_file import DEFECT_KEYS, defects_document, defects_from_table
 from neuromap.hardware.chip.router_cycles import MAX_ROUTER_CYCLES, router_cycles
+from neuromap.hardware.chip.synapse_lists_table import LIST_KEYS, lists_from_table, lists_table
 
 __all__ = ["ENERGY_KEYS", "ENERGY_TERM_KEYS", "ROUTER_KEYS", "TIMING_KEYS", "chip_document", "chip_from_document"]
 
@@ -79,12 +80,13 @@ _NEURON_CHOICES: dict[str, tuple[str, ...]] = {
     "negative_comparison": ("<", "<="),
 }
 _NEURON_SWITCHES = ("signed_threshold", "stochastic")
+_CROSSBAR_ONLY = ("axon_types", "leak_bits", "targets_per_neuron")
 _TOP_KEYS = (
     "format", "name", "description", "source", "grid", "core", "time", "neuron", "router", "energy", "defects",
 )  # fmt: skip
 _TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "grid": ("cores", "chips", "reach"),
-    "core": tuple(_CORE_BOUNDS),
+    "core": ("model", *dict.fromkeys((*_CORE_BOUNDS, *LIST_KEYS))),
     "time": ("tick_seconds", "delay", *TIMING_KEYS),
     "neuron": (*_NEURON_CHOICES, *_NEURON_SWITCHES),
     "router": tuple(ROUTER_KEYS),
@@ -113,7 +115,11 @@ def chip_document(chip: ChipSpec) -> dict[str, Any]:
         "time": {"tick_seconds": chip.tick_seconds, "delay": list(chip.delay), **chip.timing},
         "neuron": {key: getattr(chip.rules, key) for key in _TABLE_KEYS["neuron"]},
     }
-    if not chip.rules.stochastic:
+    if chip.synapse_lists is not None:
+        shared = {key: value for key, value in document["core"].items() if key not in _CROSSBAR_ONLY}
+        document["core"] = {"model": chip.core_model, **shared, **lists_table(chip.synapse_lists)}
+        del document["neuron"]
+    elif not chip.rules.stochastic:
         # the default, and younger than the other keys: programs without it keep the bytes of their files
         del document["neuron"]["stochastic"]
     if chip.reach is not None:
@@ -173,19 +179,14 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     n_cores = math.prod(values["cores"]) * math.prod(values["chips"])
     if n_cores > MAX_CORES:
         raise ChipError(f"grid: {n_cores} cores on all chips; at most {MAX_CORES} are allowed")
-    for key, (least, greatest) in _CORE_BOUNDS.items():
-        if key != "targets_per_neuron" or key in core:
-            values[key] = core.integer(key, least, greatest)
-    if values["axons"] * values["neurons"] > MAX_SYNAPSES_PER_CORE:
-        raise ChipError(
-            f"core: {values['axons']} axons x {values['neurons']} neurons; "
-            f"at most {MAX_SYNAPSES_PER_CORE} synapses per core are allowed"
-        )
-    if values.get("targets_per_neuron", 1) != 1:
-        raise NotSupportedError(
-            f"core.targets_per_neuron: found {values['targets_per_neuron']}; "
-            "neuromap maps to chips whose neurons have 1 target"
-        )
+    model = core.text("model", CORE_MODELS) if "model" in core else CORE_MODELS[0]
+    if model == "crossbar":
+        core.allow(("model", *_CORE_BOUNDS), " of a crossbar core")
+        values |= _crossbar(core)
+    else:
+        core.allow(("model", *(key for key in _TABLE_KEYS["core"] if key not in _CROSSBAR_ONLY)), f" of a {model} core")
+        neuron.allow((), f" of a chip with {model} cores, whose neuron has no choices")
+        values |= _list_core(core)
     values["tick_seconds"] = time.number("tick_seconds", 1e-12, 1e6)
     values["delay"] = time.pair("delay", 1, 255, "[least, greatest]")
     if values["delay"][0] > values["delay"][1]:
@@ -209,6 +210,33 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
     values["energy_included"] = _included(tables["energy"])
     values["defects"] = defects_from_table(tables["defects"])
     return ChipSpec(rules=NeuronRules(**rules), **values)
+
+
+def _crossbar(core: TomlTable) -> dict[str, Any]:
+    """Take the figures of a crossbar core."""
+    values: dict[str, Any] = {
+        key: core.integer(key, *bounds)
+        for key, bounds in _CORE_BOUNDS.items()
+        if key != "targets_per_neuron" or key in core
+    }
+    if values["axons"] * values["neurons"] > MAX_SYNAPSES_PER_CORE:
+        raise ChipError(
+            f"core: {values['axons']} axons x {values['neurons']} neurons; "
+            f"at most {MAX_SYNAPSES_PER_CORE} synapses per core are allowed"
+        )
+    if values.get("targets_per_neuron", 1) != 1:
+        raise NotSupportedError(
+            f"core.targets_per_neuron: found {values['targets_per_neuron']}; "
+            "neuromap maps to crossbar cores whose neurons have 1 target"
+        )
+    return values
+
+
+def _list_core(core: TomlTable) -> dict[str, Any]:
+    """Take the figures of a synapse-list core."""
+    shared = [key for key in _CORE_BOUNDS if key not in _CROSSBAR_ONLY]
+    values: dict[str, Any] = {key: core.integer(key, *_CORE_BOUNDS[key]) for key in shared}
+    return values | {"axon_types": 0, "leak_bits": 0, "synapse_lists": lists_from_table(core)}
 
 
 def _check_cycles(router: Mapping[str, float]) -> None:

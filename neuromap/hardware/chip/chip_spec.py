@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import ChipError
 from neuromap.forms.card import Card
 from neuromap.forms.numbers import seconds
 from neuromap.hardware.chip.defects import Defects
+from neuromap.hardware.chip.synapse_lists import SynapseLists
 
-__all__ = ["ChipSpec", "NeuronRules"]
+__all__ = ["CORE_MODELS", "ChipSpec", "CoreKind", "NeuronRules"]
+
+CoreKind: TypeAlias = Literal["crossbar", "synapse-list"]
+
+CORE_MODELS: tuple[CoreKind, ...] = ("crossbar", "synapse-list")
+"""Kinds of cores, the default of chip files first."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +64,10 @@ class ChipSpec(Card):
     chips : tuple of int
         Columns and rows of chips on the board.
     axons, neurons, axon_types : int
-        Per core.
+        Per core; synapse-list cores have no types of axons: 0.
     weight_bits, leak_bits, threshold_bits, potential_bits : int
         Widths; weights, leak and potential include the sign, thresholds are unsigned unless
-        ``rules.signed_threshold``.
+        ``rules.signed_threshold``. Synapse-list cores have no leak: 0 bits.
     targets_per_neuron : int
         Axons that one neuron can reach.
     delay : tuple of int
@@ -79,6 +85,8 @@ class ChipSpec(Card):
         Keys of ``energy`` whose share the other figures hold already: they are never added to them.
     defects : Defects
         Cores, routers and links that do not work, in coordinates of the board.
+    synapse_lists : SynapseLists or None
+        Limits of synapse-list cores; ``None`` where the cores are crossbars.
     description, source : str
         What it is, and where its figures come from.
 
@@ -110,6 +118,7 @@ class ChipSpec(Card):
     description: str = ""
     source: str = ""
     defects: Defects = field(default_factory=Defects)
+    synapse_lists: SynapseLists | None = None
 
     def __post_init__(self) -> None:
         for name in ("router", "energy", "timing"):
@@ -119,6 +128,24 @@ class ChipSpec(Card):
             raise ChipError(f"chip {self.name}: defects: found {self.defects!r:.60}; needs Defects, empty for none")
         if self.defects:
             self.defects.require_on_board(self.columns, self.rows)
+
+    @property
+    def core_model(self) -> CoreKind:
+        """What kind of core it has."""
+        return "crossbar" if self.synapse_lists is None else "synapse-list"
+
+    @property
+    def lists(self) -> SynapseLists:
+        """Limits of its synapse-list cores.
+
+        Raises
+        ------
+        ChipError
+            If its cores are crossbars.
+        """
+        if self.synapse_lists is None:
+            raise ChipError(f"chip {self.name}: its cores are crossbars; what is asked needs synapse-list cores")
+        return self.synapse_lists
 
     @property
     def columns(self) -> int:
@@ -166,7 +193,7 @@ class ChipSpec(Card):
             "cores": f"{self.columns} x {self.rows} on {n_chips} chip{'s' * (n_chips != 1)}",
             "usable cores": self.n_usable_cores,
             "axons x neurons per core": f"{self.axons} x {self.neurons}",
-            "axon types": self.axon_types,
+            **({"axon types": self.axon_types} if self.synapse_lists is None else {"core model": self.core_model}),
             "weights": f"{self.weight_range[0]} to {self.weight_range[1]}",
             "delay": f"{self.delay[0]} to {self.delay[1]} ticks",
             "tick": seconds(self.tick_seconds),

@@ -23,7 +23,8 @@ from neuromap.files.regular_file import read_bytes
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_document import chip_from_document
 from neuromap.hardware.program.file_format import FORMAT, HEADER_KEYS, KIND, NODE_KEYS, SAFETENSORS_DTYPE
-from neuromap.hardware.program.program import HostTable, NeuronTable, NodePort, OutputTable, Program
+from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
+from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.hardware.program.structure import OPTIONAL_TENSORS, TENSORS, require_well_formed
 
 __all__ = ["load_program", "program_from_bytes"]

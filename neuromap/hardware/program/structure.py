@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import ProgramError
-from neuromap.hardware.program.program import HostTable, NeuronTable, OutputTable, Program
+from neuromap.hardware.program.ports import HostTable, OutputTable
+from neuromap.hardware.program.program import NeuronTable, Program
 
 __all__ = [
     "EXECUTIONS",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import ragged_ranges
-from neuromap.hardware.program.program import BIAS
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.crossbar import Crossbar
 from neuromap.mapping.core.palettes import Proposal

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import BIAS
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.bias_axons import with_bias
 from neuromap.mapping.core.crossbar import Crossbar

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program import BIAS, HostTable, NeuronTable, OutputTable, Program
+from neuromap.hardware.program.ports import BIAS, HostTable, OutputTable
+from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, FROM_CHIP
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.route.route import fed_axons

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.files.messages import did_you_mean
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.legalise.legalised import Legalised, Link
 
 __all__ = ["keep_nodes"]

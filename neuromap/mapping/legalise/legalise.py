@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.legalise.edge_legs import legs_of_edges
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Matrix, Population
 from neuromap.mapping.legalise.relays import LinkBuilder

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.forms.card import Card
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 
 __all__ = ["HostLink", "Legalised", "Link", "Matrix", "Population"]
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import BIAS
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, Signals

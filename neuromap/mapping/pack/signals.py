@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import run_heads
 from neuromap.arrays.value import Value
-from neuromap.hardware.program.program import BIAS
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.legalise.legalised import HostLink, Legalised
 from neuromap.mapping.legalise.sources import Sources
 from neuromap.mapping.tile.tile import Tile

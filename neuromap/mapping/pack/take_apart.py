@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import ragged_ranges
-from neuromap.hardware.program.program import BIAS
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised

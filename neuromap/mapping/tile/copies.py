@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import BIAS
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.legalise.legalised import Link, Population
 from neuromap.mapping.legalise.sources import Sources
 from neuromap.mapping.tile.tile import Tile

@@ -108,7 +108,7 @@ def _routers(cores: CoreMap, loads: NDArray[np.int64], grid: BoardGrid) -> list[
             pieces[class_].append(path)
             continue
         into, out = int(loads[4, row, column]), int(loads[5, row, column])
-        what = f"from its core {into}, into its core {out} spikes per tick, most in one tick"
+        what = f"from its core {into}, into its core {counted(out, 'spike')} per tick, most in one tick"
         tip = f"router {grid.place(column, row)}: {what}" if used[row, column] else f"router {grid.place(column, row)}"
         parts.append(element("path", d=path, class_=class_, title=tip))
     return parts + [element("path", d="".join(many), class_=class_) for class_, many in pieces.items() if many]
@@ -238,7 +238,7 @@ def _key(bounds: list[int], busiest: LinkName | None, most: int, grid: BoardGrid
         y += _LINE
     parts.append(element("circle", cx=left + 13, cy=y + 8, r=7, class_="busiest"))
     parts.append(label(left + 36, y + 11.5, f"busiest: {_name(busiest)}", "small", "start"))
-    parts.append(label(left + 36, y + 27.5, f"{most} spikes in one tick", "small", "start"))
+    parts.append(label(left + 36, y + 27.5, f"{counted(most, 'spike')} in one tick", "small", "start"))
     y += _LINE + 16
     if grid.block > 1:
         text = f"a square: up to {grid.block} × {grid.block} cores;"

@@ -11,7 +11,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.network.network import EdgeKey
 from neuromap.report.figures.core_map import CoreMap

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import run_heads
-from neuromap.hardware.program.program import BIAS, Program
+from neuromap.hardware.program.ports import BIAS
+from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.stimulus.stimulus import frame_count
 

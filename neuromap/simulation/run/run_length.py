@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from neuromap.errors import ProgramError
-from neuromap.hardware.program.program import NodePort, Program
+from neuromap.hardware.program.ports import NodePort
+from neuromap.hardware.program.program import Program
 
 __all__ = ["ticks_to_run"]
 

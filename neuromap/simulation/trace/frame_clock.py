@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.forms.card import Card
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 
 __all__ = ["FrameClock", "SpikeFrames"]
 

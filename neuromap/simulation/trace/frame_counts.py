@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import run_heads
 from neuromap.forms.card import Card
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 from neuromap.simulation.trace.run_labels import RunLabels
 from neuromap.simulation.trace.trace import Trace
 

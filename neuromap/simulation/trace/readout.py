@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.forms.card import Card
-from neuromap.hardware.program.program import NodePort, Program
+from neuromap.hardware.program.ports import NodePort
+from neuromap.hardware.program.program import Program
 
 __all__ = ["Potentials", "Readout"]
 

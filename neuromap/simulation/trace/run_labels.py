@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 from neuromap.simulation.trace.frame_clock import FrameClock
 
 __all__ = ["RunLabels"]

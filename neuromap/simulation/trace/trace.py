@@ -12,7 +12,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import run_heads
 from neuromap.errors import InputError
 from neuromap.forms.formed import form
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 from neuromap.simulation.trace.readout import Potentials
 from neuromap.simulation.trace.run_labels import RunLabels
 

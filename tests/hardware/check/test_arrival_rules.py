@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.hardware.check.check_program import Place, check_program
-from neuromap.hardware.program.program import BIAS
+from neuromap.hardware.program.ports import BIAS
 
 seeds = st.integers(0, 2**32)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import ProgramError
 from neuromap.hardware.check.check_program import Place, check_program, require_legal
-from neuromap.hardware.program.program import BIAS
+from neuromap.hardware.program.ports import BIAS
 from neuromap.hardware.program.structure import EXECUTIONS, MAX_CHOSEN_PERIOD
 from neuromap.rollout.schedule.execution import MAX_PERIOD
 from neuromap.rollout.schedule.rollout import EXECUTIONS as rollout_executions

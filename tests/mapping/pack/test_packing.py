@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
-from neuromap.hardware.program.program import BIAS
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.legalise.legalised import HostLink
 from neuromap.mapping.map_rollout import map_with_stages

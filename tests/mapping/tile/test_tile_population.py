@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from neuromap.errors import DoesNotFitError, NotSupportedError
-from neuromap.hardware.program.program import BIAS
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.asked.options import PARTITIONERS
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalised import Population

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from small_networks import network_of_any_names
 
 from neuromap.errors import InputError
+from neuromap.files.messages import counted
 from neuromap.forms.standalone_svg import standalone
 from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.network.build import build_network
@@ -29,7 +30,7 @@ from neuromap.simulation.noc.measure_traffic import measure_traffic
 from neuromap.simulation.stimulus.stimulus import random_frames
 
 SVG = "{http://www.w3.org/2000/svg}"
-LINK = re.compile(r"\((\d+), (\d+)\) (east|west|north|south): (\d+) spikes per tick, most in one tick")
+LINK = re.compile(r"\((\d+), (\d+)\) (east|west|north|south): (\d+) spikes? per tick, most in one tick")
 DIRECTIONS = ("east", "west", "north", "south")
 
 
@@ -97,7 +98,7 @@ def test_every_loaded_link_is_drawn_with_its_peak(networks, patterns, chip, data
     else:
         name = f"({busiest.link.x}, {busiest.link.y}) {busiest.link.direction}"
         assert f"busiest: {name}" in svg
-        assert f"{busiest.spikes} spikes in one tick" in svg
+        assert f"{counted(busiest.spikes, 'spike')} in one tick" in svg
 
 
 @given(st.integers(0, 5000))

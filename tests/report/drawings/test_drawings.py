@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from neuromap.forms.numbers import joules, plain, seconds, short_count
 from neuromap.forms.svg import element, shorten
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.network import Network
 from neuromap.report.drawings.draw_network import draw_network

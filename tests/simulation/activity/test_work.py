@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 from neuromap.simulation.activity.node_work import node_times
 from neuromap.simulation.activity.work_counter import WorkCounter
 from neuromap.simulation.engine.engine import HostEvents

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError, ProgramError, StimulusError
-from neuromap.hardware.program.program import BIAS
+from neuromap.hardware.program.ports import BIAS
 from neuromap.simulation.run.simulate import simulate
 
 

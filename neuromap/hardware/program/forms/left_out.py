@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 
 __all__ = ["left_out_line"]
 

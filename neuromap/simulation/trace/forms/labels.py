@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 from neuromap.simulation.trace.run_labels import RunLabels
 from neuromap.simulation.trace.trace import Trace
 

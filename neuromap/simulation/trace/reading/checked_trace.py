@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import NodePort
+from neuromap.hardware.program.ports import NodePort
 from neuromap.simulation.trace.forms.file_layout import DTYPES, EVENTS, POTENTIAL_PLACES
 from neuromap.simulation.trace.readout import Potentials, Readout
 from neuromap.simulation.trace.trace import Trace

@@ -1,0 +1,150 @@
+"""ChipProgram: what programs have in common, whatever their cores are like."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.files.messages import counted
+from neuromap.files.whole_file import write_whole
+from neuromap.forms.card import Card
+from neuromap.forms.formed import form
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
+
+__all__ = ["ChipProgram", "Wires"]
+
+Ints = NDArray[np.int64]
+
+
+class Wires(NamedTuple):
+    """Ways from neurons to axons, ordered by core, then neuron; all of shape (n,), int64.
+
+    Attributes
+    ----------
+    core, neuron : ndarray
+        Where a spike comes from.
+    target_core, target_axon : ndarray
+        Where it goes to.
+    delay : ndarray
+        Ticks from the spike to its axon.
+    """
+
+    core: Ints
+    neuron: Ints
+    target_core: Ints
+    target_axon: Ints
+    delay: Ints
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChipProgram(Card, ABC):
+    """A chip's memory image with labels; what is in its cores is in the classes that derive from it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the network.
+    chip : ChipSpec
+        The chip it is for.
+    coordinates : ndarray of int32, shape (C, 2)
+        x and y of every used core on the board.
+    neuron_node : ndarray of int32, shape (C, N)
+        Label: the node as position in ``nodes``; -1 for unused neurons. A relay bears its source's label.
+    neuron_index : ndarray of int32, shape (C, N)
+        Label: the neuron within the node; 0 where unused.
+    is_relay : ndarray of bool, shape (C, N)
+        Label: whether the neuron only hands on its source's spikes: it lengthens a delay, or is a splitter.
+    nodes : tuple of NodePort
+        Labels and clocks.
+    period : int
+        Frame period in ticks.
+    ticks_per_step : int
+        Ticks of one update step.
+    host : HostTable
+        Input and bias spikes.
+    outputs : OutputTable
+        Neurons that are read out.
+    pattern, execution : str
+        Labels of the rollout: the pattern's name and "windowed", "pipelined" or "pipelined:P"; empty for programs
+        by hand.
+    is_splitter : ndarray of bool, shape (C, N), or None
+        Label: whether the relay is there to fan out; splitters are relays too. None where there are none.
+    """
+
+    name: str
+    chip: ChipSpec
+    coordinates: NDArray[np.int32]
+    neuron_node: NDArray[np.int32]
+    neuron_index: NDArray[np.int32]
+    is_relay: NDArray[np.bool_]
+    nodes: tuple[NodePort, ...]
+    period: int
+    ticks_per_step: int
+    host: HostTable
+    outputs: OutputTable
+    pattern: str = ""
+    execution: str = ""
+    is_splitter: NDArray[np.bool_] | None = None
+
+    @property
+    def n_cores(self) -> int:
+        """Cores in use."""
+        return len(self.coordinates)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Cores in use, and neurons of each."""
+        return (len(self.coordinates), self.chip.neurons)
+
+    @property
+    @abstractmethod
+    def wires(self) -> Wires:
+        """Where every neuron's spikes go."""
+
+    @property
+    @abstractmethod
+    def greatest_delay(self) -> int:
+        """Ticks after which nothing that a spike sets off on its way is left."""
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Neurons of hidden nodes that the program does not hold, by node; nodes that it holds whole are absent.
+
+        The mapper leaves out what leads to no output, unless it is asked to keep it (``MappingOptions.keep``).
+        """
+        mine = (
+            ~self.is_relay & (self.neuron_node >= 0) & (self.neuron_node < len(self.nodes)) & (self.neuron_index >= 0)
+        )
+        labels = np.unique(self.neuron_node[mine].astype(np.int64) << 32 | self.neuron_index[mine])
+        held = np.bincount(labels >> 32, minlength=len(self.nodes)).tolist()
+        ports = zip(self.nodes, held, strict=True)
+        return {port.name: port.size - n for port, n in ports if port.kind == "hidden" and n < port.size}
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.name,
+            "chip": self.chip.name,
+            "pattern": self.pattern,
+            "execution": self.execution,
+            "cores": f"{self.n_cores} of {self.chip.n_usable_cores}",
+            "nodes": ", ".join(f"{port.name} ({port.kind}, {counted(port.size, 'neuron')})" for port in self.nodes),
+            "frame period": f"{self.period} tick{'s' * (self.period != 1)}",
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the program to a file, whole or not at all; :func:`neuromap.load_program` reads it.
+
+        Raises
+        ------
+        ProgramError
+            If the program is not well formed (wrong dtypes or shapes); nothing is written.
+        InputError
+            If the folder does not exist or cannot be written.
+        """
+        write_whole(path, form(self, "file"))

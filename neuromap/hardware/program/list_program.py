@@ -1,0 +1,158 @@
+r"""ListProgram: everything that is loaded onto a chip whose cores keep a list of synapses for every axon.
+
+A neuron sends its spikes to any number of axons; an axon adds a weight to any number of neurons of its core, each after
+a delay of its own. Every neuron has a current u and a voltage v, integers, and computes in every tick t, where all
+divisions round toward zero (Davies et al., IEEE Micro 2018; widths and order as in Lava's bit-accurate model):
+
+1. u := u (2^b - d_u) / 2^b + sum of the weights that are due, wrapped into its width;
+2. v := v (2^b - d_v) / 2^b + u + bias, stopped at the rails -(2^(p-1) - 1) and 2^(p-1) - 1 of its width p;
+   or v := 0 while the neuron rests after a spike;
+3. if v > threshold: spike, v := 0, and the neuron rests for ``refractory`` ticks from the next one on.
+
+A spike of tick t reaches its axons in tick t + D, D the least delay of the chip; a synapse with delay d adds its weight
+in tick t + D + d. What the host feeds into an axon in tick t is added in tick t + d.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.forms.card import Card
+from neuromap.hardware.program.chip_program import ChipProgram, Wires
+
+__all__ = ["CurrentTable", "ListProgram", "SynapseTable", "TargetTable"]
+
+
+@dataclass(frozen=True, eq=False)
+class CurrentTable(Card):
+    """Parameters of all neurons with current and voltage; C cores of the program, N neurons per core.
+
+    Attributes
+    ----------
+    current_decay, voltage_decay : ndarray of int32, shape (C, N)
+        d_u and d_v, in parts of 2**decay_bits: 0 keeps the value, 2**decay_bits forgets it.
+    threshold : ndarray of int32, shape (C, N)
+        Above it (not at it) the neuron spikes.
+    bias : ndarray of int32, shape (C, N)
+        Added to the voltage in every tick.
+    refractory : ndarray of uint8, shape (C, N)
+        Ticks after a spike in which the voltage stays 0.
+    current, voltage : ndarray of int32, shape (C, N)
+        u and v before the first tick.
+    """
+
+    current_decay: NDArray[np.int32]
+    voltage_decay: NDArray[np.int32]
+    threshold: NDArray[np.int32]
+    bias: NDArray[np.int32]
+    refractory: NDArray[np.uint8]
+    current: NDArray[np.int32]
+    voltage: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False)
+class SynapseTable(Card):
+    """Lists of synapses: one for every axon in use (L in all), S synapses in all.
+
+    Attributes
+    ----------
+    axons : ndarray of int64, shape (C + 1,)
+        Axons 0, 1, ... of core c are lists ``axons[c]`` to ``axons[c + 1] - 1``.
+    lists : ndarray of int64, shape (L + 1,)
+        List l holds synapses ``lists[l]`` to ``lists[l + 1] - 1``.
+    neuron : ndarray of int32, shape (S,)
+        Neuron of the axon's core.
+    weight : ndarray of int32, shape (S,)
+        What is added to the neuron's current.
+    delay : ndarray of uint8, shape (S,)
+        Ticks from the axon to the neuron.
+    """
+
+    axons: NDArray[np.int64]
+    lists: NDArray[np.int64]
+    neuron: NDArray[np.int32]
+    weight: NDArray[np.int32]
+    delay: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def list_core(self) -> NDArray[np.int64]:
+        """Core of every list, shape (L,)."""
+        return np.repeat(np.arange(len(self.axons) - 1), np.diff(self.axons))
+
+    @property
+    def synapse_list(self) -> NDArray[np.int64]:
+        """List of every synapse, shape (S,)."""
+        return np.repeat(np.arange(len(self.lists) - 1), np.diff(self.lists))
+
+
+@dataclass(frozen=True, eq=False)
+class TargetTable(Card):
+    """Where spikes go: T pairs of a neuron and an axon.
+
+    Attributes
+    ----------
+    start : ndarray of int64, shape (C * N + 1,)
+        Neuron n of core c has targets ``start[c * N + n]`` to ``start[c * N + n + 1] - 1``.
+    core : ndarray of int32, shape (T,)
+        Target as a row of ``coordinates``.
+    axon : ndarray of int32, shape (T,)
+        Axon of the target core.
+    """
+
+    start: NDArray[np.int64]
+    core: NDArray[np.int32]
+    axon: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ListProgram(ChipProgram):
+    """A chip's memory image with labels, for synapse-list cores.
+
+    Attributes
+    ----------
+    synapses : SynapseTable
+        What the axons of every core do.
+    neurons : CurrentTable
+        Parameters, shape (C, N).
+    targets : TargetTable
+        Where spikes go.
+
+    Notes
+    -----
+    Names, labels, clocks and tables of the host are those of
+    :class:`~neuromap.hardware.program.chip_program.ChipProgram`.
+    """
+
+    synapses: SynapseTable
+    neurons: CurrentTable
+    targets: TargetTable
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def wires(self) -> Wires:
+        """Where every neuron's spikes go: to any number of axons."""
+        targets = self.targets
+        of = np.repeat(np.arange(len(targets.start) - 1), np.diff(targets.start))
+        core, neuron = np.divmod(of, self.chip.neurons)
+        delay = np.full(len(of), self.chip.delay[0], np.int64)
+        return Wires(core, neuron, targets.core.astype(np.int64), targets.axon.astype(np.int64), delay)
+
+    @property
+    def greatest_delay(self) -> int:
+        """The longest way of a spike to a neuron, in ticks."""
+        return self.chip.delay[0] + int(self.synapses.delay.max(initial=0))

@@ -1,0 +1,103 @@
+"""Where a program meets the host: spikes that it is fed, neurons that are read out, and the clocks of its nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.forms.card import Card
+
+__all__ = ["BIAS", "HostTable", "NodePort", "OutputTable"]
+
+BIAS = -1
+"""``HostTable.node`` of spikes that carry no input but a constant: the bias axons."""
+
+
+@dataclass(frozen=True, eq=False)
+class HostTable(Card):
+    """Where the host delivers spikes: one row per axon that it feeds (K rows).
+
+    A row with ``node >= 0`` delivers the spike of neuron ``index`` of that input node, a row with ``node ==
+    BIAS`` delivers a spike in every frame. Frame i arrives at tick ``arrival + i * period`` of its row; frames
+    before ``first_frame`` are not delivered (0 for inputs over R = 1 edges, 1 for R = 0 edges and bias axons).
+
+    Attributes
+    ----------
+    node : ndarray of int32, shape (K,)
+        Position in ``Program.nodes``, or ``BIAS``.
+    index : ndarray of int32, shape (K,)
+        Neuron within the node; 0 on bias rows.
+    core, axon : ndarray of int32, shape (K,)
+        The axon that is fed.
+    arrival : ndarray of int64, shape (K,)
+        Tick at which frame 0 arrives or would arrive; may be negative where ``first_frame`` is 1.
+    first_frame : ndarray of int8, shape (K,)
+        First frame that is delivered.
+    """
+
+    node: NDArray[np.int32]
+    index: NDArray[np.int32]
+    core: NDArray[np.int32]
+    axon: NDArray[np.int32]
+    arrival: NDArray[np.int64]
+    first_frame: NDArray[np.int8]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+@dataclass(frozen=True, eq=False)
+class OutputTable(Card):
+    """Which neurons are read out: one row per neuron of an output node (M rows).
+
+    Output neurons without a row (none of their sources survive) never spike.
+
+    Attributes
+    ----------
+    node : ndarray of int32, shape (M,)
+        Position in ``Program.nodes``.
+    index : ndarray of int32, shape (M,)
+        Neuron within the node.
+    core, neuron : ndarray of int32, shape (M,)
+        The neuron on the chip; it has no on-chip target.
+    """
+
+    node: NDArray[np.int32]
+    index: NDArray[np.int32]
+    core: NDArray[np.int32]
+    neuron: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+@dataclass(frozen=True)
+class NodePort(Card):
+    """Label and clock of one node of the network.
+
+    Attributes
+    ----------
+    name : str
+        Name of the node.
+    size : int
+        Neurons of the node.
+    kind : {"input", "output", "hidden"}
+        Its role.
+    sample_tick : int
+        For inputs the tick at which frame 0 is (or would be) sampled, for others the tick at which frame 0 would
+        be computed; frame i is ``i * period`` ticks later. May be negative: frame 0 may lie before tick 0.
+    """
+
+    name: str
+    size: int
+    kind: str
+    sample_tick: int
