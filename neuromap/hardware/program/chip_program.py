@@ -104,6 +104,11 @@ class ChipProgram(Card, ABC):
 
     @property
     @abstractmethod
+    def n_axons(self) -> Ints:
+        """Axons of every core that may be fed, 0 to one less than this, shape (C,)."""
+
+    @property
+    @abstractmethod
     def wires(self) -> Wires:
         """Where every neuron's spikes go."""
 

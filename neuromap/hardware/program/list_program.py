@@ -144,6 +144,11 @@ class ListProgram(ChipProgram):
         freeze_arrays(self)
 
     @property
+    def n_axons(self) -> NDArray[np.int64]:
+        """Axons in use of every core, shape (C,)."""
+        return np.diff(self.synapses.axons)
+
+    @property
     def wires(self) -> Wires:
         """Where every neuron's spikes go: to any number of axons."""
         targets = self.targets

@@ -107,6 +107,11 @@ class Program(ChipProgram):
         freeze_arrays(self)
 
     @property
+    def n_axons(self) -> NDArray[np.int64]:
+        """Axons of every core, in use or not, shape (C,)."""
+        return np.full(self.n_cores, self.chip.axons, np.int64)
+
+    @property
     def wires(self) -> Wires:
         """Where every neuron's spikes go: to one axon, or none."""
         core, neuron = np.nonzero(self.target_core >= 0)
