@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import HostEvents, Spikes
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
@@ -16,7 +16,7 @@ __all__ = ["run_events"]
 
 
 def run_events(
-    program: Program,
+    program: ChipProgram,
     ticks: ArrayLike,
     cores: ArrayLike,
     axons: ArrayLike,
@@ -30,7 +30,7 @@ def run_events(
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Its host and output tables are not used.
     ticks, cores, axons : array_like of int, shape (n,)
         Events from the host, in any order: the tick in which the axon is integrated, core, axon.
