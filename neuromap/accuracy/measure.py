@@ -12,7 +12,7 @@ from neuromap.accuracy.decision import decide
 from neuromap.accuracy.image_frames import ImageFrames
 from neuromap.datasets.image_set import ImageSet
 from neuromap.files.given import needs
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.activity.measure_steady_activity import measure_steady_activity
 from neuromap.simulation.reference_frames import reference
@@ -26,7 +26,7 @@ _COSTED = 16
 
 def accuracy_on_chip(
     rollout: Rollout,
-    program: Program,
+    program: ChipProgram,
     images: ImageSet,
     n_frames: int = 1,
     *,
@@ -45,7 +45,7 @@ def accuracy_on_chip(
     ----------
     rollout : Rollout
         As it was mapped: of a mapping whose splitters made the schedule one in ticks, that one.
-    program : Program
+    program : ChipProgram
         Of this rollout.
     images : ImageSet
         The whole of it is run.
@@ -68,7 +68,7 @@ def accuracy_on_chip(
     InputError, StimulusError
         If images, network, program and numbers do not fit each other.
     """
-    needs("accuracy_on_chip: program", program, Program)
+    needs("accuracy_on_chip: program", program, ChipProgram)
     shown = ImageFrames.of(rollout, images, n_frames, seed)
     n_images, how = len(images.images), {"engine": engine, "threads": threads, "noise_seed": noise_seed}
 
@@ -134,7 +134,7 @@ def _correct(spikes: NDArray[np.bool_], images: ImageSet) -> list[int]:
     return counts
 
 
-def _times(rollout: Rollout, program: Program, shown: ImageFrames) -> list[tuple[int | None, int]]:
+def _times(rollout: Rollout, program: ChipProgram, shown: ImageFrames) -> list[tuple[int | None, int]]:
     """Update steps and ticks since the onset at which the frames of the output are known."""
     start, period, ticks = rollout.first_response(shown.output), rollout.frame_period, program.ticks_per_step
     known = [start + k * period for k in range(shown.n_frames)]

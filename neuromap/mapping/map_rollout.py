@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.given import needs
 from neuromap.files.messages import did_you_mean
 from neuromap.forms.card import Card
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.pins_file import check_pins
 from neuromap.mapping.asked.progress import Progress
+from neuromap.mapping.core.refuse_spiking import require_frame_neurons
 from neuromap.mapping.emit.emit import emit
 from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.lists.fill_cores import ListPartition
+from neuromap.mapping.lists.map_lists import map_lists
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.place.place import place
@@ -43,19 +47,19 @@ class MappedRollout(Card):
         the rollout that was asked for.
     split : frozenset of (str, str)
         Edges whose spikes go over splitters.
-    partition : Partition
-        Tiles and cores; ``partition.network`` is the legalised network.
-    routes : Routes
-        Copies and their targets.
-    program : Program
-        What is loaded onto the chip.
+    partition : Partition or ListPartition
+        Tiles and cores, or neurons in many-target cores; ``partition.network`` is the legalised network.
+    routes : Routes or None
+        Copies and their targets; ``None`` for many-target cores, where nothing is copied.
+    program : Program or ListProgram
+        What is loaded onto the chip, by its kind of core.
     """
 
     rollout: Rollout
     split: frozenset[EdgeKey]
-    partition: Partition
-    routes: Routes
-    program: Program
+    partition: Partition | ListPartition
+    routes: Routes | None
+    program: ChipProgram
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -117,13 +121,22 @@ def map_with_stages(
     needs("map_rollout: options", options, MappingOptions)
     spec = load_chip(chip)
     check_pins(options.pins, rollout.network, spec)
-    found = partition_rollout(rollout, spec, options, progress, tilings)
+    mapped = _MAPPERS[spec.core_model](rollout, spec, options, progress, tilings)
+    require_legal(mapped.program)  # the checker shares no code with the mapper
+    return mapped
+
+
+def _map_crossbars(
+    rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None, tilings: Tilings | None
+) -> MappedRollout:
+    require_frame_neurons(rollout.network, chip)
+    found = partition_rollout(rollout, chip, options, progress, tilings)
     parts = found.partition
     routes = route(parts)
     where = place(
         len(parts.cores),
         routes.wires,
-        spec,
+        chip,
         options.placer,
         regions=parts.regions(options.pins) if options.pins.regions else None,
         seed=options.seed,
@@ -131,9 +144,21 @@ def map_with_stages(
         progress=progress,
     )
     pattern = rollout.pattern.name or "unnamed"
-    program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, spec)
-    require_legal(program)  # the checker shares no code with the mapper
+    program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, chip)
     return MappedRollout(found.rollout, found.split, parts, routes, program)
+
+
+def _map_lists(
+    rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None, tilings: Tilings | None
+) -> MappedRollout:
+    mapped = map_lists(rollout, chip, options, progress)
+    return MappedRollout(rollout, frozenset(), mapped.partition, None, mapped.program)
+
+
+_MAPPERS: Mapping[CoreKind, Callable[..., MappedRollout]] = ReadOnlyMapping(
+    {"crossbar": _map_crossbars, "synapse-list": _map_lists}
+)
+"""The stages from a rollout to a program, by the kind of core."""
 
 
 def map_rollout(
@@ -143,7 +168,7 @@ def map_rollout(
     progress: Progress | None = None,
     options: MappingOptions | None = None,
     **choices: Any,
-) -> Program:
+) -> ChipProgram:
     """Map a rolled-out network onto a chip.
 
     The program computes, frame by frame, what :func:`neuromap.reference` computes without a chip;
@@ -166,8 +191,8 @@ def map_rollout(
 
     Returns
     -------
-    Program
-        Legal for the chip.
+    Program or ListProgram
+        Legal for the chip, by its kind of core.
 
     Raises
     ------

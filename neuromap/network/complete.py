@@ -44,7 +44,7 @@ def require_weights(network: Network) -> None:
                 '{ seed = 1, values = [-1, 0, 1] } to it, or [weights] file = "..." to the network file'
             )
     for node in network.nodes.values():
-        if node.threshold is None and node.name not in network.inputs:
+        if node.threshold is None and node.neuron is None and node.name not in network.inputs:
             raise NetworkError(
                 f"network {network.name}: node {node.name} has no threshold; add threshold = 1 (or "
                 'another) to it, or [weights] file = "..." to the network file'

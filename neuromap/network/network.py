@@ -23,6 +23,7 @@ from neuromap.errors import NetworkError
 from neuromap.files.given import mapping_given
 from neuromap.forms.card import Card
 from neuromap.forms.formed import form
+from neuromap.network.neurons.current_neuron import CurrentNeuron
 from neuromap.network.tables import check_tables, frozen_tables
 from neuromap.network.transforms.matrices import lent
 
@@ -31,9 +32,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-__all__ = ["RESERVED_PATTERNS", "Edge", "EdgeKey", "MatrixSource", "Network", "Node", "check_ends", "edge_pair"]
+__all__ = [
+    "MAX_DELAY",
+    "RESERVED_PATTERNS",
+    "Edge",
+    "EdgeKey",
+    "MatrixSource",
+    "Network",
+    "Node",
+    "check_ends",
+    "edge_pair",
+]
 
 EdgeKey: TypeAlias = tuple[str, str]
+
+MAX_DELAY = 4096
+"""Greatest delay of an edge in ticks (4 s at 1 kHz): times along a path stay far inside 64 bits."""
 
 RESERVED_PATTERNS = ("streaming", "sequential")
 """Pattern names that every network has; a network's own patterns take others."""
@@ -61,15 +75,35 @@ class Node(Card):
     shape : tuple of three int or None
         Rows, columns, features; ``None`` where the network has structure only.
     threshold : ndarray of int64, shape (size,), or None
-        Threshold theta of every neuron, read-only; ``None`` for input nodes and structure-only networks.
+        Threshold theta of every neuron, read-only; ``None`` for input nodes, spiking nodes and structure-only
+        networks.
+    neuron : CurrentNeuron or None
+        What the node's neurons compute in every tick where they remember (a *spiking* node); ``None`` where they are
+        frame neurons, and for input nodes. Single values are spread over all neurons.
+
+    Raises
+    ------
+    NetworkError
+        If the node has a threshold and a neuron, or a neuron's values are not one per neuron.
     """
 
     name: str
     shape: tuple[int, int, int] | None = None
     threshold: NDArray[np.int64] | None = None
+    neuron: CurrentNeuron | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
+        if self.neuron is None:
+            return
+        if self.threshold is not None:
+            raise NetworkError(
+                f"node {self.name}: has a threshold and a neuron, which has one of its own; give one of them"
+            )
+        try:
+            object.__setattr__(self, "neuron", self.neuron.spread(self.size))
+        except NetworkError as error:
+            raise NetworkError(f"node {self.name}: {error}") from None
 
     @property
     def size(self) -> int:
@@ -95,11 +129,25 @@ class Edge(Card):
         Names of the nodes.
     transform : MatrixSource or None
         Builds the matrix; ``None`` where the network has structure only.
+    delay : int
+        Frames, which are ticks, that a spike takes over the edge; other than 1 in spiking networks only.
+
+    Raises
+    ------
+    NetworkError
+        If the delay is out of range.
     """
 
     source: str
     target: str
     transform: MatrixSource | None = None
+    delay: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.delay, bool) or not isinstance(self.delay, int) or not 1 <= self.delay <= MAX_DELAY:
+            raise NetworkError(
+                f"edge {self.label}: delay: found {self.delay!r:.60}; allowed are 1 to {MAX_DELAY} ticks"
+            )
 
     @property
     def key(self) -> EdgeKey:
@@ -214,6 +262,7 @@ class Network(Card):
         mapping_given("network: tables", self.tables, "{'inputs': {'I': {'noise': 2.0}}}", NetworkError)
         object.__setattr__(self, "tables", frozen_tables(self.tables))
         self._check_graph()
+        self._check_neurons()
         object.__setattr__(self, "outputs", tuple(self.outputs) or self._default_outputs())
         self._check_names()
         check_tables(self.tables, self.inputs, self.nodes)
@@ -322,6 +371,30 @@ class Network(Card):
                 + (f", nor {len(lost) - 1} more" if len(lost) > 1 else "")
                 + "; every node needs a path from an input"
             )
+
+    @cached_property
+    def is_spiking(self) -> bool:
+        """Whether its nodes remember from tick to tick; then one frame is one tick, and all edges are streaming."""
+        return any(node.neuron is not None for node in self.nodes.values())
+
+    def _check_neurons(self) -> None:
+        for name in self.inputs:
+            if self.nodes[name].neuron is not None:
+                raise NetworkError(f"node {name}: is an input node, whose spikes come from outside; it takes no neuron")
+        if self.is_spiking:
+            for name, node in self.nodes.items():
+                if node.neuron is None and name not in self.inputs:
+                    raise NetworkError(
+                        f"node {name}: has no neuron, while others have; spiking and frame nodes do not mix in one "
+                        "network, give all nodes but the inputs a neuron, or none"
+                    )
+            return
+        for edge in self.edges.values():
+            if edge.delay != 1:
+                raise NetworkError(
+                    f"edge {edge.label}: delay {edge.delay}; only edges of spiking networks have delays, in others "
+                    "the rollout pattern decides when a value arrives"
+                )
 
     def _default_outputs(self) -> tuple[str, ...]:
         inputs = set(self.inputs)

@@ -16,7 +16,7 @@ from neuromap.errors import DoesNotFitError, InputError, PatternError
 from neuromap.files.given import needs
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.tile.tilings import Tilings
@@ -166,7 +166,7 @@ def latency_report(
 
 def report_on_program(
     rollout: Rollout,
-    program: Program,
+    program: ChipProgram,
     *,
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     n_frames: int = DEFAULT_FRAMES,
@@ -184,7 +184,7 @@ def report_on_program(
     rollout : Rollout
         Where the prediction comes from; of a program with splitters on edges without slack the tick-level rollout
         that :func:`neuromap.mapping.map_rollout.map_with_stages` gave with it.
-    program : Program
+    program : ChipProgram
         What is measured, observed and verified.
     frames, n_frames, seed, density, n_stimuli, engine, threads, noise_seed
         As in :func:`latency_report`.
@@ -202,7 +202,7 @@ def report_on_program(
         If the frames do not fit the input nodes.
     """
     needs("report_on_program", rollout, Rollout)
-    needs("report_on_program", program, Program)
+    needs("report_on_program", program, ChipProgram)
     network = rollout.network
     stimuli, stimulus = choose_stimuli(network, frames, RandomFrames(n_frames, seed, density), n_stimuli)
     row = make_row(rollout, program, stimuli, EngineChoice(engine, threads, noise_seed))

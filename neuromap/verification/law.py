@@ -12,7 +12,7 @@ from neuromap.errors import ProgramError, VerificationError
 from neuromap.files.given import needs, refuse_swapped
 from neuromap.files.messages import counted
 from neuromap.hardware.check.check_program import check_program, require_legal
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.reference_frames import reference
@@ -24,7 +24,7 @@ from neuromap.verification.verdict import Mismatch, Stray, Verification
 __all__ = ["require_belongs", "require_verified", "verify"]
 
 
-def require_belongs(rollout: Rollout, program: Program) -> None:
+def require_belongs(rollout: Rollout, program: ChipProgram) -> None:
     """Refuse a program whose nodes are not those of the rollout's network.
 
     Raises
@@ -59,7 +59,7 @@ def require_belongs(rollout: Rollout, program: Program) -> None:
         )
 
 
-def _rollout_period(rollout: Rollout, program: Program) -> int | None:
+def _rollout_period(rollout: Rollout, program: ChipProgram) -> int | None:
     """Frame period of a rollout in ticks of a program; ``None`` where splitters may have made it a longer one."""
     period = rollout.frame_period * (1 if rollout.is_tick_level else program.ticks_per_step)
     has_splitters = program.is_splitter is not None and bool(program.is_splitter.any())
@@ -71,7 +71,7 @@ def _rollout_period(rollout: Rollout, program: Program) -> int | None:
 
 def verify(
     rollout: Rollout,
-    program: Program,
+    program: ChipProgram,
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     *,
     n_frames: int = DEFAULT_FRAMES,
@@ -87,7 +87,7 @@ def verify(
     ----------
     rollout : Rollout
         What should be computed.
-    program : Program
+    program : ChipProgram
         What is loaded onto the simulated chip.
     frames : mapping of str to array_like of shape (n_frames, size) or that of the nodes, or path, optional
         Input frames, row 0 is frame 0, or a file of them; random ones by default.
@@ -113,14 +113,14 @@ def verify(
     """
     refuse_swapped("verify(rollout, program)", rollout, Rollout, program)
     needs("verify", rollout, Rollout)
-    needs("verify", program, Program)
+    needs("verify", program, ChipProgram)
     random = RandomFrames(n_frames, seed, density)
     return hold_against_reference(rollout, program, frames, random, EngineChoice(engine, threads, noise_seed))
 
 
 def hold_against_reference(
     rollout: Rollout,
-    program: Program,
+    program: ChipProgram,
     frames: Mapping[str, ArrayLike] | str | Path | None,
     random: RandomFrames | None,
     choice: EngineChoice,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import StimulusError
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.record_run import record_run
 from neuromap.simulation.stimulus.stimulus import check_frames, frame_count
@@ -18,7 +18,7 @@ __all__ = ["difference_of_runs", "extend_frames", "first_difference"]
 
 
 def first_difference(
-    program: Program,
+    program: ChipProgram,
     frames: Mapping[str, ArrayLike],
     onset_frame: int,
     *,
@@ -34,7 +34,7 @@ def first_difference(
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         What is run.
     frames : mapping of str to array_like, shape (n_frames, size)
         Input frames with the stimulus; row 0 is frame 0.
@@ -57,7 +57,7 @@ def first_difference(
 
 
 def difference_of_runs(
-    program: Program, frames: Mapping[str, ArrayLike], onset_frame: int, choice: EngineChoice
+    program: ChipProgram, frames: Mapping[str, ArrayLike], onset_frame: int, choice: EngineChoice
 ) -> dict[str, int | None]:
     """Compare runs with and without a stimulus; see :func:`first_difference`.
 

@@ -28,7 +28,7 @@ from scipy.sparse.csgraph import connected_components
 from neuromap.arrays.ragged import run_heads
 from neuromap.files.given import needs
 from neuromap.forms.card import Card
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 
 __all__ = ["MeasuredResponse", "measure"]
 
@@ -63,7 +63,7 @@ class MeasuredResponse(Card):
 class _Wiring:
     """Flat view of a program: neuron ``core * N + n``, axon ``core * A + a``."""
 
-    program: Program
+    program: ChipProgram
     label: NDArray[np.int64]
     """Node of every neuron, -1 without; shape (C * N,)."""
     relay: NDArray[np.bool_]
@@ -74,7 +74,7 @@ class _Wiring:
     """Node label of the neurons that feed an axon, -1 where there is none or they disagree; shape (C * A,)."""
 
     @classmethod
-    def of(cls, program: Program) -> _Wiring:
+    def of(cls, program: ChipProgram) -> _Wiring:
         n_axons = program.axon_types.shape[1]
         core = program.target_core.astype(np.int64).ravel()
         target = np.where(core >= 0, core * n_axons + program.target_axon.ravel(), -1)
@@ -114,12 +114,12 @@ class _Wiring:
         return same
 
 
-def measure(program: Program) -> dict[str, MeasuredResponse]:
+def measure(program: ChipProgram) -> dict[str, MeasuredResponse]:
     """Measure first and full response of every output on the program itself.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped or written by hand; it needs node labels and sample ticks.
 
     Returns
@@ -132,7 +132,7 @@ def measure(program: Program) -> dict[str, MeasuredResponse]:
     InputError
         If it is no program.
     """
-    needs("measure", program, Program)
+    needs("measure", program, ChipProgram)
     wiring = _Wiring.of(program)
     outputs = [k for k, port in enumerate(program.nodes) if port.kind == "output"]
     inputs = [k for k, port in enumerate(program.nodes) if port.kind == "input"]

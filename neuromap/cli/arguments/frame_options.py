@@ -12,7 +12,7 @@ from neuromap.files.messages import counted
 from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES
 
 if TYPE_CHECKING:
-    from neuromap.hardware.program.program import Program
+    from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.simulation.stimulus.choose_frames import RandomFrames
 
 __all__ = ["MAX_TICKS", "FrameOptions", "check_run_length", "read_stimuli", "stimuli_arguments"]
@@ -76,14 +76,14 @@ def stimuli_arguments(fed: FrameOptions, n_stimuli: int | None) -> dict[str, Any
     return {**fed.arguments(), "n_stimuli": n_stimuli}
 
 
-def check_run_length(n_frames: int | None, program: Program | None = None) -> None:
+def check_run_length(n_frames: int | None, program: ChipProgram | None = None) -> None:
     """Refuse runs that would take too long.
 
     Parameters
     ----------
     n_frames : int or None
         Frames; ``None`` for the default number.
-    program : Program, optional
+    program : ChipProgram, optional
         What runs; as long as it is not known, a frame is counted as one tick.
 
     Raises
@@ -103,7 +103,7 @@ def check_run_length(n_frames: int | None, program: Program | None = None) -> No
         )
 
 
-def read_stimuli(path: Path, program: Program) -> dict[str, Any] | None:
+def read_stimuli(path: Path, program: ChipProgram) -> dict[str, Any] | None:
     """Read many stimuli from a file, where its tensors say that it holds them.
 
     Returns

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from neuromap.errors import InputError, PatternError
 
 if TYPE_CHECKING:
-    from neuromap.hardware.program.program import Program
+    from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.network.network import EdgeKey, Network
     from neuromap.rollout.patterns.pattern import RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout
@@ -51,7 +51,9 @@ def read_pattern(network: Network, text: str) -> RolloutPattern:
     return RolloutPattern.named(network, text.strip())
 
 
-def read_rollout(network: Network, program: Program, path: Path, pattern: str | None, execution: str | None) -> Rollout:
+def read_rollout(
+    network: Network, program: ChipProgram, path: Path, pattern: str | None, execution: str | None
+) -> Rollout:
     """Make the rollout that a program is held against: what is not given, its own labels say.
 
     Raises

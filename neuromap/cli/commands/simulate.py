@@ -18,7 +18,7 @@ from neuromap.cli.printing.simulate_output import batch_object, print_batch, pri
 from neuromap.errors import InputError
 
 if TYPE_CHECKING:
-    from neuromap.hardware.program.program import Program
+    from neuromap.hardware.program.chip_program import ChipProgram
 
 __all__ = ["EXAMPLES", "simulate"]
 
@@ -106,7 +106,12 @@ def simulate(
 
 
 def _run_batch(
-    program: Program, stimuli: dict[str, Any], recording: Any, how: dict[str, Any], output: str | None, as_json: bool
+    program: ChipProgram,
+    stimuli: dict[str, Any],
+    recording: Any,
+    how: dict[str, Any],
+    output: str | None,
+    as_json: bool,
 ) -> None:
     import neuromap as nm
 

@@ -8,7 +8,7 @@ from neuromap.files.messages import counted
 from neuromap.forms.numbers import seconds
 
 if TYPE_CHECKING:
-    from neuromap.hardware.program.program import Program
+    from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.mapping.bounds.lower_bounds import CoreBound
     from neuromap.rollout.schedule.rollout import Rollout
 
@@ -43,12 +43,12 @@ UNITS = {
 _NOT_IN_TABLE = frozenset({"network", "chip", "pattern", "execution", "cores_of_chip", "usable_cores", "core_bound"})
 
 
-def program_figures(program: Program, bound: CoreBound | None = None) -> dict[str, Any]:
+def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dict[str, Any]:
     """Count what a program takes of its chip.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand.
     bound : CoreBound, optional
         Lower bound on the cores of any mapping, from :func:`neuromap.mapping.bounds.lower_bounds.core_bound`.
@@ -103,7 +103,7 @@ def figure_rows(figures: dict[str, Any]) -> list[tuple[str, str, str]]:
     return rows
 
 
-def main_rows(figures: dict[str, Any], rollout: Rollout, program: Program) -> list[tuple[str, str, str]]:
+def main_rows(figures: dict[str, Any], rollout: Rollout, program: ChipProgram) -> list[tuple[str, str, str]]:
     """Write the six figures by which one rollout is preferred to another.
 
     Parameters
@@ -112,7 +112,7 @@ def main_rows(figures: dict[str, Any], rollout: Rollout, program: Program) -> li
         From :func:`program_figures`.
     rollout : Rollout
         That was mapped, as the mapper scheduled it.
-    program : Program
+    program : ChipProgram
         Its program.
 
     Returns

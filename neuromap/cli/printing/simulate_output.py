@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from neuromap.hardware.program.ports import NodePort
-    from neuromap.hardware.program.program import Program
+    from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.simulation.trace.batch import Batch
     from neuromap.simulation.trace.frame_counts import FrameCounts
     from neuromap.simulation.trace.trace import Trace
@@ -22,7 +22,7 @@ __all__ = ["batch_object", "print_batch", "print_run", "run_object"]
 _ROWS_SHOWN = 20
 
 
-def run_object(program: Program, counts: FrameCounts, trace: Trace | None, output: str | None) -> dict[str, Any]:
+def run_object(program: ChipProgram, counts: FrameCounts, trace: Trace | None, output: str | None) -> dict[str, Any]:
     """Make the JSON form of a run; without its trace (it is in an HDF5 file) single neurons are not listed."""
     nodes: dict[str, dict[str, Any]] = {"output": {}, "hidden": {}}
     for position, port in enumerate(counts.nodes):
@@ -46,7 +46,7 @@ def run_object(program: Program, counts: FrameCounts, trace: Trace | None, outpu
     }
 
 
-def print_run(program: Program, counts: FrameCounts, output: str | None) -> None:
+def print_run(program: ChipProgram, counts: FrameCounts, output: str | None) -> None:
     """Print spikes frame by frame, then in all."""
     from neuromap.forms.tables import new_table
 
@@ -71,7 +71,7 @@ def print_run(program: Program, counts: FrameCounts, output: str | None) -> None
     print_written(console, output)
 
 
-def batch_object(program: Program, batch: Batch, output: str | None) -> dict[str, Any]:
+def batch_object(program: ChipProgram, batch: Batch, output: str | None) -> dict[str, Any]:
     """Make the JSON form of a batch."""
     nodes: dict[str, dict[str, Any]] = {"output": {}, "hidden": {}}
     for port in batch.nodes:
@@ -93,7 +93,7 @@ def batch_object(program: Program, batch: Batch, output: str | None) -> dict[str
     }
 
 
-def print_batch(program: Program, batch: Batch, output: str | None) -> None:
+def print_batch(program: ChipProgram, batch: Batch, output: str | None) -> None:
     """Print spikes stimulus by stimulus, then in all."""
     from neuromap.forms.tables import new_table
 
@@ -122,7 +122,7 @@ def print_batch(program: Program, batch: Batch, output: str | None) -> None:
     print_written(console, output)
 
 
-def _print_left_out(console: Console, program: Program, recorded: Sequence[NodePort]) -> None:
+def _print_left_out(console: Console, program: ChipProgram, recorded: Sequence[NodePort]) -> None:
     """Say which nodes are not among those that are recorded because the program does not hold them."""
     from neuromap.hardware.program.forms.left_out import left_out_line
 
@@ -130,7 +130,7 @@ def _print_left_out(console: Console, program: Program, recorded: Sequence[NodeP
         print_line(console, left_out_line(program.nodes, program.left_out))
 
 
-def _labels(program: Program) -> dict[str, Any]:
+def _labels(program: ChipProgram) -> dict[str, Any]:
     return {
         "network": program.name,
         "chip": program.chip.name,
@@ -141,7 +141,7 @@ def _labels(program: Program) -> dict[str, Any]:
     }
 
 
-def _print_head(console: Console, program: Program, length: str) -> None:
+def _print_head(console: Console, program: ChipProgram, length: str) -> None:
     label = f"{program.pattern}, {program.execution}" if program.pattern else "by hand"
     console.print(
         f"{program.name} ({label}) on {program.chip.name}: {length}, one frame every {counted(program.period, 'tick')}",

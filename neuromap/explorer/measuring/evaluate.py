@@ -6,7 +6,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.rows import Candidate
 from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.setting import Setting
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.tile.tilings import Tilings
@@ -77,7 +77,7 @@ def _kept(known: dict[str, Tilings], chip: str) -> Tilings:
     return known[chip]
 
 
-def _energy(setting: Setting, program: Program) -> Spread | None:
+def _energy(setting: Setting, program: ChipProgram) -> Spread | None:
     """Energy per frame over the stimuli; where the chip has no figures nothing is run."""
     if not program.chip.energy:
         return None

@@ -30,14 +30,14 @@ Ints = NDArray[np.int64]
 
 def axons(program: ListProgram) -> Iterator[Finding]:
     """``axon-count``: no core has more axons in use than the chip's."""
-    yield _per_core("axon-count", program.n_axons, program.chip.axons, "number of axons in use")
+    yield _per_core("axon-count", program.axon_counts, program.chip.axons, "number of axons in use")
 
 
 def synapse_memory(program: ListProgram) -> Iterator[Finding]:
     """``synapse-memory``: the lists of every core fit its memory."""
     table, limits = program.synapses, program.chip.lists
     n_synapses = np.diff(table.lists[table.axons])
-    bits = program.n_axons * limits.list_bits + n_synapses * limits.synapse_bits
+    bits = program.axon_counts * limits.list_bits + n_synapses * limits.synapse_bits
     yield _per_core("synapse-memory", bits, limits.synapse_memory_bits, "memory of its lists in bits")
 
 

@@ -59,6 +59,9 @@ def lists_from_table(core: TomlTable) -> SynapseLists:
         values[key] = core.pair(key, *bounds, "[least, greatest]")
         if values[key][0] > values[key][1]:
             raise ChipError(f"core.{key}: found {list(values[key])}; needs the least first")
+    step = values["mixed_sign_step"]
+    if step & (step - 1):
+        raise ChipError(f"core.mixed_sign_step: found {step}; allowed are powers of 2")
     return SynapseLists(**values)
 
 

@@ -36,7 +36,7 @@ MAX_FILE_BYTES = 2**32
 """Several times the program of a board of 65536 cores."""
 
 
-def load_program(path: str | Path, *, check: bool = True) -> Any:
+def load_program(path: str | Path, *, check: bool = True) -> ChipProgram:
     """Read a program file and check everything that is in it.
 
     Parameters
@@ -67,7 +67,7 @@ def load_program(path: str | Path, *, check: bool = True) -> Any:
     return program_from_bytes(data, origin, check=check)
 
 
-def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> Any:
+def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> ChipProgram:
     """Read a program from the bytes of its file; see :func:`load_program`.
 
     Parameters

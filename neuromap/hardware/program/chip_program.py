@@ -17,7 +17,7 @@ from neuromap.forms.formed import form
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 
-__all__ = ["ChipProgram", "Wires"]
+__all__ = ["ChipProgram", "Sent", "Wires"]
 
 Ints = NDArray[np.int64]
 
@@ -39,6 +39,25 @@ class Wires(NamedTuple):
     neuron: Ints
     target_core: Ints
     target_axon: Ints
+    delay: Ints
+
+
+class Sent(NamedTuple):
+    """Where some spikes go; all of shape (n,), int64. A spike may go nowhere, or to several axons.
+
+    Attributes
+    ----------
+    spike : ndarray
+        Position of the spike among those that were asked for, ascending.
+    core, axon : ndarray
+        Its target.
+    delay : ndarray
+        Ticks to the axon.
+    """
+
+    spike: Ints
+    core: Ints
+    axon: Ints
     delay: Ints
 
 
@@ -104,13 +123,23 @@ class ChipProgram(Card, ABC):
 
     @property
     @abstractmethod
-    def n_axons(self) -> Ints:
-        """Axons of every core that may be fed, 0 to one less than this, shape (C,)."""
+    def wires(self) -> Wires:
+        """Where every neuron's spikes go."""
+
+    @abstractmethod
+    def sent_by(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Sent:
+        """Say where spikes of some neurons go.
+
+        Parameters
+        ----------
+        cores, neurons : ndarray of int, shape (m,)
+            Who fires.
+        """
 
     @property
     @abstractmethod
-    def wires(self) -> Wires:
-        """Where every neuron's spikes go."""
+    def axon_counts(self) -> Ints:
+        """Axons that every core has, shape (C,)."""
 
     @property
     @abstractmethod

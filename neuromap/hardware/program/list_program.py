@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.forms.card import Card
-from neuromap.hardware.program.chip_program import ChipProgram, Wires
+from neuromap.hardware.program.chip_program import ChipProgram, Sent, Wires
 
 __all__ = ["CurrentTable", "ListProgram", "SynapseTable", "TargetTable"]
 
@@ -144,11 +145,6 @@ class ListProgram(ChipProgram):
         freeze_arrays(self)
 
     @property
-    def n_axons(self) -> NDArray[np.int64]:
-        """Axons in use of every core, shape (C,)."""
-        return np.diff(self.synapses.axons)
-
-    @property
     def wires(self) -> Wires:
         """Where every neuron's spikes go: to any number of axons."""
         targets = self.targets
@@ -156,6 +152,21 @@ class ListProgram(ChipProgram):
         core, neuron = np.divmod(of, self.chip.neurons)
         delay = np.full(len(of), self.chip.delay[0], np.int64)
         return Wires(core, neuron, targets.core.astype(np.int64), targets.axon.astype(np.int64), delay)
+
+    def sent_by(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Sent:
+        """Say where spikes of some neurons go: to any number of axons."""
+        targets = self.targets
+        number = cores.astype(np.int64) * self.chip.neurons + neurons
+        each = targets.start[number + 1] - targets.start[number]
+        row = ragged_ranges(targets.start[number], each)
+        delay = np.full(len(row), self.chip.delay[0], np.int64)
+        spike = np.repeat(np.arange(len(number)), each)
+        return Sent(spike, targets.core[row].astype(np.int64), targets.axon[row].astype(np.int64), delay)
+
+    @property
+    def axon_counts(self) -> NDArray[np.int64]:
+        """Axons in use of every core, shape (C,)."""
+        return np.diff(self.synapses.axons)
 
     @property
     def greatest_delay(self) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.forms.card import Card
-from neuromap.hardware.program.chip_program import ChipProgram, Wires
+from neuromap.hardware.program.chip_program import ChipProgram, Sent, Wires
 
 __all__ = ["NeuronTable", "Program"]
 
@@ -107,16 +107,28 @@ class Program(ChipProgram):
         freeze_arrays(self)
 
     @property
-    def n_axons(self) -> NDArray[np.int64]:
-        """Axons of every core, in use or not, shape (C,)."""
-        return np.full(self.n_cores, self.chip.axons, np.int64)
-
-    @property
     def wires(self) -> Wires:
         """Where every neuron's spikes go: to one axon, or none."""
         core, neuron = np.nonzero(self.target_core >= 0)
         found = (self.target_core, self.target_axon, self.delay)
         return Wires(core, neuron, *(table[core, neuron].astype(np.int64) for table in found))
+
+    def sent_by(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Sent:
+        """Say where spikes of some neurons go: to one axon, or none."""
+        target = self.target_core[cores, neurons]
+        spike = np.flatnonzero(target >= 0)
+        here = (cores[spike], neurons[spike])
+        return Sent(
+            spike,
+            target[spike].astype(np.int64),
+            self.target_axon[here].astype(np.int64),
+            self.delay[here].astype(np.int64),
+        )
+
+    @property
+    def axon_counts(self) -> NDArray[np.int64]:
+        """Axons that every core has, shape (C,): as many as the chip's cores."""
+        return np.full(self.n_cores, self.axon_types.shape[1], np.int64)
 
     @property
     def greatest_delay(self) -> int:

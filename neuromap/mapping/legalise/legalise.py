@@ -54,7 +54,8 @@ def legalise(
         ticks_per_step = fewest_ticks_per_step(rollout, chip)
     period = rollout.frame_period * ticks_per_step
     inner = [n for n in network.nodes if n not in network.inputs]
-    origin = max(0, -min(rollout.phases[n] for n in inner))  # so that no phase is negative
+    # So that no phase is negative; a spiking network computes frame 1 in tick 0, before which it has no state.
+    origin = -1 if network.is_spiking else max(0, -min(rollout.phases[n] for n in inner))
     phases = {n: (phase + origin) * ticks_per_step for n, phase in rollout.phases.items()}
     ports = _ports(network, phases, period)
     position = {n: i for i, n in enumerate(network.nodes)}
@@ -67,9 +68,9 @@ def legalise(
     for (u, v), matrix in matrices.items():
         groups = getattr(network.edges[u, v].transform, "groups", None)
         if u in network.inputs:
-            streaming = rollout.pattern[u, v]
-            arrival = phases[v] + (streaming - 1) * period
-            host_links.append(HostLink(position[u], number[v], matrix, arrival, 1 - streaming, groups))
+            span = rollout.spans[u, v]
+            arrival = phases[v] + (span - 1) * period
+            host_links.append(HostLink(position[u], number[v], matrix, arrival, int(span == 0), groups))
         elif (u, v) in legs:
             is_splitter = (u, v) in split
             builder.connect(number[u], number[v], matrix, legs[u, v], groups, is_splitter=is_splitter)
@@ -104,14 +105,18 @@ def _whole_nodes(network: Network, ports: tuple[NodePort, ...], matrices: Mappin
     populations = []
     for position, (port, node) in enumerate(zip(ports, network.nodes.values(), strict=True)):
         if port.kind != "input":
-            assert node.threshold is not None, "require_weights saw to it"
+            threshold = node.threshold if node.neuron is None else node.neuron.threshold
+            assert threshold is not None, "require_weights saw to it"
+            if node.neuron is None:
+                threshold = _clip(threshold.astype(np.int64), into.get(port.name, []))
             populations.append(
                 Population(
                     name=port.name,
                     node=position,
                     neurons=np.arange(node.size),
                     shape=node.shape,
-                    threshold=_clip(node.threshold.astype(np.int64), into.get(port.name, [])),
+                    threshold=threshold,
+                    neuron=node.neuron,
                     is_relay=False,
                     is_output=port.kind == "output",
                     sample_tick=port.sample_tick,

@@ -11,7 +11,10 @@ from neuromap.forms.card import Card
 
 __all__ = ["Infeasibility", "Limit", "Remedy", "count_cores", "refuse"]
 
-Limit = Literal["axons", "axon_types", "copies", "cores", "delay", "potential", "reach", "routes"]
+Limit = Literal[
+    "axons", "axon_types", "copies", "cores", "delay", "neuron", "output_axons", "potential", "reach", "routes",
+    "synapse_memory", "weights",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,12 @@ def count_cores(number: int) -> str:
 
 @dataclass(frozen=True)
 class Infeasibility(Card):
-    """A refusal: node, demand, bound, gap and remedies (docs/mapping.md).
+    r"""A refusal: node, demand, bound, gap and remedies (docs/mapping.md).
 
     Attributes
     ----------
-    limit : {"axons", "axon_types", "copies", "cores", "delay", "potential", "reach", "routes"}
+    limit : {"axons", "axon_types", "copies", "cores", "delay", "neuron", "output_axons", "potential", "reach", \
+"routes", "synapse_memory", "weights"}
         The resource that is short.
     node : str or None
         The node of the network; ``None`` where the network as a whole is too large.

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.report.figures.core_map import CoreMap
 
 __all__ = ["core_map"]
 
 
-def core_map(program: Program) -> CoreMap:
+def core_map(program: ChipProgram) -> CoreMap:
     """Tell what lies in every core.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand; nodes, relays and splitters are told from its labels.
 
     Returns

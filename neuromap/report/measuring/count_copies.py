@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.report.figures.node_copies import NodeCopies
 
 __all__ = ["count_copies"]
@@ -13,12 +13,12 @@ __all__ = ["count_copies"]
 Ints = NDArray[np.int64]
 
 
-def count_copies(program: Program) -> tuple[NodeCopies, ...]:
+def count_copies(program: ChipProgram) -> tuple[NodeCopies, ...]:
     """Count the neurons that carry the label of each node, and where they send.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped or written by hand; copies, relays and splitters are told from its labels.
 
     Returns

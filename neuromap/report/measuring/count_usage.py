@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import run_heads
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.report.figures.usage import Usage
 
 __all__ = ["count_usage", "sampling_frequency"]
@@ -17,12 +17,12 @@ CHUNK = 1024
 """Cores whose crossbars are counted at a time."""
 
 
-def count_usage(program: Program) -> Usage:
+def count_usage(program: ChipProgram) -> Usage:
     """Count what a program uses.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped or written by hand; copies, relays and splitters are told from its labels.
 
     Returns
@@ -68,23 +68,23 @@ def count_usage(program: Program) -> Usage:
     )
 
 
-def sampling_frequency(program: Program) -> float:
+def sampling_frequency(program: ChipProgram) -> float:
     """Input frames that a program takes in per second; of its own period, whatever the schedule says."""
     return 1.0 / (program.period * program.chip.tick_seconds)
 
 
-def _has_synapse(program: Program) -> Bools:
+def _has_synapse(program: ChipProgram) -> Bools:
     columns = np.bitwise_or.reduce(program.crossbar, axis=1)
     n_neurons = program.neuron_node.shape[1]
     return np.unpackbits(columns, axis=-1, count=n_neurons, bitorder="little").astype(np.bool_)
 
 
-def _synapses(program: Program) -> int:
+def _synapses(program: ChipProgram) -> int:
     parts = range(0, program.n_cores, CHUNK)
     return sum(int(np.bitwise_count(program.crossbar[k : k + CHUNK]).sum(dtype=np.int64)) for k in parts)
 
 
-def _source(node: NDArray[np.int32], index: NDArray[np.int32], program: Program) -> Ints:
+def _source(node: NDArray[np.int32], index: NDArray[np.int32], program: ChipProgram) -> Ints:
     """Give equal numbers to equal node and index."""
     span = max(int(program.neuron_index.max(initial=0)), int(program.host.index.max(initial=0))) + 1
     return node.astype(np.int64) * span + index
@@ -96,14 +96,14 @@ def _runs(ascending: Ints) -> tuple[Ints, Ints]:
     return ascending[start], np.diff(start, append=len(ascending))
 
 
-def _shared_cores(program: Program) -> int:
+def _shared_cores(program: ChipProgram) -> int:
     core, neuron = np.nonzero(program.neuron_node >= 0)
     n_nodes = int(program.neuron_node.max(initial=0)) + 1
     pairs = _runs(np.sort(core * n_nodes + program.neuron_node[core, neuron]))[0]
     return int((np.bincount(pairs // n_nodes) > 1).sum())
 
 
-def _copies_and_replicas(program: Program) -> tuple[int, int]:
+def _copies_and_replicas(program: ChipProgram) -> tuple[int, int]:
     core, neuron = np.nonzero((program.neuron_node >= 0) & ~program.is_relay)
     source = _source(program.neuron_node[core, neuron], program.neuron_index[core, neuron], program)
     homes = _runs(np.sort(source * program.n_cores + core))[0]
@@ -111,7 +111,7 @@ def _copies_and_replicas(program: Program) -> tuple[int, int]:
     return len(source) - len(distinct), int((cores_of > 1).sum())
 
 
-def _deliveries(program: Program, sends: Bools) -> tuple[int, int, int]:
+def _deliveries(program: ChipProgram, sends: Bools) -> tuple[int, int, int]:
     """Count deliveries, their sources, and the cores of the source that has most."""
     host, given = program.host, program.host.node >= 0
     source = np.concatenate(
@@ -127,7 +127,7 @@ def _deliveries(program: Program, sends: Bools) -> tuple[int, int, int]:
     return len(pairs), len(cores_of), int(cores_of.max(initial=0))
 
 
-def _ways(program: Program, sends: Bools) -> tuple[Ints, int]:
+def _ways(program: ChipProgram, sends: Bools) -> tuple[Ints, int]:
     """Give the hops to every target, and the chip boundaries crossed by all."""
     source, target = np.nonzero(sends)[0], program.target_core[sends]
     hops, crossings = np.zeros(len(source), np.int64), 0

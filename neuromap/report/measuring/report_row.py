@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import DoesNotFitError, InputError, PatternError
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
 from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
@@ -38,7 +38,7 @@ __all__ = ["make_row", "refused_row", "report_row"]
 
 def report_row(
     rollout: Rollout,
-    program: Program,
+    program: ChipProgram,
     frames: Mapping[str, ArrayLike],
     *,
     engine: str = "fast",
@@ -51,7 +51,7 @@ def report_row(
     ----------
     rollout : Rollout
         The schedule as it was mapped (``map_with_stages(...).rollout``): where predictions come from.
-    program : Program
+    program : ChipProgram
         What was mapped from it (and perhaps edited since): where measurements come from.
     frames : mapping of str to array_like, shape (n_frames, size)
         Input frames for verification, and the one stimulus of the figures per frame; the observed difference repeats
@@ -75,7 +75,7 @@ def report_row(
 
 
 def make_row(
-    rollout: Rollout, program: Program, stimuli: Sequence[Mapping[str, ArrayLike]], choice: EngineChoice
+    rollout: Rollout, program: ChipProgram, stimuli: Sequence[Mapping[str, ArrayLike]], choice: EngineChoice
 ) -> ReportRow:
     """Predict, measure, observe and verify; see :func:`report_row`. Verification is with the first stimulus."""
     each = [check_frames(frames, rollout.network) for frames in stimuli]
@@ -190,7 +190,7 @@ def _overall(
     )
 
 
-def _on_board(program: Program) -> bool:
+def _on_board(program: ChipProgram) -> bool:
     """Whether all cores are places of the board; else spikes have no ways."""
     place, chip = program.coordinates, program.chip
     return bool((place >= 0).all() and (place < (chip.columns, chip.rows)).all())
@@ -199,7 +199,7 @@ def _on_board(program: Program) -> bool:
 def _with_activity(
     row: ReportRow,
     pattern: RolloutPattern,
-    program: Program,
+    program: ChipProgram,
     stimuli: Sequence[Mapping[str, NDArray[np.bool_]]],
     choice: EngineChoice,
 ) -> ReportRow:
@@ -216,7 +216,7 @@ def _with_activity(
 
 
 def _late(
-    activity: Activity, program: Program, frames: Mapping[str, NDArray[np.bool_]], choice: EngineChoice
+    activity: Activity, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], choice: EngineChoice
 ) -> LateFigures | None:
     """Count late spikes at the chip's tick; a run of its own is needed only where there are some."""
     traffic = activity.traffic
@@ -230,7 +230,7 @@ def _late(
 
 
 def _onset(
-    rollout: Rollout, program: Program, frames: Mapping[str, NDArray[np.bool_]], scale: int
+    rollout: Rollout, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], scale: int
 ) -> tuple[dict[str, NDArray[np.bool_]], int]:
     """Give frames with an onset after as many as fill the network, for as many more as the full response takes."""
     period = program.period
@@ -239,7 +239,7 @@ def _onset(
     return extend_frames(frames, 2 * span + 2), span
 
 
-def _core_bound(rollout: Rollout, program: Program, scale: int) -> CoreBound | None:
+def _core_bound(rollout: Rollout, program: ChipProgram, scale: int) -> CoreBound | None:
     # a hidden node that the program holds whole was kept, or is read whole; then keeping it changes nothing
     kept = [port.name for port in program.nodes if port.kind == "hidden" and port.name not in program.left_out]
     try:

@@ -111,6 +111,12 @@ class Rollout(Card):
         if list(pattern.network.nodes) != list(network.nodes):
             pattern = RolloutPattern(network, pattern.values, pattern.name)  # so that both number the nodes alike
         pattern.require_valid()
+        if network.is_spiking and not all(pattern.values):
+            edge = next(key for key, r in zip(network.edges, pattern.values, strict=True) if not r)
+            raise PatternError(
+                f"pattern {pattern.name or '(unnamed)'}: edge {' -> '.join(edge)} is sequential, but nodes of network "
+                f"{network.name} are spiking, where every spike takes a tick or more; choose streaming"
+            )
         object.__setattr__(self, "network", network)
         object.__setattr__(self, "pattern", pattern)
         object.__setattr__(self, "execution", execution)
@@ -159,9 +165,17 @@ class Rollout(Card):
         """Least delay that every edge asks for: c(e) in ticks, or 1 in update steps."""
         return ReadOnlyMapping(dict(zip(self.network.edges, self._latencies, strict=True)))
 
-    @property
+    @cached_property
+    def spans(self) -> Mapping[EdgeKey, int]:
+        """Frames that every edge bridges: R(e), and the edge's delay in a spiking network."""
+        return ReadOnlyMapping(dict(zip(self.network.edges, self._indexed.values, strict=True)))
+
+    @cached_property
     def _indexed(self) -> IndexedPattern:
-        return self.pattern.indexed
+        indexed = self.pattern.indexed
+        if not self.network.is_spiking:
+            return indexed
+        return IndexedPattern(indexed.graph, tuple(edge.delay for edge in self.network.edges.values()))
 
     @cached_property
     def cycle_ratio(self) -> Fraction | None:
@@ -187,7 +201,11 @@ class Rollout(Card):
             phases = self._known.copy()
         else:
             phases = pipelined_phases(indexed, self._latencies, period)
-        sample_late(indexed, self._latencies, period, phases)
+        if not self.network.is_spiking:  # there the delay of an input's edge is part of the network
+            sample_late(indexed, self._latencies, period, phases)
+        else:
+            for u in indexed.graph.inputs:
+                phases[u] = 1
         return phases
 
     @cached_property

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from numpy.typing import ArrayLike
 
 from neuromap.files.given import needs
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.activity.activity import Activity
 from neuromap.simulation.activity.work_counter import WorkCounter
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -19,7 +19,7 @@ __all__ = ["measure_activity"]
 
 
 def measure_activity(
-    program: Program,
+    program: ChipProgram,
     frames: Mapping[str, ArrayLike] | None = None,
     *,
     n_ticks: int | None = None,
@@ -34,7 +34,7 @@ def measure_activity(
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand.
     frames : mapping of str to array_like, shape (n_frames, size), optional
         Input frames for every input node; without them the host feeds nothing.
@@ -58,7 +58,7 @@ def measure_activity(
     ProgramError
         If the program has no output node and ``n_ticks`` is not given, or its tables point outside it.
     """
-    needs("measure_activity", program, Program)
+    needs("measure_activity", program, ChipProgram)
     choice = EngineChoice(engine, threads, noise_seed)
     traffic, work = TrafficCounter(program), WorkCounter(program)
     for spikes in run_ticks(program, frames, n_ticks=n_ticks, choice=choice, progress=progress):

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import StimulusError
 from neuromap.files.given import needs
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.activity.activity import Activity, energy_counts
 from neuromap.simulation.activity.energy import Counts
 from neuromap.simulation.activity.steady_figures import SteadyActivity, SteadyFigures
@@ -43,7 +43,7 @@ class _Wires(Protocol):
 
 
 def measure_steady_activity(
-    program: Program,
+    program: ChipProgram,
     stimuli: Mapping[str, ArrayLike] | str | Path | Sequence[Mapping[str, ArrayLike]] | None = None,
     *,
     n_stimuli: int = DEFAULT_STIMULI,
@@ -62,7 +62,7 @@ def measure_steady_activity(
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand, with input nodes.
     stimuli : mapping of str to array_like of shape (n_frames, size), path, or sequence of such mappings, optional
         Input frames of one stimulus, a file of them, or of several stimuli that are as long; random ones by default.
@@ -96,7 +96,7 @@ def measure_steady_activity(
     >>> figures.joules_per_frame == nm.measure_steady_activity(pipelined, n_stimuli=2).joules_per_frame
     True
     """
-    needs("measure_steady_activity", program, Program)
+    needs("measure_steady_activity", program, ChipProgram)
     choice = EngineChoice(engine, threads, noise_seed)
     if stimuli is None or isinstance(stimuli, (str, Path, Mapping)):
         chosen, _ = choose_stimuli(program, stimuli, RandomFrames(n_frames, seed, density), n_stimuli)
@@ -105,7 +105,7 @@ def measure_steady_activity(
     return count_steady_activity(program, chosen, choice)
 
 
-def count_steady_activity(program: Program, stimuli: Stimuli, choice: EngineChoice) -> SteadyActivity:
+def count_steady_activity(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice) -> SteadyActivity:
     """Count over the windows of checked stimuli; see :func:`measure_steady_activity`."""
     n_frames, chips = _frames_each(stimuli), math.prod(program.chip.chips)
     traffic, work = TrafficCounter(program), WorkCounter(program)
@@ -118,12 +118,12 @@ def count_steady_activity(program: Program, stimuli: Stimuli, choice: EngineChoi
     return SteadyActivity(program.chip, n_frames, (*first, *others), sums, work.result().spikes, activity)
 
 
-def steady_figures(program: Program, stimuli: Stimuli, choice: EngineChoice = DEFAULT_ENGINE) -> SteadyFigures:
+def steady_figures(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice = DEFAULT_ENGINE) -> SteadyFigures:
     """Count the figures of :func:`measure_steady_activity` alone, without what happens to spikes on their ways.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand, with input nodes.
     stimuli : sequence of mapping of str to ndarray of bool, shape (n_frames, size)
         Checked frames of every stimulus.
@@ -148,7 +148,7 @@ def steady_figures(program: Program, stimuli: Stimuli, choice: EngineChoice = DE
 
 
 def _count(
-    program: Program, stimuli: Stimuli, choice: EngineChoice, wires: _Wires, work: WorkCounter
+    program: ChipProgram, stimuli: Stimuli, choice: EngineChoice, wires: _Wires, work: WorkCounter
 ) -> tuple[Counts, ...]:
     """Count the windows of the stimuli one after the other; what each adds."""
     chips, done = math.prod(program.chip.chips), work.result()

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import ProgramError
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 from neuromap.simulation.stimulus.stimulus import frame_count
@@ -43,13 +43,13 @@ class SteadyWindow(NamedTuple):
 
 
 def steady_window(
-    program: Program, frames: Frames, choice: EngineChoice = DEFAULT_ENGINE, first_tick: int = 0
+    program: ChipProgram, frames: Frames, choice: EngineChoice = DEFAULT_ENGINE, first_tick: int = 0
 ) -> SteadyWindow:
     """Run a program on frames in a circle until it is in steady operation.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand, with input nodes.
     frames : mapping of str to ndarray of bool, shape (n_frames, size)
         The circle of input frames, checked.
@@ -78,11 +78,11 @@ def steady_window(
     first_input = min(port.sample_tick for port in program.nodes if port.kind == "input")
     begin = max(0, first_input + (silent + warm) * program.period)
     run = run_ticks(program, fed, n_ticks=begin + n_frames * program.period, choice=choice)
-    before = deque(islice(run, begin), maxlen=int(program.delay.max(initial=1)))
+    before = deque(islice(run, begin), maxlen=max(1, program.greatest_delay))
     return SteadyWindow(tuple(before), (spikes._replace(tick=k) for k, spikes in enumerate(run, first_tick)))
 
 
-def _longest_way(program: Program) -> int:
+def _longest_way(program: ChipProgram) -> int:
     """Bound the frame periods that a frame takes along any path to any node.
 
     The delay of an edge from u to v is the difference of their phases, and a frame period more where it streams. A way

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import ragged_ranges
 from neuromap.errors import InputError
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.activity.work import NodeShares, Work
 from neuromap.simulation.run.tick_run import TickSpikes
 
@@ -29,11 +29,11 @@ class WorkCounter:
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         What runs.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ChipProgram) -> None:
         self._program = program
         self._n_axons = program.axon_types.shape[1]
         self._core, self._label, self._neurons, self._synapses = _shares_of(program)
@@ -117,7 +117,7 @@ class WorkCounter:
             spikes=self._spikes,
             axon_events=self._axon_events,
             synaptic_events=int(self._core_events.sum()),
-            neuron_updates=self._program.target_core.size * self._tick,
+            neuron_updates=int(np.prod(self._program.shape)) * self._tick,
             core_events=self._core_events,
             peak_core_events=self._peak_core_events,
             nodes=tuple(port.name for port in self._program.nodes),
@@ -127,7 +127,7 @@ class WorkCounter:
 
 
 def _shares_of(
-    program: Program,
+    program: ChipProgram,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
     """Core, label and number of neurons of all shares, and the synapses (S, A) of every axon onto them.
 

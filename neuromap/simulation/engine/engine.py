@@ -103,7 +103,7 @@ def check_run(program: ChipProgram, events: HostEvents, watched: NDArray[np.bool
             f"events: start must rise from 0 or more to at most {n}, with a core and an axon for each event"
         )
     require_inside("core", events.cores, program.n_cores)
-    require_inside("axon", events.axons, program.n_axons[events.cores])
+    require_inside("axon", events.axons, program.axon_counts[events.cores])
     if watched is not None and (watched.shape != program.shape or watched.dtype != np.bool_):
         raise InputError(
             f"watched: found {watched.dtype} of shape {watched.shape}; needs bool of shape {program.shape}"

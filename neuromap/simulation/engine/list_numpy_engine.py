@@ -193,10 +193,9 @@ class ListNumpyEngine:
     def _send(self, cores: Ints, neurons: Ints) -> None:
         """Send every spike to its axons, which it reaches after the chip's least delay."""
         program = self.program
-        source = cores * program.chip.neurons + neurons
-        targets = ragged_ranges(program.targets.start[source], np.diff(program.targets.start)[source])
-        lists = program.synapses.axons[program.targets.core[targets]] + program.targets.axon[targets]
-        self._reached[(self.tick + program.chip.delay[0]) % len(self._reached), lists] = True
+        sent = program.sent_by(cores, neurons)
+        lists = program.synapses.axons[sent.core] + sent.axon
+        self._reached[(self.tick + sent.delay) % len(self._reached), lists] = True
 
     def _wrap(self, current: Ints) -> Ints:
         """Fit currents into their width, two's complement."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.noc.arrival_events import MeshEvents
 from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.mesh import Mesh, ways_of
@@ -14,7 +14,7 @@ from neuromap.simulation.run.tick_run import TickSpikes
 __all__ = ["delivered"]
 
 
-def delivered(program: Program, spikes: TickSpikes) -> NDArray[np.int64]:
+def delivered(program: ChipProgram, spikes: TickSpikes) -> NDArray[np.int64]:
     """Send the spikes of a tick through the mesh, and list what the cores receive.
 
     The core is the one at the router where the event simulation gives a spike out; so the list is equal to what an
@@ -22,7 +22,7 @@ def delivered(program: Program, spikes: TickSpikes) -> NDArray[np.int64]:
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand.
     spikes : TickSpikes
         What is sent in the tick; spikes of the host do not cross the mesh.

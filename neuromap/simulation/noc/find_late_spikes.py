@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.noc.arrival_events import Arrivals, MeshEvents
 from neuromap.simulation.noc.clock import RouterClock
 from neuromap.simulation.noc.late_spikes import LateSpikes
@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 
 def find_late_spikes(
-    program: Program, ticks: Iterable[TickSpikes], tick_cycles: int, clock: RouterClock | None = None
+    program: ChipProgram, ticks: Iterable[TickSpikes], tick_cycles: int, clock: RouterClock | None = None
 ) -> LateSpikes:
     """Simulate the mesh over a run at a length of tick, and find the spikes that are late.
 
@@ -30,7 +30,7 @@ def find_late_spikes(
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand.
     ticks : iterable of TickSpikes
         The run, ticks in order, as :func:`neuromap.simulation.run.tick_run.run_ticks` gives them.
@@ -59,7 +59,7 @@ def find_late_spikes(
 class _LateSearch:
     """The mesh with the spikes of a run, tick by tick."""
 
-    def __init__(self, program: Program, tick_cycles: int, clock: RouterClock) -> None:
+    def __init__(self, program: ChipProgram, tick_cycles: int, clock: RouterClock) -> None:
         self._program = program
         self._tick_cycles = tick_cycles
         self._events = MeshEvents(Mesh.of(program.chip), clock)

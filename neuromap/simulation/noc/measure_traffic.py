@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.noc.arrival_bound import arrival_bounds
 from neuromap.simulation.noc.arrival_events import simulate_arrivals
@@ -32,11 +32,11 @@ class TrafficCounter:
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ChipProgram) -> None:
         self._program = program
         self._wires = WireCounter(program)
         self._board, self._window = Mesh.of(program.chip), self._wires.window
@@ -120,7 +120,7 @@ class TrafficCounter:
 
 
 def measure_traffic(
-    program: Program,
+    program: ChipProgram,
     frames: Mapping[str, ArrayLike] | None = None,
     *,
     n_ticks: int | None = None,
@@ -130,7 +130,7 @@ def measure_traffic(
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand.
     frames : mapping of str to array_like, shape (n_frames, size), optional
         Input frames for every input node.
@@ -152,16 +152,16 @@ def measure_traffic(
     return counter.result()
 
 
-def _chip_of_cores(program: Program, mesh: Mesh) -> Ints:
+def _chip_of_cores(program: ChipProgram, mesh: Mesh) -> Ints:
     """Position of every core's chip in the flattened array of chips."""
     x, y = program.coordinates.astype(np.int64).T
     number: Ints = y // mesh.chip_rows * mesh.chips[1] + x // mesh.chip_columns
     return number
 
 
-def _all_fire(program: Program, window: Window, clock: RouterClock) -> tuple[Ints, int]:
+def _all_fire(program: ChipProgram, window: Window, clock: RouterClock) -> tuple[Ints, int]:
     """Give loads and worst bound if every neuron with a target fires in one tick; neurons of many cores at a time."""
-    mesh, (n_cores, n_neurons) = window.mesh, program.target_core.shape
+    mesh, (n_cores, n_neurons) = window.mesh, program.shape
     step = max(1, _CHUNK // max(1, n_neurons))
     flow: Flow | None = None
     for first in range(0, n_cores, step):
@@ -176,6 +176,6 @@ def _all_fire(program: Program, window: Window, clock: RouterClock) -> tuple[Int
     return flow.loads, worst
 
 
-def _ways_of_cores(program: Program, window: Window, first: int, stop: int) -> Ways:
+def _ways_of_cores(program: ChipProgram, window: Window, first: int, stop: int) -> Ways:
     cores, neurons = np.nonzero(program.target_core[first:stop] >= 0)
     return window.ways_of(program, cores + first, neurons)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 
 __all__ = [
     "DIRECTIONS", "EAST", "IN", "NORTH", "OUT", "SOUTH", "WEST", "LinkLoad", "LinkName", "Mesh", "Ways", "Window",
@@ -142,7 +142,7 @@ class Window(NamedTuple):
     mesh: Mesh
 
     @classmethod
-    def of(cls, program: Program) -> Self:
+    def of(cls, program: ChipProgram) -> Self:
         """Take the box around a program's cores, from a chip's first router on where it holds more than one chip."""
         board = Mesh.of(program.chip)
         if not program.n_cores:
@@ -156,7 +156,7 @@ class Window(NamedTuple):
         columns, rows = (int(size) for size in high - low + 1)
         return cls(int(low[0]), int(low[1]), Mesh(columns, rows, board.chip_columns, board.chip_rows))
 
-    def ways_of(self, program: Program, cores: Ints, neurons: Ints) -> Ways:
+    def ways_of(self, program: ChipProgram, cores: Ints, neurons: Ints) -> Ways:
         """Ways of the spikes of some neurons, all of which have a target, in coordinates of the window."""
         x, y, end_x, end_y = ways_of(program, cores, neurons)
         return Ways(x - self.x, y - self.y, end_x - self.x, end_y - self.y)
@@ -173,12 +173,12 @@ class Window(NamedTuple):
         return np.s_[row : row + rows, column : column + columns]
 
 
-def ways_of(program: Program, cores: Ints, neurons: Ints) -> Ways:
+def ways_of(program: ChipProgram, cores: Ints, neurons: Ints) -> Ways:
     """Ways of the spikes of some neurons, all of which have a target.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Its coordinates and targets are used.
     cores, neurons : ndarray of int, shape (n,)
         The neurons.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.noc.mesh import Ways, Window
 from neuromap.simulation.run.tick_run import TickSpikes
 
@@ -63,11 +63,11 @@ class WireCounter:
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ChipProgram) -> None:
         self._program = program
         self._window = Window.of(program)
         self._readouts = np.sort(self._numbers(program.outputs.core, program.outputs.neuron))
@@ -98,5 +98,5 @@ class WireCounter:
         return TickWires(sent, ways, readouts)
 
     def _numbers(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Ints:
-        numbers: Ints = cores.astype(np.int64) * self._program.target_core.shape[1] + neurons
+        numbers: Ints = cores.astype(np.int64) * self._program.shape[1] + neurons
         return numbers

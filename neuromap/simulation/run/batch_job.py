@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import Spikes
 from neuromap.simulation.run.host_feed import HostFeed
 from neuromap.simulation.run.run_length import ticks_to_run
@@ -37,7 +37,7 @@ class BatchJob(Value):
 
     Attributes
     ----------
-    program : Program
+    program : ChipProgram
         What runs.
     feed : HostFeed
         Its host table.
@@ -53,7 +53,7 @@ class BatchJob(Value):
         Whether frames are kept, or only counts.
     """
 
-    program: Program
+    program: ChipProgram
     feed: HostFeed
     neurons: Readout
     row_of: NDArray[np.int32]
@@ -65,7 +65,7 @@ class BatchJob(Value):
         freeze_arrays(self)
 
     @classmethod
-    def of(cls, program: Program, record: Recording, keep_frames: bool) -> Self:
+    def of(cls, program: ChipProgram, record: Recording, keep_frames: bool) -> Self:
         """Prepare a program for many stimuli.
 
         Raises
@@ -131,7 +131,7 @@ class BatchJob(Value):
         return BatchPart(table if self.keep_frames else None, table.sum(axis=1, dtype=np.int64), strays)
 
 
-def _node_words(program: Program, record: Recording) -> list[str]:
+def _node_words(program: ChipProgram, record: Recording) -> list[str]:
     """Give the words of a recording that asks for nodes only."""
     words: list[str] = []
     for word in record.spikes:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import StimulusError
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
@@ -36,13 +36,13 @@ class Chips:
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         What runs.
     choice : EngineChoice
         Every engine runs on one thread; the noise seed is that of the first stimulus.
     """
 
-    def __init__(self, program: Program, choice: EngineChoice) -> None:
+    def __init__(self, program: ChipProgram, choice: EngineChoice) -> None:
         self._noise_seed = choice.noise_seed
         self._first = make_engine(program, replace(choice, threads=1))
         # Whatever has to be compiled is compiled here: in the main thread an interrupt does not wait for it.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.ports import BIAS
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.stimulus.stimulus import frame_count
 
@@ -41,11 +41,11 @@ class HostFeed:
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         ``host``, ``period`` and ``nodes`` are used; its indices are checked (engines do that).
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ChipProgram) -> None:
         host, self._period = program.host, program.period
         turn, tick = np.divmod(host.arrival.astype(np.int64), program.period)
         order = np.lexsort((host.first_frame, turn, host.node, tick))
@@ -119,7 +119,7 @@ class FedFrames:
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         As in :class:`HostFeed`.
     frames : mapping of str to ndarray of bool, shape (n_frames, size)
         Checked input frames.
@@ -132,7 +132,7 @@ class FedFrames:
         Rows of the host table.
     """
 
-    def __init__(self, program: Program, frames: Mapping[str, NDArray[np.bool_]]) -> None:
+    def __init__(self, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]]) -> None:
         self.n_frames = frame_count(frames)
         self._feed = HostFeed(program)
         self._stimuli = {name: rows[None] for name, rows in frames.items()}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuromap.errors import InputError
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.host_feed import FedFrames
@@ -28,7 +28,7 @@ _SPIKE_BYTES = 24
 
 
 def prepare_run(
-    program: Program,
+    program: ChipProgram,
     frames: Mapping[str, ArrayLike],
     choice: EngineChoice,
     record: Recording | None = None,
@@ -72,7 +72,7 @@ def prepare_run(
 
 
 def record_run(
-    program: Program,
+    program: ChipProgram,
     frames: Mapping[str, ArrayLike],
     choice: EngineChoice,
     record: Recording | None = None,

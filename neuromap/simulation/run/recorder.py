@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes
 from neuromap.simulation.run.host_feed import FedFrames
 from neuromap.simulation.run.run_length import ticks_to_run
@@ -30,7 +30,7 @@ class Recorder:
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         What runs.
     recording : Recording
         What is kept.
@@ -54,10 +54,10 @@ class Recorder:
         If the program has no output node.
     """
 
-    def __init__(self, program: Program, recording: Recording, n_frames: int) -> None:
+    def __init__(self, program: ChipProgram, recording: Recording, n_frames: int) -> None:
         self.neurons = readout_of(program, recording.spikes)
         self.potential_neurons = readout_of(program, recording.potentials)
-        self.counts = np.zeros(program.target_core.shape, dtype=np.int64) if recording.counts else None
+        self.counts = np.zeros(program.shape, dtype=np.int64) if recording.counts else None
         self._row_of = self.neurons.rows(program)
         self._watched = self._row_of >= 0 if self.counts is None else None
         self.n_ticks = ticks_to_run(program, n_frames, (*self.neurons.nodes, *self.potential_neurons.nodes))

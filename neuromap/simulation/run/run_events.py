@@ -60,7 +60,7 @@ def run_events(
         )
     require_inside("tick", event[0], n_ticks)
     require_inside("core", event[1], program.n_cores)
-    require_inside("axon", event[2], program.n_axons[event[1]])
+    require_inside("axon", event[2], program.axon_counts[event[1]])
     order = np.argsort(event[0], kind="stable")
     at, core, axon = (column[order] for column in event)
     start = np.searchsorted(at, np.arange(n_ticks + 1)).astype(np.int64)

@@ -6,17 +6,17 @@ from collections.abc import Iterable
 
 from neuromap.errors import ProgramError
 from neuromap.hardware.program.ports import NodePort
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 
 __all__ = ["ticks_to_run"]
 
 
-def ticks_to_run(program: Program, n_frames: int, recorded: Iterable[NodePort] = ()) -> int:
+def ticks_to_run(program: ChipProgram, n_frames: int, recorded: Iterable[NodePort] = ()) -> int:
     """Count the ticks up to and with the last frame of the slowest node that is read out or recorded.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         What runs.
     n_frames : int
         Frames of the stimulus, including frame 0.

@@ -8,7 +8,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from neuromap.files.given import needs, path_given, refuse_swapped
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.record_run import prepare_run, record_run
 from neuromap.simulation.trace.forms.hdf5_file import hdf5_writer
@@ -21,7 +21,7 @@ __all__ = ["simulate", "simulate_to_file"]
 
 
 def simulate(
-    program: Program,
+    program: ChipProgram,
     frames: Mapping[str, ArrayLike],
     *,
     engine: str = "fast",
@@ -34,7 +34,7 @@ def simulate(
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand.
     frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
         Input frames for every input node, Boolean or 0 and 1; row 0 is frame 0.
@@ -65,15 +65,15 @@ def simulate(
     ProgramError
         If the program has no output node, or its tables point outside it.
     """
-    refuse_swapped("simulate(program, frames)", program, Program, frames)
-    needs("simulate", program, Program)
+    refuse_swapped("simulate(program, frames)", program, ChipProgram, frames)
+    needs("simulate", program, ChipProgram)
     _check_recording("simulate", record)
     return record_run(program, frames, EngineChoice(engine, threads, noise_seed), record, progress)
 
 
 def simulate_to_file(
     path: str | Path,
-    program: Program,
+    program: ChipProgram,
     frames: Mapping[str, ArrayLike],
     *,
     engine: str = "fast",
@@ -108,7 +108,7 @@ def simulate_to_file(
         If h5py is not installed.
     """
     path = path_given("simulate_to_file", path)
-    needs("simulate_to_file", program, Program)
+    needs("simulate_to_file", program, ChipProgram)
     _check_recording("simulate_to_file", record)
     choice = EngineChoice(engine, threads, noise_seed)
     with hdf5_writer(path) as write:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from neuromap.errors import InputError, StimulusError
 from neuromap.files.given import needs, refuse_swapped
 from neuromap.files.messages import counted
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.batch_job import BatchJob, BatchPart
 from neuromap.simulation.run.batch_threads import Chips, run_parts
@@ -24,7 +24,7 @@ _MAX_BYTES = 2**31
 
 
 def simulate_batch(
-    program: Program,
+    program: ChipProgram,
     stimuli: Mapping[str, ArrayLike] | Iterable[Mapping[str, ArrayLike]],
     *,
     engine: str = "fast",
@@ -41,7 +41,7 @@ def simulate_batch(
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand.
     stimuli : mapping of str to array_like, shape (S, n_frames, size), or iterable of such mappings
         Input frames for every input node, Boolean or 0 and 1. An iterable gives them in portions, of any number of
@@ -76,8 +76,8 @@ def simulate_batch(
     ProgramError
         If the program has no output node, or its tables point outside it.
     """
-    refuse_swapped("simulate_batch(program, stimuli)", program, Program, stimuli)
-    needs("simulate_batch", program, Program)
+    refuse_swapped("simulate_batch(program, stimuli)", program, ChipProgram, stimuli)
+    needs("simulate_batch", program, ChipProgram)
     if record is not None:
         needs("simulate_batch: record", record, Recording)
     if not isinstance(stimuli, Iterable):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import InputError
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import HostEvents, Spikes
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.engine.engines import make_engine
@@ -44,7 +44,7 @@ class TickSpikes(NamedTuple):
 
 
 def run_ticks(
-    program: Program,
+    program: ChipProgram,
     frames: Mapping[str, ArrayLike] | None = None,
     *,
     n_ticks: int | None = None,
@@ -55,7 +55,7 @@ def run_ticks(
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand.
     frames : mapping of str to array_like, shape (n_frames, size), optional
         Input frames for every input node; without them the host feeds nothing.
@@ -88,7 +88,7 @@ def run_ticks(
     chip = make_engine(program, choice)
     fed = FedFrames(program, checked)
     total = ticks_to_run(program, fed.n_frames) if n_ticks is None else n_ticks
-    length = max(1, min(256, _CHUNK_VALUES // max(1, program.target_core.size, fed.n_rows)))
+    length = max(1, min(256, _CHUNK_VALUES // max(1, int(np.prod(program.shape)), fed.n_rows)))
     while chip.tick < total:
         first = chip.tick
         count = min(length, total - first)

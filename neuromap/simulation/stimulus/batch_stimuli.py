@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
 from neuromap.files.messages import counted
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
 from neuromap.simulation.stimulus.node_shapes import by_neuron, input_shapes, no_bits, no_mapping, shapes_allowed
 from neuromap.simulation.stimulus.stimulus import input_sizes
@@ -20,7 +20,7 @@ __all__ = ["check_stimuli"]
 
 
 def check_stimuli(
-    stimuli: Mapping[str, ArrayLike], source: Program | Network | Mapping[str, int], n_frames: int | None = None
+    stimuli: Mapping[str, ArrayLike], source: ChipProgram | Network | Mapping[str, int], n_frames: int | None = None
 ) -> tuple[dict[str, NDArray[Any]], int, int]:
     """Check many stimuli, all with as many frames, against the input nodes.
 
@@ -29,7 +29,7 @@ def check_stimuli(
     stimuli : mapping of str to array_like, shape (S, n_frames, size) or (S, n_frames, rows, columns, features)
         Boolean, or integers that are all 0 or 1; of node shape as in
         :func:`neuromap.simulation.stimulus.stimulus.check_frames`.
-    source : Program, Network or mapping of str to int
+    source : ChipProgram, Network or mapping of str to int
         What they are for; see :func:`input_sizes`.
     n_frames : int, optional
         Frames that each must have; by default any number from 2 on.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from neuromap.hardware.program.program import Program
+    from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.network.network import Network
 
 __all__ = [
@@ -48,7 +48,7 @@ class RandomFrames(Card):
 
 
 def choose_frames(
-    source: Network | Program,
+    source: Network | ChipProgram,
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
 ) -> tuple[dict[str, NDArray[np.bool_]], dict[str, Any]]:
@@ -92,7 +92,7 @@ def choose_frames(
 
 
 def choose_stimuli(
-    source: Network | Program,
+    source: Network | ChipProgram,
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
     n_stimuli: int = DEFAULT_STIMULI,

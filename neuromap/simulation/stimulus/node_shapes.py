@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
 
 __all__ = ["by_neuron", "input_shapes", "no_bits", "no_mapping", "shapes_allowed"]
@@ -16,12 +16,12 @@ __all__ = ["by_neuron", "input_shapes", "no_bits", "no_mapping", "shapes_allowed
 NodeShape = tuple[int, int, int]
 
 
-def input_shapes(source: Program | Network | Mapping[str, int]) -> dict[str, NodeShape]:
+def input_shapes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, NodeShape]:
     """Give the shapes of the input nodes, where they are known: a program knows sizes only.
 
     Parameters
     ----------
-    source : Program, Network or mapping of str to int
+    source : ChipProgram, Network or mapping of str to int
         As for :func:`neuromap.simulation.stimulus.stimulus.input_sizes`.
 
     Returns

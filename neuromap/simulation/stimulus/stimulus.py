@@ -27,7 +27,7 @@ from neuromap.files.given import path_given, real_number, whole_number
 from neuromap.files.messages import counted, show
 from neuromap.files.regular_file import read_bytes
 from neuromap.files.whole_file import write_whole
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
 from neuromap.simulation.stimulus.node_shapes import by_neuron, input_shapes, no_bits, no_mapping, shapes_allowed
 
@@ -39,12 +39,12 @@ _PORTION = 2**20
 """Random numbers that are drawn at once."""
 
 
-def input_sizes(source: Program | Network | Mapping[str, int]) -> dict[str, int]:
+def input_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, int]:
     """Sizes of the input nodes, by name.
 
     Parameters
     ----------
-    source : Program, Network or mapping of str to int
+    source : ChipProgram, Network or mapping of str to int
         A mapping is taken as the sizes themselves.
 
     Returns
@@ -57,7 +57,7 @@ def input_sizes(source: Program | Network | Mapping[str, int]) -> dict[str, int]
     StimulusError
         If the source is something else.
     """
-    if isinstance(source, Program):
+    if isinstance(source, ChipProgram):
         return {port.name: port.size for port in source.nodes if port.kind == "input"}
     if isinstance(source, Network):
         return {name: source.nodes[name].size for name in source.inputs}
@@ -67,7 +67,7 @@ def input_sizes(source: Program | Network | Mapping[str, int]) -> dict[str, int]
 
 
 def check_frames(
-    frames: Mapping[str, ArrayLike], source: Program | Network | Mapping[str, int]
+    frames: Mapping[str, ArrayLike], source: ChipProgram | Network | Mapping[str, int]
 ) -> dict[str, NDArray[np.bool_]]:
     """Check input frames against the input nodes and return them as Boolean arrays.
 
@@ -76,7 +76,7 @@ def check_frames(
     frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
         Boolean, or integers that are all 0 or 1. Frames of node shape are flattened in the order of the neurons; a
         network tells the shape of its nodes, a program their sizes only.
-    source : Program, Network or mapping of str to int
+    source : ChipProgram, Network or mapping of str to int
         What they are for; see :func:`input_sizes`.
 
     Returns
@@ -142,7 +142,7 @@ def _checked_array(name: str, values: ArrayLike, size: int, shape: tuple[int, in
 
 
 def random_frames(
-    source: Program | Network | Mapping[str, int], n_frames: int, density: float | None = None, seed: int = 0
+    source: ChipProgram | Network | Mapping[str, int], n_frames: int, density: float | None = None, seed: int = 0
 ) -> dict[str, NDArray[np.bool_]]:
     """Make random input frames; the same on every machine and NumPy version.
 
@@ -154,7 +154,7 @@ def random_frames(
 
     Parameters
     ----------
-    source : Program, Network or mapping of str to int
+    source : ChipProgram, Network or mapping of str to int
         Input nodes and their sizes; see :func:`input_sizes`.
     n_frames : int
         Frames, including frame 0.
@@ -228,7 +228,7 @@ def save_frames(path: str | Path, frames: Mapping[str, ArrayLike]) -> None:
 
 
 def load_frames(
-    path: str | Path, source: Program | Network | Mapping[str, int] | None = None
+    path: str | Path, source: ChipProgram | Network | Mapping[str, int] | None = None
 ) -> dict[str, NDArray[Any]]:
     """Read input frames from a safetensors file, or from a ``.npz`` archive of NumPy.
 
@@ -236,7 +236,7 @@ def load_frames(
     ----------
     path : str or Path
         One tensor of bool or integers 0 and 1 for each input node, under its name, shape (n_frames, size).
-    source : Program, Network or mapping of str to int, optional
+    source : ChipProgram, Network or mapping of str to int, optional
         What they are for: if given, the frames are checked with :func:`check_frames`, else returned as read.
 
     Returns

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.forms.card import Card
 from neuromap.hardware.program.ports import NodePort
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 
 __all__ = ["Potentials", "Readout"]
 
@@ -54,9 +54,9 @@ class Readout(Card):
         """Nobody."""
         return cls((), *(np.zeros(0, dtype=np.int32) for _ in range(4)))
 
-    def rows(self, program: Program) -> NDArray[np.int32]:
+    def rows(self, program: ChipProgram) -> NDArray[np.int32]:
         """Make the table of shape (C, N) that gives the row of every neuron here; -1 for the others."""
-        table = np.full(program.target_core.shape, -1, dtype=np.int32)
+        table = np.full(program.shape, -1, dtype=np.int32)
         table[self.core, self.neuron] = np.arange(len(self))
         return table
 

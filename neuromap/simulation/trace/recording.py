@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.files.given import yes_or_no
 from neuromap.forms.card import Card
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.trace.readout import Readout
 
 __all__ = ["Recording", "readout_of"]
@@ -64,12 +64,12 @@ class Recording(Card):
         object.__setattr__(self, "counts", yes_or_no("recording: counts", self.counts))
 
 
-def readout_of(program: Program, words: Sequence[str]) -> Readout:
+def readout_of(program: ChipProgram, words: Sequence[str]) -> Readout:
     """Find the neurons that words of a :class:`Recording` choose.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Whose neurons they are.
     words : sequence of str
         As in :class:`Recording`.
@@ -105,7 +105,7 @@ def readout_of(program: Program, words: Sequence[str]) -> Readout:
 
 
 def _choices(
-    program: Program, words: Sequence[str], kinds: NDArray[np.str_]
+    program: ChipProgram, words: Sequence[str], kinds: NDArray[np.str_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Tell which nodes are chosen, shape (nodes + 1,), and which places by their core, shape (C, N).
 
@@ -114,7 +114,7 @@ def _choices(
     left_out = program.left_out if any(word == "all" or word.startswith("node:") for word in words) else {}
     named = {port.name: position for position, port in enumerate(program.nodes)}
     wanted = np.zeros(len(kinds), dtype=np.bool_)
-    chosen = np.zeros(program.target_core.shape, dtype=np.bool_)
+    chosen = np.zeros(program.shape, dtype=np.bool_)
     for word in words:
         kind, _, name = word.partition(":")
         if word == "outputs":
@@ -131,7 +131,7 @@ def _choices(
     return wanted, chosen
 
 
-def _labels(program: Program, kinds: NDArray[np.str_]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _labels(program: ChipProgram, kinds: NDArray[np.str_]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Give node and index of every neuron that can be recorded as one of its node, shape (C, N); node -1 of the others.
 
     Of hidden nodes these are all neurons that compute them, of output nodes those that are read out, so that what a
@@ -155,7 +155,7 @@ def _check_word(word: str) -> None:
     raise InputError(f"recording {word!r}: is no choice of neurons; {_HINT}")
 
 
-def _node(program: Program, named: dict[str, int], name: str, left_out: dict[str, int]) -> int:
+def _node(program: ChipProgram, named: dict[str, int], name: str, left_out: dict[str, int]) -> int:
     inside = ", ".join(port.name for port in program.nodes if port.kind != "input")
     if name not in named:
         raise InputError(f"recording node:{name}: program {program.name} has no such node; nodes are {inside}")
@@ -170,7 +170,7 @@ def _node(program: Program, named: dict[str, int], name: str, left_out: dict[str
     return named[name]
 
 
-def _cores(program: Program, name: str) -> tuple[int, int]:
+def _cores(program: ChipProgram, name: str) -> tuple[int, int]:
     first, _, last = name.partition("-")
     bounds = int(first), int(last or first)
     if not bounds[0] <= bounds[1] < program.n_cores:

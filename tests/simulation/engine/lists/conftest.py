@@ -181,7 +181,9 @@ def fed_axons():
     """Axons that the host feeds in a tick, as rows (core, axon), some of them twice."""
 
     def make(rng, program, share):
-        every = np.concatenate([np.stack([np.full(n, c), np.arange(n)], axis=1) for c, n in enumerate(program.n_axons)])
+        every = np.concatenate(
+            [np.stack([np.full(n, c), np.arange(n)], axis=1) for c, n in enumerate(program.axon_counts)]
+        )
         some = every[rng.random(len(every)) < share]
         return np.concatenate([some, some[: len(some) // 3]])
 

@@ -1,0 +1,34 @@
+"""Spiking nodes on crossbar cores: refused, with the equation that keeps them out."""
+
+from __future__ import annotations
+
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.refused.infeasible import Remedy, refuse
+from neuromap.network.network import Network
+
+__all__ = ["require_frame_neurons"]
+
+
+def require_frame_neurons(network: Network, chip: ChipSpec) -> None:
+    """Refuse nodes whose neurons have a current and a voltage.
+
+    Parameters
+    ----------
+    network : Network
+        What is mapped.
+    chip : ChipSpec
+        With crossbar cores, for the message.
+
+    Raises
+    ------
+    DoesNotFitError
+        Limit ``neuron``, naming the first such node.
+    """
+    for node in network.nodes.values():
+        if node.neuron is not None:
+            text = (
+                f"its neurons decay, u := u (2^{node.neuron.decay_bits} - current_decay) / 2^{node.neuron.decay_bits} + "
+                f"input; a neuron of {chip.name} adds a constant leak, V := V + lambda"
+            )
+            advice = Remedy("chip", "loihi1", "a chip with synapse-list cores, such as loihi1, computes it")
+            raise refuse("neuron", node.name, 1, 0, text, [advice])

@@ -1,0 +1,209 @@
+"""A legalised network as one table of synapses: who sends what to whom, in units of the chip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.ports import BIAS
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link
+from neuromap.mapping.lists.list_neurons import ListNeurons, as_list_neurons
+
+__all__ = ["HostSignals", "ListNetwork", "list_network"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class HostSignals(Value):
+    """What the host sends: one row per signal that an axon can carry.
+
+    Attributes
+    ----------
+    node, neuron : ndarray of int64, shape (h,)
+        Input node and its neuron; ``BIAS`` and 0 for a spike in every frame.
+    arrival, first_frame : ndarray of int64, shape (h,)
+        As in :class:`~neuromap.hardware.program.ports.HostTable`.
+    """
+
+    node: Ints
+    neuron: Ints
+    arrival: Ints
+    first_frame: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+@dataclass(frozen=True, eq=False)
+class ListNetwork(Value):
+    """Neurons that are computed and their synapses, ordered by neuron.
+
+    Neurons are numbered over all populations. Signals are numbered too: neuron n sends signal n, the host's follow.
+
+    Attributes
+    ----------
+    network : Legalised
+        What it was made of.
+    neurons : tuple of ListNeurons
+        One per population.
+    offset : ndarray of int64, shape (populations + 1,)
+        Number of the first neuron of each population.
+    is_computed : ndarray of bool, shape (n,)
+        Neurons that an output depends on, or that are kept.
+    start : ndarray of int64, shape (n + 1,)
+        Neuron k has synapses ``start[k]`` to ``start[k + 1] - 1``; none where it is not computed.
+    signal, weight, delay : ndarray of int64, shape (s,)
+        What a synapse reads, what it adds to the current, and ticks from the axon to the neuron.
+    host : HostSignals
+        Signals n, n + 1, ...
+    """
+
+    network: Legalised
+    neurons: tuple[ListNeurons, ...]
+    offset: Ints
+    is_computed: NDArray[np.bool_]
+    start: Ints
+    signal: Ints
+    weight: Ints
+    delay: Ints
+    host: HostSignals
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def n_neurons(self) -> int:
+        """Neurons of all populations."""
+        return int(self.offset[-1])
+
+    @property
+    def n_signals(self) -> int:
+        """Signals of neurons and host."""
+        return self.n_neurons + len(self.host)
+
+    @property
+    def target(self) -> Ints:
+        """Neuron of every synapse, shape (s,)."""
+        return np.repeat(np.arange(self.n_neurons), np.diff(self.start))
+
+    def population_of(self, neuron: int) -> int:
+        """Find the population of a neuron by its number."""
+        return int(np.searchsorted(self.offset, neuron, side="right")) - 1
+
+    def node_of(self, neuron: int) -> str:
+        """Name the node that a neuron belongs to; of a relay the one whose spikes it carries."""
+        return self.network.ports[self.network.populations[self.population_of(neuron)].node].name
+
+
+def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
+    """Put all synapses of a legalised network into one table.
+
+    Parameters
+    ----------
+    network : Legalised
+        Links and host links.
+    chip : ChipSpec
+        With synapse-list cores.
+
+    Returns
+    -------
+    ListNetwork
+
+    Raises
+    ------
+    DoesNotFitError
+        If the chip's neurons cannot be those of a population.
+    """
+    neurons = tuple(as_list_neurons(p, chip) for p in network.populations)
+    offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
+    host = _HostNumbers(int(offset[-1]), chip.delay[1] - chip.delay[0])
+    parts = [_of_link(link, neurons[link.target], offset, chip.delay[0]) for link in network.links]
+    parts += [host.of_link(link, neurons[link.target], offset) for link in network.host_links]
+    parts += [host.of_bias(network, i, neurons[i], offset) for i in range(len(neurons)) if neurons[i].bias.any()]
+    target, signal, weight, delay = (np.concatenate(column) for column in zip(*parts, strict=True))
+    is_computed = _computed(network, offset, target, signal)
+    kept = is_computed[target]
+    target, signal, weight, delay = target[kept], signal[kept], weight[kept], delay[kept]
+    order = np.lexsort((delay, signal, target))
+    start = np.searchsorted(target[order], np.arange(int(offset[-1]) + 1))
+    columns = (signal[order], weight[order], delay[order])
+    return ListNetwork(network, neurons, offset, is_computed, start, *columns, host.signals())
+
+
+def _of_link(link: Link, neurons: ListNeurons, offset: Ints, least: int) -> tuple[Ints, Ints, Ints, Ints]:
+    matrix = link.matrix.tocoo()
+    target, signal = (
+        matrix.row.astype(np.int64) + offset[link.target],
+        matrix.col.astype(np.int64) + offset[link.source],
+    )
+    weight = matrix.data.astype(np.int64) * neurons.scale
+    return target, signal, weight, np.full(len(target), link.delay - least, np.int64)
+
+
+class _HostNumbers:
+    """Numbers the signals of the host; those of one input neuron that a synapse's delay can tell apart are one."""
+
+    def __init__(self, first: int, longest: int) -> None:
+        self._next, self._longest = first, longest
+        self._rows: list[tuple[Ints, Ints, int, int]] = []
+        self._known: list[tuple[int, int, int, int]] = []  # node, first frame, arrival, number of its neuron 0
+
+    def of_link(self, link: HostLink, neurons: ListNeurons, offset: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+        matrix = link.matrix.tocoo()
+        arrival, first = self._place(link.node, link.matrix.shape[1], link.arrival, link.first_frame)
+        target = matrix.row.astype(np.int64) + offset[link.target]
+        weight = matrix.data.astype(np.int64) * neurons.scale
+        delay = np.full(len(target), link.arrival - arrival, np.int64)
+        return target, matrix.col.astype(np.int64) + first, weight, delay
+
+    def of_bias(
+        self, network: Legalised, population: int, neurons: ListNeurons, offset: Ints
+    ) -> tuple[Ints, Ints, Ints, Ints]:
+        tick = network.populations[population].sample_tick
+        arrival, first = self._place(BIAS, 1, tick, 1)
+        target = np.flatnonzero(neurons.bias)
+        signal, delay = np.full(len(target), first), np.full(len(target), tick - arrival)
+        return target + offset[population], signal, neurons.bias[target] * neurons.scale, delay
+
+    def _place(self, node: int, size: int, arrival: int, first_frame: int) -> tuple[int, int]:
+        for known, frame, earliest, number in self._known:
+            if (known, frame) == (node, first_frame) and 0 <= arrival - earliest <= self._longest:
+                return earliest, number
+        number = self._next
+        self._known.append((node, first_frame, arrival, number))
+        self._rows.append((np.full(size, node), np.arange(size), arrival, first_frame))
+        self._next += size
+        return arrival, number
+
+    def signals(self) -> HostSignals:
+        sizes = [len(row[0]) for row in self._rows]
+        nothing = [np.zeros(0, np.int64)]
+        return HostSignals(
+            np.concatenate([*nothing, *(row[0] for row in self._rows)]).astype(np.int64),
+            np.concatenate([*nothing, *(row[1] for row in self._rows)]).astype(np.int64),
+            np.repeat([row[2] for row in self._rows], sizes).astype(np.int64),
+            np.repeat([row[3] for row in self._rows], sizes).astype(np.int64),
+        )
+
+
+def _computed(network: Legalised, offset: Ints, target: Ints, signal: Ints) -> NDArray[np.bool_]:
+    """Mark the neurons that are read out or kept, and those that they depend on."""
+    found: NDArray[np.bool_] = np.concatenate([p.own_copies > 0 for p in network.populations])
+    on_chip = signal < offset[-1]
+    order = np.argsort(target[on_chip], kind="stable")
+    read, start = signal[on_chip][order], np.searchsorted(target[on_chip][order], np.arange(int(offset[-1]) + 1))
+    front = np.flatnonzero(found)
+    while len(front):
+        sources = np.unique(np.concatenate([read[start[n] : start[n + 1]] for n in front.tolist()]))
+        front = sources[~found[sources]]
+        found[front] = True
+    return found

@@ -1,0 +1,77 @@
+"""Whether the weights of a list are ones that the chip can hold: mantissas times one power of 2."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.lists.fill_cores import ListPartition
+from neuromap.mapping.refused.infeasible import Remedy, refuse
+
+__all__ = ["require_weights_held"]
+
+Ints = NDArray[np.int64]
+
+
+def require_weights_held(parts: ListPartition, chip: ChipSpec) -> None:
+    """Refuse weights that no list of the chip holds, and drives that overflow a frame neuron.
+
+    Parameters
+    ----------
+    parts : ListPartition
+        Lists are what a core reads of one signal.
+    chip : ChipSpec
+        With synapse-list cores.
+
+    Raises
+    ------
+    DoesNotFitError
+        Limit ``weights``, or ``potential`` for the sum of weights of a frame neuron.
+    """
+    lists = parts.lists
+    target = lists.target
+    pair = parts.core[target] * lists.n_signals + lists.signal
+    _, number = np.unique(pair, return_inverse=True)
+    size = int(number.max(initial=-1)) + 1
+    most, rest = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    has_plus, has_minus = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    np.maximum.at(most, number, np.abs(lists.weight))
+    np.bitwise_or.at(rest, number, np.abs(lists.weight))
+    has_plus[number[lists.weight > 0]] = True
+    has_minus[number[lists.weight < 0]] = True
+    least, greatest = chip.lists.weight_shifts
+    low_zeros = np.where(rest > 0, np.bitwise_count((rest & -rest) - 1), greatest).astype(np.int64)
+    step = np.where(has_plus & has_minus, chip.lists.mixed_sign_step.bit_length() - 1, 0)
+    shift = np.clip(low_zeros - step, least, greatest)
+    held = (most >> shift <= chip.weight_range[1]) & (low_zeros >= shift + step)
+    if not held.all():
+        wrong = int(np.argmin(held[number]))
+        worst = int(most[number[wrong]])
+        bound = chip.weight_range[1]
+        text = (
+            f"weights up to {worst} that are multiples of {1 << int(low_zeros[number[wrong]])} lie in one list; "
+            f"{chip.name} holds {bound} times one power of 2, 2^{least} to 2^{greatest}"
+            + (f", in steps of {chip.lists.mixed_sign_step} where signs are mixed" if step[number[wrong]] else "")
+        )
+        remedy = Remedy("weights", bound, "round the weights of each source to fewer bits")
+        raise refuse("weights", lists.node_of(int(target[wrong])), worst, bound, text, [remedy])
+    _require_drives_held(parts, chip)
+
+
+def _require_drives_held(parts: ListPartition, chip: ChipSpec) -> None:
+    """Frame neurons are exact only where neither current nor voltage meets its rails."""
+    lists = parts.lists
+    is_frame = np.concatenate([np.full(len(n.bias), p.neuron is None)
+                               for n, p in zip(lists.neurons, lists.network.populations, strict=True)])  # fmt: skip
+    drive = np.zeros(lists.n_neurons, np.int64)
+    np.add.at(drive, lists.target, np.abs(lists.weight))
+    bound = min(chip.lists.current_range[1], chip.potential_range[1])
+    too_great = np.flatnonzero(is_frame & (drive > bound))
+    if len(too_great):
+        demand = int(drive[too_great[0]])
+        text = (
+            f"the weights of one neuron sum up to {demand} in units of its current, which holds {bound} in {chip.name}"
+        )
+        remedy = Remedy("chip.potential_bits", demand.bit_length() + 1, "wider currents and voltages would hold it")
+        raise refuse("potential", lists.node_of(int(too_great[0])), demand, bound, text, [remedy])

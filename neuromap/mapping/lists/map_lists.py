@@ -1,0 +1,79 @@
+"""The mapper of many-target cores: from a rollout to a program, stage by stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from neuromap.arrays.value import Value
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.list_program import ListProgram
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.asked.progress import Progress
+from neuromap.mapping.legalise.keep_nodes import keep_nodes
+from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.lists.emit_lists import emit_lists
+from neuromap.mapping.lists.fill_cores import ListPartition, fill_cores, ways
+from neuromap.mapping.lists.list_network import list_network
+from neuromap.mapping.lists.list_weights import require_weights_held
+from neuromap.mapping.place.place import place
+from neuromap.rollout.schedule.rollout import Rollout
+
+__all__ = ["MappedLists", "map_lists"]
+
+
+@dataclass(frozen=True, eq=False)
+class MappedLists(Value):
+    """What the stages of the mapper made of a rollout on many-target cores.
+
+    Attributes
+    ----------
+    partition : ListPartition
+        Neurons in cores.
+    program : ListProgram
+        What is loaded onto the chip; not checked yet.
+    """
+
+    partition: ListPartition
+    program: ListProgram
+
+
+def map_lists(
+    rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None = None
+) -> MappedLists:
+    """Map a rolled-out network onto a chip with synapse-list cores.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Network with weights, valid pattern, execution.
+    chip : ChipSpec
+        With synapse-list cores.
+    options : MappingOptions
+        Placer, seed, seconds, ticks per step and kept nodes; splitters and pins of tiles have no meaning here.
+    progress : callable, optional
+        Called with parts done, parts in all, and the name of the last.
+
+    Returns
+    -------
+    MappedLists
+
+    Raises
+    ------
+    NetworkError, DoesNotFitError, InputError
+        As :func:`neuromap.mapping.map_rollout.map_rollout`.
+    """
+    network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
+    lists = list_network(network, chip)
+    parts = fill_cores(lists, chip)
+    require_weights_held(parts, chip)
+    source, target = ways(parts)
+    where = place(
+        parts.n_cores,
+        (parts.core[source], target),
+        chip,
+        options.placer,
+        seed=options.seed,
+        seconds=options.seconds,
+        progress=progress,
+    )
+    return MappedLists(parts, emit_lists(rollout, parts, where, chip))
