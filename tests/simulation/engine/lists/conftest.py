@@ -94,7 +94,7 @@ def small_chip(neurons, axons, delay, current_bits, potential_bits, decay_bits):
     )  # fmt: skip
     return ChipSpec(
         name="small", cores=(16, 16), chips=(1, 1), axons=axons, neurons=neurons, axon_types=0, weight_bits=9,
-        leak_bits=0, threshold_bits=17, potential_bits=potential_bits, targets_per_neuron=axons, delay=delay,
+        leak_bits=0, threshold_bits=17, potential_bits=potential_bits, delay=delay,
         synapse_lists=lists,
     )  # fmt: skip
 
