@@ -113,7 +113,7 @@ def _lists(program: ListProgram) -> tuple[NDArray[np.int64], NDArray[Any]]:
         shift[some] = np.bitwise_count((all_bits & -all_bits) - (all_bits != 0))
     weight = table.weight >> np.repeat(shift, np.diff(table.lists))
     n_places = (int(reach.max(initial=0)) + 1) * lanes
-    narrow = n_places <= 2**16 and -(2**15) <= weight.min(initial=0) and weight.max(initial=0) < 2**15
+    narrow = n_places <= 2**16 and weight.min(initial=0) >= -(2**15) and weight.max(initial=0) < 2**15
     synapses = aligned_empty(len(weight), np.int32 if narrow else np.int64)
     synapses[:] = weight
     synapses <<= 4 * synapses.itemsize
