@@ -17,6 +17,7 @@ from neuromap.files.whole_file import write_all
 from neuromap.network.forms.toml_text import write_table, write_text
 from neuromap.network.names import check_name
 from neuromap.network.network import Edge, Network, Node
+from neuromap.network.neurons.current_neuron import PARAMETERS, WIDTHS, CurrentNeuron, one_value
 from neuromap.network.tables import ENCODER, encoder_tensors
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
 from neuromap.network.transforms.limits import MAX_ENTRIES, show_count
@@ -24,6 +25,8 @@ from neuromap.network.transforms.weights import SeededWeights
 
 __all__ = ["save_network"]
 
+TENSOR = "tensor"
+"""What stands in the network file for values that lie in the weights file."""
 _SHAPES = ("source_shape", "target_shape")
 
 
@@ -92,9 +95,22 @@ def _node(node: Node, *, is_input: bool) -> Iterator[str]:
         yield f"shape = {list(node.shape)}"
         if not is_input and (one := _one_threshold(node)) is not None:
             yield f"threshold = {one}"
+        if node.neuron is not None:
+            yield f"\n[nodes.{write_text(node.name)}.neuron]"
+            yield from _neuron(node.neuron)
+
+
+def _neuron(neuron: CurrentNeuron) -> Iterator[str]:
+    yield 'model = "current"'
+    for name in PARAMETERS:
+        one = one_value(getattr(neuron, name))
+        yield f"{name} = {write_text(TENSOR) if one is None else one}"
+    yield from (f"{name} = {getattr(neuron, name)}" for name in WIDTHS)
 
 
 def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:
+    if edge.delay != 1:
+        yield f"delay = {edge.delay}"
     transform = edge.transform
     if transform is None and has_shapes:
         raise NetworkError(f"edge {edge.label}: has no transform, which a network file with shapes needs")
@@ -128,6 +144,9 @@ def _tensors(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
     for node in network.nodes.values():
         if node.threshold is not None and node.name not in network.inputs and _one_threshold(node) is None:
             yield f"{node.name}.threshold", _small(node.threshold)
+        if node.neuron is not None:
+            values = {name: getattr(node.neuron, name) for name in PARAMETERS}
+            yield from ((f"{node.name}.neuron.{k}", _small(v)) for k, v in values.items() if one_value(v) is None)
     for name, table in network.tables.get("inputs", {}).items():
         yield from ((f"{name}.{key}", table[key]) for key in ENCODER if key in table and hasattr(table[key], "dtype"))
 
@@ -155,7 +174,7 @@ def _require_all(network: Network, tensors: Collection[str]) -> None:
         if isinstance(edge.transform, Conv | Dense) and edge.transform.weights is None:
             raise NetworkError(f"edge {edge.label}: has no weights, while others have; give all of them, or none")
     for node in network.nodes.values():
-        if node.threshold is None and node.name not in network.inputs:
+        if node.threshold is None and node.neuron is None and node.name not in network.inputs:
             raise NetworkError(f"node {node.name}: has no threshold, while there are weights; give it one")
     for tensor in encoder_tensors(network.tables).keys() - tensors:
         raise NetworkError(f"tensor {tensor}: missing, while there are weights; train the layer of this input")
@@ -163,9 +182,7 @@ def _require_all(network: Network, tensors: Collection[str]) -> None:
 
 def _one_threshold(node: Node) -> int | None:
     """Give the threshold that all neurons of a node have, if they have one."""
-    if node.threshold is None or node.threshold.min() != node.threshold.max():
-        return None
-    return int(node.threshold[0])
+    return None if node.threshold is None else one_value(node.threshold)
 
 
 def _small(array: NDArray[np.int64]) -> NDArray[Any]:

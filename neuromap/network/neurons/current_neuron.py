@@ -15,7 +15,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
 
-__all__ = ["PARAMETERS", "WIDTHS", "CurrentNeuron"]
+__all__ = ["PARAMETERS", "WIDTHS", "CurrentNeuron", "one_value"]
 
 PARAMETERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
     {
@@ -141,6 +141,11 @@ def _integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> NDArray[
         wrong = int(array.min()) if int(array.min()) < bounds[0] else int(array.max())
         raise NetworkError(f"neuron: {name}: found {wrong}; allowed are {bounds[0]} to {bounds[1]}")
     return frozen(array.astype(np.int64))
+
+
+def one_value(values: NDArray[np.int64]) -> int | None:
+    """Give the value that all neurons have, if they have one."""
+    return int(values.flat[0]) if values.size and values.min() == values.max() else None
 
 
 def _is_whole(value: object) -> bool:
