@@ -39,14 +39,17 @@ class Fingerprint:
                 self._add("neuron", *(getattr(node.neuron, width) for width in WIDTHS))
                 for parameter in PARAMETERS:
                     self._add_array(getattr(node.neuron, parameter))
+                for decay in node.neuron.more_current_decays:
+                    self._add_array(decay)
         for (u, v), edge in network.edges.items():
-            matrix = edge.matrix().astype(np.int64)
-            self._add(u, v, getattr(edge.transform, "groups", None), matrix.shape)
-            for part in (matrix.indptr, matrix.indices):
-                self._add_array(part.astype(np.int64))
-            self._add_array(matrix.data)
-            if edge.delay != 1:
-                self._add("delay", edge.delay)
+            for k, term in enumerate(edge.terms):
+                matrix = term.matrix.astype(np.int64)
+                self._add(u, v, getattr(edge.transform, "groups", None), matrix.shape)
+                for part in (matrix.indptr, matrix.indices):
+                    self._add_array(part.astype(np.int64))
+                self._add_array(matrix.data)
+                if k or (term.delay, term.current) != (1, 0):
+                    self._add("term", term.delay, term.current)
         self._digest.update(repr(network.outputs).encode())
 
     def add_frames(self, frames: Mapping[str, NDArray[np.bool_]]) -> None:

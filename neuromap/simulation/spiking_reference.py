@@ -17,12 +17,14 @@ Ints = NDArray[np.int64]
 
 
 class CurrentState(NamedTuple):
-    """State of the neurons of a node; all of shape (size,), int64.
+    """State of the neurons of a node; of shape (size,) if nothing else is said, int64.
 
     Attributes
     ----------
-    current, voltage : ndarray
-        u and v.
+    current : ndarray
+        u, shape (n_currents, size).
+    voltage : ndarray
+        v.
     rest : ndarray
         Ticks for which the neuron still rests.
     """
@@ -34,7 +36,9 @@ class CurrentState(NamedTuple):
     @classmethod
     def before(cls, neuron: CurrentNeuron) -> CurrentState:
         """State before the first tick."""
-        return cls(neuron.current, neuron.voltage, np.zeros_like(neuron.current))
+        current = np.zeros((neuron.n_currents, len(neuron.current)), np.int64)
+        current[0] = neuron.current
+        return cls(current, neuron.voltage, np.zeros_like(neuron.voltage))
 
 
 def spiking_reference(network: Network, inputs: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.bool_]]:
@@ -61,12 +65,12 @@ def spiking_reference(network: Network, inputs: Mapping[str, NDArray[np.bool_]])
         x[name][:] = rows
     neurons = {name: node.neuron for name, node in network.nodes.items() if node.neuron is not None}
     states = {name: CurrentState.before(neuron) for name, neuron in neurons.items()}
-    edges = [(u, v, edge.delay, edge.matrix()) for (u, v), edge in network.edges.items()]
+    edges = [(u, v, term) for (u, v), edge in network.edges.items() for term in edge.terms]
     for i in range(1, n_frames):
-        drive = {name: np.zeros(network.nodes[name].size, dtype=np.int64) for name in neurons}
-        for u, v, delay, matrix in edges:
-            if i >= delay:
-                drive[v] += matrix @ x[u][i - delay]
+        drive = {name: np.zeros_like(state.current) for name, state in states.items()}
+        for u, v, term in edges:
+            if i >= term.delay:
+                drive[v][term.current] += term.matrix @ x[u][i - term.delay]
         for name, neuron in neurons.items():
             states[name], x[name][i] = _step(neuron, states[name], drive[name])
     return {name: rows.astype(np.bool_) for name, rows in x.items()}
@@ -76,9 +80,12 @@ def _step(neuron: CurrentNeuron, state: CurrentState, drive: Ints) -> tuple[Curr
     """Take one tick: steps 1 to 3 of the neuron."""
     one, rail = 1 << neuron.decay_bits, (1 << (neuron.voltage_bits - 1)) - 1
     half = 1 << (neuron.current_bits - 1)
-    current = toward_zero(state.current * (one - neuron.current_decay), neuron.decay_bits) + drive
+    decay = np.stack([neuron.current_decay, *neuron.more_current_decays])
+    current = toward_zero(state.current * (one - decay), neuron.decay_bits) + drive
     current = (current + half) % (2 * half) - half
-    voltage = toward_zero(state.voltage * (one - neuron.voltage_decay), neuron.decay_bits) + current + neuron.bias
+    voltage = (
+        toward_zero(state.voltage * (one - neuron.voltage_decay), neuron.decay_bits) + current.sum(axis=0) + neuron.bias
+    )
     voltage = np.where(state.rest > 0, 0, np.clip(voltage, -rail, rail))
     spikes = voltage > neuron.threshold
     rest = np.where(spikes, neuron.refractory, np.maximum(state.rest - 1, 0))

@@ -16,7 +16,7 @@ from neuromap.cli.printing.text_output import one_line, print_written, text_cons
 from neuromap.errors import InputError
 
 if TYPE_CHECKING:
-    from neuromap.hardware.program.chip_program import ChipProgram
+    from neuromap.hardware.program.program import Program
 
 __all__ = ["EXAMPLES", "bench"]
 
@@ -36,7 +36,7 @@ _DEFAULTS: dict[str, Any] = {
 _SCALED_RATES = (2.0, 20.0, 100.0)
 _LEAST_CORES = 16
 _SCALINGS = ("cores", "rate", "threads")
-_Made = tuple[list["ChipProgram"], list[list[tuple[str, object]]]]
+_Made = tuple[list["Program"], list[list[tuple[str, object]]]]
 
 
 def _asks(text: str, default: str, metavar: str = "N") -> Any:

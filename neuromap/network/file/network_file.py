@@ -21,8 +21,9 @@ from neuromap.network.file.edge_table import edge_ends, parse_edge, read_transfo
 from neuromap.network.file.neuron_table import neuron_tensor, read_neuron, stored_values, with_stored_values
 from neuromap.network.file.weights_file import read_tensors
 from neuromap.network.names import check_name
-from neuromap.network.network import MAX_DELAY, RESERVED_PATTERNS, Edge, EdgeKey, Network, Node
+from neuromap.network.network import RESERVED_PATTERNS, Edge, EdgeKey, Network, Node
 from neuromap.network.tables import ENCODER, TABLES, encoder_tensors
+from neuromap.network.terms import MAX_CURRENTS, MAX_DELAY, EdgeTerm
 from neuromap.network.thresholds import spread_threshold, threshold_shapes
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, as_integers, as_shape
@@ -119,8 +120,23 @@ def _edge(table: TomlTable, text: str, source: Node, target: Node) -> Edge:
     if source.shape is None and table.values[text] == {}:
         return Edge(source.name, target.name)
     part = table.table(text)
+    numbers = _term_numbers(part)
+    also = tuple(_term(term, source, target) for term in part.tables_in("also")) if "also" in part else ()
+    return Edge(source.name, target.name, read_transform(part, source.shape, target.shape), *numbers, also)
+
+
+def _term_numbers(part: TomlTable) -> tuple[int, int]:
+    """Read delay and current of a term of an edge."""
     delay = part.integer("delay", 1, MAX_DELAY) if "delay" in part else 1
-    return Edge(source.name, target.name, read_transform(part, source.shape, target.shape), delay)
+    return delay, part.integer("current", 0, MAX_CURRENTS - 1) if "current" in part else 0
+
+
+def _term(part: TomlTable, source: Node, target: Node) -> EdgeTerm:
+    numbers = _term_numbers(part)
+    transform = read_transform(part, source.shape, target.shape)
+    if transform is None:
+        raise part.wrong("transform", "is none, as the nodes have no shapes; give every node its shape")
+    return EdgeTerm(transform, *numbers)
 
 
 def _nodes(table: TomlTable, edge_table: TomlTable, edges: Mapping[EdgeKey, str]) -> dict[str, Node]:
@@ -233,6 +249,9 @@ def _with_weights(network: Network, table: TomlTable, folder: Path, stored: Sequ
             unused[edge.label] = "the network file gives this edge seeded weights; drop one of the two"
         else:
             wanted[edge.label] = (edge.transform.weight_shape,)
+        for k, term in enumerate(edge.also, start=1):
+            if isinstance(term.transform, Conv | Dense) and term.transform.weights is None:
+                wanted[f"{edge.label} ({k})"] = (term.transform.weight_shape,)
     for node in network.nodes.values():
         tensor = f"{node.name}.threshold"
         if node.name in network.inputs:
@@ -249,6 +268,7 @@ def _with_weights(network: Network, table: TomlTable, folder: Path, stored: Sequ
     nodes = {name: _with_threshold(node, tensors.get(f"{name}.threshold")) for name, node in network.nodes.items()}
     nodes = {name: with_stored_values(node, tensors) for name, node in nodes.items()}
     edges = {key: _with_tensor(edge, tensors.get(edge.label)) for key, edge in network.edges.items()}
+    edges = {key: _with_more_tensors(edge, tensors) for key, edge in edges.items()}
     return replace(network, nodes=nodes, edges=edges, tables=_with_encoders(network.tables, encoders))
 
 
@@ -273,3 +293,13 @@ def _with_tensor(edge: Edge, tensor: NDArray[np.int64] | None) -> Edge:
     if tensor is None or not isinstance(edge.transform, Conv | Dense):
         return edge
     return replace(edge, transform=replace(edge.transform, weights=StoredWeights(tensor)))
+
+
+def _with_more_tensors(edge: Edge, tensors: Mapping[str, NDArray[np.int64]]) -> Edge:
+    also = []
+    for k, term in enumerate(edge.also, start=1):
+        tensor = tensors.get(f"{edge.label} ({k})")
+        if tensor is not None and isinstance(term.transform, Conv | Dense):
+            term = replace(term, transform=replace(term.transform, weights=StoredWeights(tensor)))
+        also.append(term)
+    return replace(edge, also=tuple(also)) if also else edge

@@ -13,10 +13,13 @@ from neuromap.files.toml_table import TomlTable
 from neuromap.network.network import Node
 from neuromap.network.neurons.current_neuron import PARAMETERS, WIDTHS, CurrentNeuron
 
-__all__ = ["MODELS", "TENSOR", "neuron_tensor", "read_neuron", "stored_values", "with_stored_values"]
+__all__ = ["MODELS", "MORE", "TENSOR", "neuron_tensor", "read_neuron", "stored_values", "with_stored_values"]
 
 MODELS = ("current",)
 """Models that a neuron's table may name."""
+
+MORE = "more_current_decays"
+"""Key of the decays of further currents: a list."""
 
 TENSOR = "tensor"
 """Word for values that lie in the weights file, one per neuron."""
@@ -35,7 +38,7 @@ def read_neuron(table: TomlTable) -> CurrentNeuron:
     NetworkError
         On an unknown key, or a value that is no integer or out of range.
     """
-    table.allow(("model", *PARAMETERS, *WIDTHS))
+    table.allow(("model", *PARAMETERS, *WIDTHS, MORE))
     table.text("model", MODELS)
     if "threshold" not in table:
         raise table.wrong("threshold", "is an integer; a neuron needs it")
@@ -45,8 +48,12 @@ def read_neuron(table: TomlTable) -> CurrentNeuron:
         for name, bounds in PARAMETERS.items()
         if name in table
     }
+    more = table.values.get(MORE, [])
+    if not isinstance(more, list) or not all(n == TENSOR or type(n) is int for n in more):
+        raise table.wrong(MORE, f'is a list of integers, or of "{TENSOR}"')
+    decays = tuple(np.array(0 if n == TENSOR else n) for n in more)
     try:
-        return CurrentNeuron(**values, **widths)  # type: ignore[arg-type] # arrays and widths by their names
+        return CurrentNeuron(**values, **widths, more_current_decays=decays)  # type: ignore[arg-type] # by their names
     except NetworkError as error:
         raise NetworkError(f"{table.path}: {error}") from None
 
@@ -64,13 +71,14 @@ def stored_values(table: TomlTable) -> tuple[tuple[str, str], ...]:
     table : TomlTable
         The table ``nodes``.
     """
-    return tuple(
-        (node, name)
-        for node, part in table.tables()
-        if isinstance(part.values.get("neuron"), Mapping)
-        for name, value in part.values["neuron"].items()
-        if name in PARAMETERS and value == TENSOR
-    )
+    found = []
+    for node, part in table.tables():
+        neuron = part.values.get("neuron")
+        if isinstance(neuron, Mapping):
+            found += [(node, name) for name in neuron if name in PARAMETERS and neuron[name] == TENSOR]
+            more = neuron.get(MORE, [])
+            found += [(node, f"{MORE}.{k}") for k, value in enumerate(more, start=1) if value == TENSOR]
+    return tuple(found)
 
 
 def with_stored_values(node: Node, tensors: Mapping[str, NDArray[np.int64]]) -> Node:
@@ -93,6 +101,9 @@ def with_stored_values(node: Node, tensors: Mapping[str, NDArray[np.int64]]) -> 
     for name in PARAMETERS:
         if (found := tensors.get(neuron_tensor(node.name, name))) is not None:
             kept[name] = found
+    kept[MORE] = tuple(
+        tensors.get(neuron_tensor(node.name, f"{MORE}.{k}"), decay) for k, decay in enumerate(kept[MORE], start=1)
+    )
     try:
         return replace(node, neuron=CurrentNeuron(**kept))
     except NetworkError as error:

@@ -19,6 +19,7 @@ from neuromap.network.names import check_name
 from neuromap.network.network import Edge, Network, Node
 from neuromap.network.neurons.current_neuron import PARAMETERS, WIDTHS, CurrentNeuron, one_value
 from neuromap.network.tables import ENCODER, encoder_tensors
+from neuromap.network.terms import EdgeTerm, MatrixSource
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
 from neuromap.network.transforms.limits import MAX_ENTRIES, show_count
 from neuromap.network.transforms.weights import SeededWeights
@@ -83,6 +84,10 @@ def _body(network: Network) -> Iterator[str]:
     for edge in network.edges.values():
         yield f"\n[edges.{write_text(edge.label)}]"
         yield from _edge(edge, has_shapes=network.nodes[edge.source].shape is not None)
+        for term in edge.also:
+            yield f"\n[[edges.{write_text(edge.label)}.also]]"
+            yield from _numbers(term)
+            yield from _transform(term.transform)
     for name, keys in network.patterns.items():
         yield f"\n[rollouts.{write_text(name)}]"
         yield f"streaming = {_texts(f'{u} -> {v}' for u, v in keys)}"
@@ -105,17 +110,30 @@ def _neuron(neuron: CurrentNeuron) -> Iterator[str]:
     for name in PARAMETERS:
         one = one_value(getattr(neuron, name))
         yield f"{name} = {write_text(TENSOR) if one is None else one}"
+    if neuron.more_current_decays:
+        ones = [one_value(decay) for decay in neuron.more_current_decays]
+        yield f"more_current_decays = [{', '.join(write_text(TENSOR) if n is None else str(n) for n in ones)}]"
     yield from (f"{name} = {getattr(neuron, name)}" for name in WIDTHS)
 
 
 def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:
-    if edge.delay != 1:
-        yield f"delay = {edge.delay}"
+    yield from _numbers(edge)
     transform = edge.transform
     if transform is None and has_shapes:
         raise NetworkError(f"edge {edge.label}: has no transform, which a network file with shapes needs")
-    if transform is None:
-        return
+    if transform is not None:
+        yield from _transform(transform)
+
+
+def _numbers(term: Edge | EdgeTerm) -> Iterator[str]:
+    """Write delay and current where they are not those of every network."""
+    if term.delay != 1:
+        yield f"delay = {term.delay}"
+    if term.current != 0:
+        yield f"current = {term.current}"
+
+
+def _transform(transform: MatrixSource) -> Iterator[str]:
     if not isinstance(transform, Conv | Dense | Identity | Pool):
         yield 'transform = "dense"'
         return
@@ -138,30 +156,37 @@ def _value(value: Any) -> str | None:
 
 def _tensors(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
     for edge in network.edges.values():
-        tensor = _weights(edge)
+        tensor = _weights(edge.label, edge.transform)
         if tensor is not None:
             yield edge.label, _small(tensor)
+        for k, term in enumerate(edge.also, start=1):
+            if (tensor := _weights(edge.label, term.transform)) is not None:
+                yield f"{edge.label} ({k})", _small(tensor)
     for node in network.nodes.values():
         if node.threshold is not None and node.name not in network.inputs and _one_threshold(node) is None:
             yield f"{node.name}.threshold", _small(node.threshold)
         if node.neuron is not None:
             values = {name: getattr(node.neuron, name) for name in PARAMETERS}
+            more = node.neuron.more_current_decays
+            values |= {f"more_current_decays.{k}": decay for k, decay in enumerate(more, start=1)}
             yield from ((f"{node.name}.neuron.{k}", _small(v)) for k, v in values.items() if one_value(v) is None)
     for name, table in network.tables.get("inputs", {}).items():
         yield from ((f"{name}.{key}", table[key]) for key in ENCODER if key in table and hasattr(table[key], "dtype"))
 
 
-def _weights(edge: Edge) -> NDArray[np.int64] | None:
-    transform = edge.transform
+def _weights(label: str, transform: MatrixSource | None) -> NDArray[np.int64] | None:
     if transform is None or isinstance(transform, Identity | Pool):
         return None
     if isinstance(transform, Conv | Dense):
         stored = transform.weights
         return None if stored is None or isinstance(stored, SeededWeights) else stored.tensor(transform.weight_shape)
-    matrix = edge.matrix()
+    try:
+        matrix = transform.matrix()
+    except NetworkError as error:
+        raise NetworkError(f"edge {label}: {error}") from None
     if matrix.shape[0] * matrix.shape[1] > MAX_ENTRIES:
         raise NetworkError(
-            f"edge {edge.label}: its matrix is written as dense weights, of which {MAX_ENTRIES} are allowed; it has "
+            f"edge {label}: its matrix is written as dense weights, of which {MAX_ENTRIES} are allowed; it has "
             f"{show_count(matrix.shape[0] * matrix.shape[1])}, give it as a conv or pool"
         )
     dense: NDArray[np.int64] = matrix.toarray()
