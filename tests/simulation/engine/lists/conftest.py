@@ -86,23 +86,30 @@ def plain_loop():
     return PlainLoop
 
 
+def small_chip(neurons, axons, delay, current_bits, potential_bits, decay_bits):
+    """A board of 256 small cores."""
+    lists = SynapseLists(
+        output_axons=4096, synapse_memory_bits=2**30, synapse_bits=25, current_bits=current_bits,
+        decay_bits=decay_bits, refractory_bits=8,
+    )  # fmt: skip
+    return ChipSpec(
+        name="small", cores=(16, 16), chips=(1, 1), axons=axons, neurons=neurons, axon_types=0, weight_bits=9,
+        leak_bits=0, threshold_bits=17, potential_bits=potential_bits, targets_per_neuron=axons, delay=delay,
+        synapse_lists=lists,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def loihi_like():
+    """A small chip with Loihi's widths."""
+    return small_chip(20, 30, (1, 63), 24, 24, 12)
+
+
 @pytest.fixture(scope="session")
 def list_chips():
     """Small chips with synapse lists, a strategy."""
-
-    def make(neurons, axons, delay, current_bits, potential_bits, decay_bits):
-        lists = SynapseLists(
-            output_axons=4096, synapse_memory_bits=2**30, synapse_bits=25, current_bits=current_bits,
-            decay_bits=decay_bits, refractory_bits=8,
-        )  # fmt: skip
-        return ChipSpec(
-            name="small", cores=(16, 16), chips=(1, 1), axons=axons, neurons=neurons, axon_types=0, weight_bits=9,
-            leak_bits=0, threshold_bits=17, potential_bits=potential_bits, targets_per_neuron=axons, delay=delay,
-            synapse_lists=lists,
-        )  # fmt: skip
-
     return st.builds(
-        make,
+        small_chip,
         st.sampled_from([1, 5, 16, 33]),
         st.sampled_from([1, 8, 70]),
         st.sampled_from([(1, 1), (1, 2), (1, 15), (3, 10), (2, 255)]),
