@@ -8,4 +8,9 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 __all__ = ["FORMS"]
 
-FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping({"Program": {"file": "program_bytes.program_bytes"}})
+FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
+    {
+        "Program": {"file": "program_bytes.program_bytes"},
+        "ListProgram": {"file": "program_bytes.program_bytes"},
+    }
+)
