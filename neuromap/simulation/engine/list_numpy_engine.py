@@ -163,8 +163,15 @@ class ListNumpyEngine:
         bits, rail = chip.lists.decay_bits, 2 ** (chip.potential_bits - 1) - 1
         self._current = wrapped(kept(self._current, neurons.current_decay, bits) + due, chip.lists.current_bits)
         voltage = kept(self._voltage, neurons.voltage_decay, bits) + self._current + neurons.bias
-        voltage = np.where(self._rest > 0, 0, voltage.clip(-rail, rail))
+        resting = self._rest > 0
+        if neurons.joined is not None:
+            cores, joined = np.nonzero(neurons.joined >= 0)
+            np.add.at(voltage, (cores, neurons.joined[cores, joined]), self._current[cores, joined])
+            resting |= neurons.joined >= 0
+        voltage = np.where(resting, 0, voltage.clip(-rail, rail))
         fires = voltage > neurons.threshold
+        if neurons.joined is not None:
+            fires &= neurons.joined < 0
         self._voltage = np.where(fires, 0, voltage)
         self._rest = np.where(fires, neurons.refractory, np.maximum(self._rest - 1, 0))
         due[...] = 0

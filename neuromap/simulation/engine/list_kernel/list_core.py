@@ -7,6 +7,7 @@ from numba import njit, uint64
 from neuromap.simulation.engine.kernel.barrier import atomic_or
 from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, get, list_ones, prefetch, prefetch_far, put
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Record
+from neuromap.simulation.engine.list_kernel.joined_core import tick_joined
 from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListState, ListTeam
 from neuromap.simulation.engine.list_kernel.neuron_lanes import tick_lanes, tick_uniform_lanes
 
@@ -95,9 +96,15 @@ def compute(
     due = (core * shape.slots + tick % shape.slots) * lanes
     first = me * team.room
     n, any_change = first, uint64(0)
+    has_joins = get(image.has_joins, core)
+    if has_joins:
+        tick_joined(image, state, core, due, tick - epoch)
     for k in range(n_words):
         lane = core * lanes + (k << 6)
-        if get(image.uniform, core):
+        if has_joins:
+            at = 2 * core * n_words + k
+            fired, changed = get(state.words, at), get(state.words, at + n_words)
+        elif get(image.uniform, core):
             fired, changed = tick_uniform_lanes(state, image, lane, due + (k << 6), tick - epoch)
         else:
             fired, changed = tick_lanes(state, image, lane, due + (k << 6), tick - epoch)

@@ -42,6 +42,8 @@ def make_list_image(program: ListProgram) -> ListImage:
         threshold=aligned(padded_lanes(neurons.threshold, shape.lanes, 2**31 - 1)),
         bias=aligned(padded_lanes(neurons.bias, shape.lanes, 0)),
         refractory=aligned(padded_lanes(neurons.refractory, shape.lanes, 0)),
+        has_joins=_has_joins(program),
+        joined=_joined(program, shape.lanes),
         start=np.append(0, np.cumsum(per_neuron)).astype(np.int64),
         target=aligned(bit.astype(np.uint32 if word[-1] * 64 < 2**32 else np.uint64)),
         target_core=aligned(core),
@@ -62,6 +64,8 @@ def make_list_state(program: ListProgram, image: ListImage) -> ListState:
         busy=_full(shape.n_cores, np.int64, -1),
         rests=_full(shape.n_cores, np.int64, -1),
         awake=_full(shape.n_cores, np.uint8, 1),
+        extra=_full(shape.n_cores * shape.lanes if image.has_joins.any() else 1, np.int64, 0),
+        words=_full(shape.n_cores * shape.lanes // 32 if image.has_joins.any() else 1, np.uint64, 0),
     )
 
 
@@ -95,6 +99,18 @@ def _shape(program: ListProgram, words: int, place_bits: int) -> ListShape:
         mask=(1 << limits.current_bits) - 1,
         rail=2 ** (chip.potential_bits - 1) - 1,
     )
+
+
+def _has_joins(program: ListProgram) -> NDArray[np.uint8]:
+    joined = program.neurons.joined
+    if joined is None:
+        return np.zeros(program.n_cores, np.uint8)
+    return np.asarray(joined.max(axis=1, initial=-1) >= 0, np.uint8)
+
+
+def _joined(program: ListProgram, lanes: int) -> NDArray[np.int32]:
+    joined = program.neurons.joined
+    return np.array([-1], np.int32) if joined is None else aligned(padded_lanes(joined, lanes, -1))
 
 
 def _lanes(program: ListProgram) -> int:

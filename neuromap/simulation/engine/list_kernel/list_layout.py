@@ -60,6 +60,10 @@ class ListImage(NamedTuple):
     bias: NDArray[np.int32]
     refractory: NDArray[np.uint8]
     """(C, lanes)."""
+    has_joins: NDArray[np.uint8]
+    """(C,): 1 where currents of neurons are joined to others."""
+    joined: NDArray[np.int32]
+    """(C, lanes): the neuron that takes the current, -1 for none; a single -1 where no core has joins."""
     start: NDArray[np.int64]
     """(C * lanes + 1,): first target of every neuron."""
     target: NDArray[Any]
@@ -88,6 +92,10 @@ class ListState(NamedTuple):
     """(C,): last tick in which a neuron rests."""
     awake: NDArray[np.uint8]
     """(C,): 1 for cores that may change though nothing is due."""
+    extra: NDArray[np.int64]
+    """(C, lanes): sums of joined currents, of one tick; a single 0 where no core has joins."""
+    words: NDArray[np.uint64]
+    """(C, 2, lanes / 64): who fired and who changed in cores with joins; a single 0 where there are none."""
 
 
 class ListTeam(NamedTuple):
