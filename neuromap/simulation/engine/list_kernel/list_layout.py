@@ -50,7 +50,7 @@ class ListImage(NamedTuple):
     axons: NDArray[np.int64]
     """(C + 1,): first list of every core."""
     lists: NDArray[np.int64]
-    """(L + 1,): of every list its first synapse << 16 | its greatest delay << 8 | the shift that makes its weights sums."""
+    """(L + 1,): of every list its first synapse << 16 | its greatest delay << 8 | what shifts its weights into sums."""
     synapses: NDArray[Any]
     """(S,) of int32, or int64 where these are too narrow: weight >> shift, and in the lower half of the bits
     delay * lanes + neuron."""
