@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import njit, uint64
 
 from neuromap.simulation.engine.kernel.barrier import atomic_or
-from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, get, list_ones, prefetch_far, put
+from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, get, list_ones, prefetch, prefetch_far, put
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Record
 from neuromap.simulation.engine.list_kernel.joined_core import tick_joined
 from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListState, ListTeam
@@ -15,8 +15,8 @@ __all__ = ["compute", "reach_axon", "spread"]
 
 inlined = njit(**INLINED)
 
-_AHEAD = 4
-"""Lists that are asked for before they are spread; found by measurement."""
+_FAR, _AHEAD = 20, 8
+"""Lists whose heads and whose synapses are asked for before they are spread; found by measurement."""
 _LINES = 4
 """Cache lines of a list that are asked for; the processor's own prefetching finds the rest."""
 
@@ -34,20 +34,27 @@ def spread(image: ListImage, state: ListState, team: ListTeam, me: int, core: in
             n += list_ones(team.listed, n, (k - words) << 6, word)
             put(state.reached, start + k, uint64(0))
     axons = get(image.axons, core)
+    for event in range(first, min(first + _FAR, n)):
+        prefetch(image.lists, axons + get(team.listed, event))
     for event in range(first, min(first + _AHEAD, n)):
         _ask(image, axons + get(team.listed, event))
+    lines = (shape.slots * shape.lanes) >> 4
+    each = lines // max(n - first, 1) + 1
+    ring = (core + 1) * shape.slots * shape.lanes if core + 1 < shape.n_cores else 0
     for event in range(first, n):
-        if event + _AHEAD < n:
-            _ask(image, axons + get(team.listed, event + _AHEAD))
+        prefetch(image.lists, axons + get(team.listed, min(event + _FAR, n - 1)))
+        _ask(image, axons + get(team.listed, min(event + _AHEAD, n - 1)))
+        for line in range((event - first) * each, min((event - first + 1) * each, lines)):
+            prefetch_far(state.due, ring + (line << 4))
         _spread_list(image, state, team, me, core, axons + get(team.listed, event), tick)
     team.totals[me * 8 + AXON_EVENTS] += n - first
 
 
 @inlined
 def _ask(image: ListImage, number: int) -> None:
-    here = get(image.lists, number)
+    here = get(image.lists, number) >> 16
     for line in range(_LINES):
-        prefetch_far(image.synapses, here + 8 * line)
+        prefetch_far(image.synapses, here + line * (256 // image.shape.place_bits))
 
 
 @inlined
@@ -58,15 +65,16 @@ def _spread_list(
     shape = image.shape
     size = shape.slots * shape.lanes
     base, turn = core * size, tick % shape.slots * shape.lanes
-    last = get(image.lists, number + 1)
-    first = get(image.lists, number)
+    head = get(image.lists, number)
+    first, last = head >> 16, get(image.lists, number + 1) >> 16
+    places, shift = (1 << shape.place_bits) - 1, head & 255
     for s in range(first, last):
         synapse = get(image.synapses, s)
-        place = turn + (synapse & 0xFFFFFFFF)
+        place = turn + (synapse & places)
         if place >= size:
             place -= size
-        put(state.due, base + place, get(state.due, base + place) + (synapse >> 32))
-    put(state.busy, core, max(get(state.busy, core), tick + get(image.reach, number)))
+        put(state.due, base + place, get(state.due, base + place) + (synapse >> shape.place_bits << shift))
+    put(state.busy, core, max(get(state.busy, core), tick + (head >> 8 & 255)))
     team.totals[me * 8 + SYNAPTIC_EVENTS] += last - first
 
 

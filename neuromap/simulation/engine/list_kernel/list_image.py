@@ -21,7 +21,8 @@ def make_list_image(program: ListProgram) -> ListImage:
     table, neurons, chip = program.synapses, program.neurons, program.chip
     n_words = -(-program.axon_counts // 64)
     word = np.append(0, np.cumsum(n_words)).astype(np.int64)
-    shape = _shape(program, int(word[-1]))
+    heads, synapses = _lists(program)
+    shape = _shape(program, int(word[-1]), 4 * synapses.itemsize)
     decays = (neurons.current_decay, neurons.voltage_decay)
     keep = [(1 - decay / 2.0**chip.lists.decay_bits).astype(np.float32) for decay in decays]  # exact: 17 bits or fewer
     shared = [(p == p[:, :1]).all(axis=1) for p in (*decays, neurons.threshold, neurons.bias)]
@@ -33,9 +34,8 @@ def make_list_image(program: ListProgram) -> ListImage:
         shape=shape,
         word=word,
         axons=aligned(table.axons),
-        lists=aligned(table.lists),
-        reach=_reach(program),
-        synapses=_synapses(program, shape.lanes),
+        lists=aligned(heads),
+        synapses=synapses,
         uniform=np.logical_and.reduce(shared).astype(np.uint8),
         keep_current=aligned(padded_lanes(keep[0], shape.lanes, 0)),
         keep_voltage=aligned(padded_lanes(keep[1], shape.lanes, 0)),
@@ -85,16 +85,16 @@ def make_list_team(image: ListImage, threads: int) -> ListTeam:
     )
 
 
-def _shape(program: ListProgram, words: int) -> ListShape:
+def _shape(program: ListProgram, words: int, place_bits: int) -> ListShape:
     chip, limits = program.chip, program.chip.lists
-    lanes = -(-chip.neurons // 64) * 64
     return ListShape(
         n_cores=program.n_cores,
-        lanes=lanes,
-        unused=lanes - chip.neurons,
+        lanes=_lanes(program),
+        unused=_lanes(program) - chip.neurons,
         words=words,
         slots=int(program.synapses.delay.max(initial=0)) + 1,
         spike_delay=chip.delay[0],
+        place_bits=place_bits,
         half=1 << (limits.current_bits - 1),
         mask=(1 << limits.current_bits) - 1,
         rail=2 ** (chip.potential_bits - 1) - 1,
@@ -113,23 +113,30 @@ def _joined(program: ListProgram, lanes: int) -> NDArray[np.int32]:
     return np.array([-1], np.int32) if joined is None else aligned(padded_lanes(joined, lanes, -1))
 
 
-def _reach(program: ListProgram) -> NDArray[np.uint8]:
-    """Find the greatest delay of every list."""
-    table = program.synapses
-    reach = np.zeros(len(table.lists) - 1, np.uint8)
+def _lanes(program: ListProgram) -> int:
+    return -(-program.chip.neurons // 64) * 64
+
+
+def _lists(program: ListProgram) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Lay out lists and synapses, in halves of 16 bits where places and weights fit."""
+    table, lanes = program.synapses, _lanes(program)
+    reach, shift = np.zeros((2, len(table.lists) - 1), np.int64)
     some = np.flatnonzero(np.diff(table.lists))
     if len(some):
-        reach[some] = np.maximum.reduceat(table.delay, table.lists[some])
-    return reach
-
-
-def _synapses(program: ListProgram, lanes: int) -> NDArray[np.int64]:
-    table = program.synapses
-    packed: NDArray[np.int64] = aligned_empty(len(table.neuron), np.int64)
-    packed[:] = table.weight
-    packed <<= 32
-    packed |= table.delay.astype(np.int64) * lanes + table.neuron
-    return packed
+        start = table.lists[some]
+        reach[some] = np.maximum.reduceat(table.delay, start)
+        all_bits = np.bitwise_or.reduceat(table.weight, start).astype(np.int64)
+        shift[some] = np.bitwise_count((all_bits & -all_bits) - (all_bits != 0))
+    weight = table.weight >> np.repeat(shift, np.diff(table.lists))
+    n_places = (int(reach.max(initial=0)) + 1) * lanes
+    narrow = n_places <= 2**16 and weight.min(initial=0) >= -(2**15) and weight.max(initial=0) < 2**15
+    synapses = aligned_empty(len(weight), np.int32 if narrow else np.int64)
+    synapses[:] = weight
+    synapses <<= 4 * synapses.itemsize
+    synapses |= table.delay.astype(synapses.dtype) * lanes + table.neuron
+    heads = table.lists << 16
+    heads[:-1] |= reach << 8 | shift
+    return heads, synapses
 
 
 def _copied(values: NDArray[np.int32], lanes: int) -> NDArray[np.int32]:

@@ -29,6 +29,8 @@ class ListShape(NamedTuple):
     """Ticks for which sums of weights are kept: one more than the greatest delay of a synapse."""
     spike_delay: int
     """Ticks from a spike to its axons; axon bits are kept for one more."""
+    place_bits: int
+    """Lower half of a synapse: 16 or 32."""
     half: int
     mask: int
     """Of currents: a value wraps as ((value + half) & mask) - half."""
@@ -45,11 +47,10 @@ class ListImage(NamedTuple):
     axons: NDArray[np.int64]
     """(C + 1,): first list of every core."""
     lists: NDArray[np.int64]
-    """(L + 1,): first synapse of every list."""
-    reach: NDArray[np.uint8]
-    """(L,): greatest delay in every list."""
-    synapses: NDArray[np.int64]
-    """(S,): weight << 32 | delay * lanes + neuron."""
+    """(L + 1,): of every list its first synapse << 16 | its greatest delay << 8 | the shift of its weights."""
+    synapses: NDArray[Any]
+    """(S,) of int32, or int64 where these are too narrow: weight >> shift, and in the lower half of the bits
+    delay * lanes + neuron."""
     uniform: NDArray[np.uint8]
     """(C,): 1 where the neurons of a core share decays, threshold and bias."""
     keep_current: NDArray[np.float32]
