@@ -201,3 +201,17 @@ class TomlTable:
     def tables(self) -> Iterable[tuple[str, TomlTable]]:
         """Go through the tables in this one, in file order."""
         return ((key, self.table(key)) for key in self.values)
+
+    def tables_in(self, key: str) -> tuple[TomlTable, ...]:
+        """Take a list of tables; their paths are numbered from 1.
+
+        Raises
+        ------
+        InputError
+            If it is anything else.
+        """
+        value = self.values.get(key)
+        if not isinstance(value, list) or not all(isinstance(part, Mapping) for part in value):
+            raise self.wrong(key, f"is a list of tables, [[{self.key_path(key)}]]")
+        path = self.key_path(key)
+        return tuple(TomlTable(part, f"{path}({k})", self._error) for k, part in enumerate(value, start=1))

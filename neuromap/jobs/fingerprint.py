@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
+from neuromap.network.neurons.current_neuron import PARAMETERS, WIDTHS
 
 __all__ = ["Fingerprint", "fingerprint_of_chip"]
 
@@ -34,12 +35,21 @@ class Fingerprint:
             self._add(name, node.shape)
             if node.threshold is not None:
                 self._add_array(node.threshold.astype(np.int64))
+            if node.neuron is not None:
+                self._add("neuron", *(getattr(node.neuron, width) for width in WIDTHS))
+                for parameter in PARAMETERS:
+                    self._add_array(getattr(node.neuron, parameter))
+                for decay in node.neuron.more_current_decays:
+                    self._add_array(decay)
         for (u, v), edge in network.edges.items():
-            matrix = edge.matrix().astype(np.int64)
-            self._add(u, v, getattr(edge.transform, "groups", None), matrix.shape)
-            for part in (matrix.indptr, matrix.indices):
-                self._add_array(part.astype(np.int64))
-            self._add_array(matrix.data)
+            for k, term in enumerate(edge.terms):
+                matrix = term.matrix.astype(np.int64)
+                self._add(u, v, getattr(edge.transform, "groups", None), matrix.shape)
+                for part in (matrix.indptr, matrix.indices):
+                    self._add_array(part.astype(np.int64))
+                self._add_array(matrix.data)
+                if k or (term.delay, term.current) != (1, 0):
+                    self._add("term", term.delay, term.current)
         self._digest.update(repr(network.outputs).encode())
 
     def add_frames(self, frames: Mapping[str, NDArray[np.bool_]]) -> None:
@@ -64,6 +74,8 @@ def fingerprint_of_chip(chip: ChipSpec) -> str:
     parts = []
     for field in fields(chip):
         value = getattr(chip, field.name)
+        if field.name == "synapse_lists" and value is None:
+            continue  # younger than the other fields: chips without keep their digests
         parts.append((field.name, sorted(value.items()) if isinstance(value, Mapping) else _plain(value)))
     return sha256(repr(parts).encode()).hexdigest()
 

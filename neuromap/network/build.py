@@ -9,7 +9,8 @@ from neuromap.errors import NetworkError
 from neuromap.files.given import mapping_given
 from neuromap.network.complete import check_pooling
 from neuromap.network.names import check_name
-from neuromap.network.network import Edge, EdgeKey, MatrixSource, Network, Node, check_ends, edge_pair
+from neuromap.network.network import Edge, EdgeKey, Network, Node, check_ends, edge_pair
+from neuromap.network.terms import MatrixSource
 from neuromap.network.thresholds import spread_threshold
 from neuromap.network.transforms.kinds import Transform
 from neuromap.network.transforms.layouts import layout_hint

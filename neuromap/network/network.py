@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import networkx as nx
 
@@ -25,6 +25,7 @@ from neuromap.forms.card import Card
 from neuromap.forms.formed import form
 from neuromap.network.neurons.current_neuron import CurrentNeuron
 from neuromap.network.tables import check_tables, frozen_tables
+from neuromap.network.terms import EdgeTerm, MatrixSource, Term, check_term
 from neuromap.network.transforms.matrices import lent
 
 if TYPE_CHECKING:
@@ -33,11 +34,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "MAX_DELAY",
     "RESERVED_PATTERNS",
     "Edge",
     "EdgeKey",
-    "MatrixSource",
     "Network",
     "Node",
     "check_ends",
@@ -46,22 +45,8 @@ __all__ = [
 
 EdgeKey: TypeAlias = tuple[str, str]
 
-MAX_DELAY = 4096
-"""Greatest delay of an edge in ticks (4 s at 1 kHz): times along a path stay far inside 64 bits."""
-
 RESERVED_PATTERNS = ("streaming", "sequential")
 """Pattern names that every network has; a network's own patterns take others."""
-
-
-class MatrixSource(Protocol):
-    """What an edge needs to build its matrix; implemented in the folder ``transforms``."""
-
-    @property
-    def kind(self) -> str:
-        """Name of the transform: ``conv``, ``dense``, ``identity``, ``pool`` or ``matrix``."""
-
-    def matrix(self) -> csr_array:
-        """Build the integer matrix of the edge, shape ``(n_target, n_source)``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,23 +116,54 @@ class Edge(Card):
         Builds the matrix; ``None`` where the network has structure only.
     delay : int
         Frames, which are ticks, that a spike takes over the edge; other than 1 in spiking networks only.
+    current : int
+        Which current of the target's neurons it feeds, in spiking networks.
+    also : tuple of EdgeTerm
+        Further transforms of the edge, with delays and currents of their own, in spiking networks.
 
     Raises
     ------
     NetworkError
-        If the delay is out of range.
+        If a delay or the number of a current is out of range.
     """
 
     source: str
     target: str
     transform: MatrixSource | None = None
     delay: int = 1
+    current: int = 0
+    also: tuple[EdgeTerm, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.delay, bool) or not isinstance(self.delay, int) or not 1 <= self.delay <= MAX_DELAY:
-            raise NetworkError(
-                f"edge {self.label}: delay: found {self.delay!r:.60}; allowed are 1 to {MAX_DELAY} ticks"
-            )
+        object.__setattr__(self, "also", tuple(self.also))
+        try:
+            check_term(self.delay, self.current)
+        except NetworkError as error:
+            raise NetworkError(f"edge {self.label}: {error}") from None
+
+    @property
+    def delays(self) -> tuple[int, int]:
+        """Least and greatest delay of its terms, in ticks."""
+        delays = [self.delay, *(term.delay for term in self.also)]
+        return min(delays), max(delays)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All transforms of the edge as matrices, each with its delay and current.
+
+        Raises
+        ------
+        NetworkError
+            As :meth:`matrix`.
+        """
+        return (Term(self.matrix(), self.delay, self.current), *self._more_terms)
+
+    @cached_property
+    def _more_terms(self) -> tuple[Term, ...]:
+        try:
+            return tuple(Term(lent(term.transform.matrix()), term.delay, term.current) for term in self.also)
+        except NetworkError as error:
+            raise NetworkError(f"edge {self.label}: {error}") from None
 
     @property
     def key(self) -> EdgeKey:
@@ -388,12 +404,23 @@ class Network(Card):
                         f"node {name}: has no neuron, while others have; spiking and frame nodes do not mix in one "
                         "network, give all nodes but the inputs a neuron, or none"
                     )
+            self._check_currents()
             return
         for edge in self.edges.values():
-            if edge.delay != 1:
+            if edge.delays != (1, 1) or edge.current or edge.also:
                 raise NetworkError(
-                    f"edge {edge.label}: delay {edge.delay}; only edges of spiking networks have delays, in others "
-                    "the rollout pattern decides when a value arrives"
+                    f"edge {edge.label}: has a delay, a current or further terms, as only edges of spiking networks "
+                    "have; in others the rollout pattern decides when a value arrives"
+                )
+
+    def _check_currents(self) -> None:
+        for (_, v), edge in self.edges.items():
+            neuron = self.nodes[v].neuron
+            most = max([edge.current, *(term.current for term in edge.also)])
+            if neuron is not None and most >= neuron.n_currents:
+                raise NetworkError(
+                    f"edge {edge.label}: feeds current {most}, but the neurons of {v} have {neuron.n_currents}; "
+                    "add a decay to more_current_decays"
                 )
 
     def _default_outputs(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.files.given import needs, refuse_swapped
 from neuromap.network.complete import require_weights
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.spiking_reference import spiking_reference
 from neuromap.simulation.stimulus.stimulus import check_frames
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
 
         x_v[i] = 1  iff  sum over edges e = (u, v) of W_e x_u[i - R(e)]  >=  theta_v
 
-    and x_v[0] = 0. Time plays no part: windowed and pipelined execution have the same reference.
+    and x_v[0] = 0. Time plays no part: windowed and pipelined execution have the same reference. The nodes of a spiking
+    network step from tick to tick instead (:mod:`neuromap.simulation.spiking_reference`).
 
     Parameters
     ----------
@@ -57,6 +59,8 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
     require_weights(network)
     pattern.require_valid()
     inputs = check_frames(frames, network)
+    if network.is_spiking:
+        return spiking_reference(network, inputs)
     n_frames = len(next(iter(inputs.values())))
 
     # Within a frame a node comes after the sources of its sequential edges.

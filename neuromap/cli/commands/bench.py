@@ -16,7 +16,7 @@ from neuromap.cli.printing.text_output import one_line, print_written, text_cons
 from neuromap.errors import InputError
 
 if TYPE_CHECKING:
-    from neuromap.hardware.program.chip_program import ChipProgram
+    from neuromap.hardware.program.program import Program
 
 __all__ = ["EXAMPLES", "bench"]
 
@@ -36,7 +36,7 @@ _DEFAULTS: dict[str, Any] = {
 _SCALED_RATES = (2.0, 20.0, 100.0)
 _LEAST_CORES = 16
 _SCALINGS = ("cores", "rate", "threads")
-_Made = tuple[list["ChipProgram"], list[list[tuple[str, object]]]]
+_Made = tuple[list["Program"], list[list[tuple[str, object]]]]
 
 
 def _asks(text: str, default: str, metavar: str = "N") -> Any:
@@ -132,12 +132,19 @@ def _check_scaling(scaling: str | None, program_file: Path | None) -> None:
 
 def _read_program(asked: dict[str, Any], program_file: Path) -> _Made:
     from neuromap.hardware.load.load_program import load_program
+    from neuromap.hardware.program.program import Program
 
     for name, value in asked.items():
         if value is not None:
             option = name.replace("_", "-")
             raise InputError(f"--{option} and --program: a program is what it is; leave one of them out")
-    return [load_program(program_file)], [[]]
+    program = load_program(program_file)
+    if not isinstance(program, Program):
+        raise InputError(
+            f"--program {program_file}: is for {program.chip.core_model} cores; crossbar cores are measured here, "
+            "synapse lists in benchmarks/"
+        )
+    return [program], [[]]
 
 
 def _made_programs(asked: dict[str, Any], scaling: str | None, progress: Callable[..., None]) -> _Made:

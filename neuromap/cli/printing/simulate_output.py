@@ -11,8 +11,8 @@ from neuromap.files.messages import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from neuromap.hardware.program.ports import NodePort
     from neuromap.hardware.program.chip_program import ChipProgram
+    from neuromap.hardware.program.ports import NodePort
     from neuromap.simulation.trace.batch import Batch
     from neuromap.simulation.trace.frame_counts import FrameCounts
     from neuromap.simulation.trace.trace import Trace

@@ -6,44 +6,69 @@ program and the chip.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from neuromap.errors import ProgramError
 from neuromap.files.given import needs
-from neuromap.hardware.check import arrival_rules, chip_rules, defect_rules, index_rules, mapping_rules
+from neuromap.hardware.check import (
+    arrival_rules,
+    chip_rules,
+    defect_rules,
+    index_rules,
+    list_index_rules,
+    list_rules,
+    mapping_rules,
+)
 from neuromap.hardware.check.violation import Finding, Place, Violation
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.chip.chip_spec import CoreKind
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.structure import require_well_formed
 
 __all__ = ["Place", "Violation", "check_program", "require_legal"]
 
-_Rule = Callable[[Program], Iterator[Finding]]
+_Rule = Callable[[Any], Iterator[Finding]]
 
-_INDEX_RULES: tuple[_Rule, ...] = (
-    index_rules.axon_types,
-    index_rules.reset_modes,
-    index_rules.noise_bits,
-    index_rules.targets,
-    index_rules.delays,
+
+class _Rules(NamedTuple):
+    """What is asked of programs for one kind of core; a rule takes the program of its kind.
+
+    Where a rule of ``starts`` is broken, nothing else can be asked.
+    """
+
+    starts: tuple[_Rule, ...]
+    indices: tuple[_Rule, ...]
+    chip: tuple[_Rule, ...]
+    mapped: tuple[_Rule, ...]
+
+
+_TABLES: tuple[_Rule, ...] = (
     index_rules.labels,
     index_rules.splitters,
     index_rules.host_rows,
     index_rules.output_rows,
     index_rules.row_kinds,
 )
-_CHIP_RULES: tuple[_Rule, ...] = (
+_BOARD: tuple[_Rule, ...] = (chip_rules.reach, defect_rules.dead_cores, defect_rules.dead_routes)
+_CROSSBAR_INDICES: tuple[_Rule, ...] = (
+    index_rules.axon_types,
+    index_rules.reset_modes,
+    index_rules.noise_bits,
+    index_rules.targets,
+    index_rules.delays,
+    *_TABLES,
+)
+_CROSSBAR_CHIP: tuple[_Rule, ...] = (
     chip_rules.coordinates,
     chip_rules.weights,
     chip_rules.leaks,
     chip_rules.thresholds,
     chip_rules.potentials,
     chip_rules.stochastic_modes,
-    chip_rules.reach,
     chip_rules.output_targets,
-    defect_rules.dead_cores,
-    defect_rules.dead_routes,
+    *_BOARD,
 )
-_MAPPING_RULES: tuple[_Rule, ...] = (
+_CROSSBAR_MAPPED: tuple[_Rule, ...] = (
     mapping_rules.axon_sources,
     mapping_rules.bias_frames,
     mapping_rules.input_labels,
@@ -52,14 +77,37 @@ _MAPPING_RULES: tuple[_Rule, ...] = (
     arrival_rules.arrivals,
     mapping_rules.potential_widths,
 )
+_LIST_INDICES: tuple[_Rule, ...] = (
+    list_index_rules.synapses,
+    list_index_rules.list_targets,
+    list_index_rules.decays,
+    list_index_rules.refractory_periods,
+    *_TABLES,
+    list_index_rules.host_axons,
+)
+_LIST_CHIP: tuple[_Rule, ...] = (
+    chip_rules.coordinates,
+    list_rules.axons,
+    list_rules.synapse_memory,
+    list_rules.output_axons,
+    list_rules.weights,
+    list_rules.thresholds,
+    list_rules.biases,
+    list_rules.initial_state,
+    *_BOARD,
+)
+_RULES: Mapping[CoreKind, _Rules] = {
+    "crossbar": _Rules((), _CROSSBAR_INDICES, _CROSSBAR_CHIP, _CROSSBAR_MAPPED),
+    "synapse-list": _Rules((list_index_rules.starts,), _LIST_INDICES, _LIST_CHIP, ()),
+}
 
 
-def check_program(program: Program, *, mapped: bool | None = None, most: int = 1000) -> list[Violation]:
+def check_program(program: ChipProgram, *, mapped: bool | None = None, most: int = 1000) -> list[Violation]:
     """Return every way in which a program breaks the rules of its chip.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
     mapped : bool, optional
         Whether the rules of mapped programs are asked too (an axon has one source, and so on;
         ``docs/program-file.md``). By default they are asked of programs that name an execution: a program by
@@ -78,18 +126,18 @@ def check_program(program: Program, *, mapped: bool | None = None, most: int = 1
         If the program is not well formed (wrong dtypes, shapes, labels or clocks), so that its rules cannot
         be asked.
     """
-    needs("check_program", program, Program, ProgramError)
+    needs("check_program", program, ChipProgram, ProgramError)
     return [
         finding.violation(i) for finding in _findings(program, mapped=mapped) for i in range(min(len(finding), most))
     ]
 
 
-def require_legal(program: Program, *, mapped: bool | None = None, indices_only: bool = False) -> None:
+def require_legal(program: ChipProgram, *, mapped: bool | None = None, indices_only: bool = False) -> None:
     """Refuse a program that breaks a rule of its chip.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
     mapped : bool, optional
         As in :func:`check_program`.
     indices_only : bool
@@ -108,12 +156,17 @@ def require_legal(program: Program, *, mapped: bool | None = None, indices_only:
     raise ProgramError(f"program {program.name} on chip {program.chip.name}: {broken[0].violation(0).message}{more}")
 
 
-def _findings(program: Program, *, mapped: bool | None, indices_only: bool = False) -> Iterator[Finding]:
+def _findings(program: ChipProgram, *, mapped: bool | None, indices_only: bool = False) -> Iterator[Finding]:
     require_well_formed(program)
     if mapped is None:
         mapped = program.execution != ""
-    rules = _INDEX_RULES
+    of_kind = _RULES[program.chip.core_model]
+    broken = [finding for rule in of_kind.starts for finding in rule(program) if len(finding)]
+    if broken:
+        yield from broken
+        return
+    rules = of_kind.indices
     if not indices_only:
-        rules += _CHIP_RULES + (_MAPPING_RULES if mapped else ())
+        rules += of_kind.chip + (of_kind.mapped if mapped else ())
     for rule in rules:
         yield from rule(program)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.check.violation import Finding, Place, find
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program import Program
 
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 
-def coordinates(program: Program) -> Iterator[Finding]:
+def coordinates(program: ChipProgram) -> Iterator[Finding]:
     """``coordinate-on-grid`` and ``coordinate-unique``: every core lies on the board, no two on one place."""
     chip, xy = program.chip, program.coordinates
     outside = np.any((xy < 0) | (xy >= np.array([chip.columns, chip.rows])), axis=1)
@@ -111,23 +112,23 @@ def stochastic_modes(program: Program) -> Iterator[Finding]:
         )
 
 
-def reach(program: Program) -> Iterator[Finding]:
+def reach(program: ChipProgram) -> Iterator[Finding]:
     """``target-reach``: no target lies farther away than the chip's spikes can name."""
     limit = program.chip.reach
     if limit is None:
         return
-    target = program.target_core
-    valid = (target >= 0) & (target < program.n_cores)
+    wires = program.wires
+    valid = (wires.target_core >= 0) & (wires.target_core < program.n_cores)
     xy = program.coordinates.astype(np.int64)
     if not len(xy):
         return
-    distance = np.abs(xy[np.where(valid, target, 0)] - xy[:, None, :])
+    distance = np.abs(xy[np.where(valid, wires.target_core, 0)] - xy[wires.core])
     yield find(
         "target-reach",
-        valid & np.any(distance > np.array(limit), axis=2),
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            (int(distance[c, n, 0]), int(distance[c, n, 1])),
+        valid & np.any(distance > np.array(limit), axis=1),
+        lambda w: (
+            Place(core=int(wires.core[w]), neuron=int(wires.neuron[w])),
+            (int(distance[w, 0]), int(distance[w, 1])),
             f"at most {limit[0]} along x and {limit[1]} along y",
             "distance to the target",
         ),

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.hardware.check.violation import Finding, Place, find
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.routes.xy_route import xy_route
 
 __all__ = ["dead_cores", "dead_routes"]
@@ -20,7 +21,7 @@ __all__ = ["dead_cores", "dead_routes"]
 Ints = NDArray[np.int64]
 
 
-def dead_cores(program: Program) -> Iterator[Finding]:
+def dead_cores(program: ChipProgram) -> Iterator[Finding]:
     """``dead-core``: no core of the program sits where the core or its router is dead."""
     defects = program.chip.defects
     if not (defects.cores or defects.routers):
@@ -40,19 +41,22 @@ def dead_cores(program: Program) -> Iterator[Finding]:
     )
 
 
-def dead_routes(program: Program) -> Iterator[Finding]:
+def dead_routes(program: ChipProgram) -> Iterator[Finding]:
     """``dead-route``: no route (x first, then y) to a target crosses a dead router or link, ends included."""
     chip, n_cores = program.chip, program.n_cores
     if not (chip.defects.routers or chip.defects.links):
         return
     xy = program.coordinates.astype(np.int64)
     on_board = np.all((xy >= 0) & (xy < [chip.columns, chip.rows]), axis=1)
-    target = program.target_core
-    pair = np.arange(n_cores)[:, None] * n_cores + target
-    valid = (target >= 0) & (target < n_cores) & on_board[:, None]
+    source, neuron, target = program.wires[:3]
+    pair = source * n_cores + target
+    valid = (target >= 0) & (target < n_cores) & on_board[source]
     # neurons of a core share targets: each pair of cores is asked once. Rows of sorted targets are many times faster to
     # sort than all pairs together, and in order as a whole
-    ascending = np.sort(np.where(valid, pair, -1), axis=1)
+    per_core = np.bincount(source, minlength=n_cores)
+    ascending = np.full((n_cores, int(per_core.max(initial=0))), -1, np.int64)
+    ascending[source, ragged_ranges(0, per_core)] = np.where(valid, pair, -1)
+    ascending.sort(axis=1)
     first = ascending >= 0
     first[:, 1:] &= ascending[:, 1:] != ascending[:, :-1]
     pairs = ascending[first]
@@ -61,10 +65,10 @@ def dead_routes(program: Program) -> Iterator[Finding]:
     yield find(
         "dead-route",
         valid & _among(pair, pairs),
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            (*map(int, xy[c]), *map(int, xy[target[c, n]])),
-            f"a way, x first, without {_first_defect(chip, xy[c], xy[target[c, n]])}",
+        lambda w: (
+            Place(core=int(source[w]), neuron=int(neuron[w])),
+            (*map(int, xy[source[w]]), *map(int, xy[target[w]])),
+            f"a way, x first, without {_first_defect(chip, xy[source[w]], xy[target[w]])}",
             "route (x, y to x, y)",
         ),
     )

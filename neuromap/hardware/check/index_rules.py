@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.check.violation import Finding, Place, find
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
 from neuromap.hardware.program.program import Program
 from neuromap.hardware.program.structure import MAX_TICKS
@@ -110,7 +111,7 @@ def delays(program: Program) -> Iterator[Finding]:
     )
 
 
-def labels(program: Program) -> Iterator[Finding]:
+def labels(program: ChipProgram) -> Iterator[Finding]:
     """``neuron-label``: a label is -1 (then its index is 0), or a neuron of a node."""
     node, index = program.neuron_node, program.neuron_index
     wrong_node = (node < -1) | (node >= len(program.nodes))
@@ -136,7 +137,7 @@ def labels(program: Program) -> Iterator[Finding]:
     )
 
 
-def splitters(program: Program) -> Iterator[Finding]:
+def splitters(program: ChipProgram) -> Iterator[Finding]:
     """``splitter-label``: a splitter bears a label and is a relay; who counts either relies on it."""
     if program.is_splitter is None:
         return
@@ -152,7 +153,7 @@ def splitters(program: Program) -> Iterator[Finding]:
     )
 
 
-def host_rows(program: Program) -> Iterator[Finding]:
+def host_rows(program: ChipProgram) -> Iterator[Finding]:
     """``host-row`` and ``host-arrival``: rows feed axons in use with neurons of nodes, at tick 0 or later."""
     host = program.host
     first = host.first_frame.astype(np.int64)
@@ -190,7 +191,7 @@ def host_rows(program: Program) -> Iterator[Finding]:
     )
 
 
-def output_rows(program: Program) -> Iterator[Finding]:
+def output_rows(program: ChipProgram) -> Iterator[Finding]:
     """``output-row``: rows read neurons of cores in use as neurons of nodes, no two rows the same neuron."""
     outputs = program.outputs
     wrong_node = _outside(outputs.node, len(program.nodes))
@@ -212,7 +213,7 @@ def output_rows(program: Program) -> Iterator[Finding]:
     )
 
 
-def row_kinds(program: Program) -> Iterator[Finding]:
+def row_kinds(program: ChipProgram) -> Iterator[Finding]:
     """``node-kind``: the host delivers frames of input nodes, and what is read out is an output node."""
     kinds = np.array([*(port.kind for port in program.nodes), ""])
     for table, node, wanted in (
@@ -224,7 +225,7 @@ def row_kinds(program: Program) -> Iterator[Finding]:
         yield _row_finding("node-kind", table, wrong, node, f"a node of kind {wanted}", "node")
 
 
-def _sizes(program: Program, node: NDArray[np.int32], *, without: int) -> NDArray[np.int64]:
+def _sizes(program: ChipProgram, node: NDArray[np.int32], *, without: int) -> NDArray[np.int64]:
     """Size of each entry's node; ``without`` where it has none or names one that does not exist."""
     sizes = np.array([*(port.size for port in program.nodes), without], dtype=np.int64)
     return np.asarray(sizes[np.where((node < 0) | (node >= len(program.nodes)), -1, node)])

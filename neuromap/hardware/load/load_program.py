@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,13 @@ from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import read_bytes
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_document import chip_from_document
+from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.file_format import FORMAT, HEADER_KEYS, KIND, NODE_KEYS, SAFETENSORS_DTYPE
+from neuromap.hardware.program.list_program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.hardware.program.program import NeuronTable, Program
-from neuromap.hardware.program.structure import OPTIONAL_TENSORS, TENSORS, require_well_formed
+from neuromap.hardware.program.structure import OPTIONAL_TENSORS, require_well_formed, tensors_of
 
 __all__ = ["load_program", "program_from_bytes"]
 
@@ -33,7 +36,7 @@ MAX_FILE_BYTES = 2**32
 """Several times the program of a board of 65536 cores."""
 
 
-def load_program(path: str | Path, *, check: bool = True) -> Program:
+def load_program(path: str | Path, *, check: bool = True) -> ChipProgram:
     """Read a program file and check everything that is in it.
 
     Parameters
@@ -46,7 +49,8 @@ def load_program(path: str | Path, *, check: bool = True) -> Program:
 
     Returns
     -------
-    Program
+    ChipProgram
+        A ``Program`` or a ``ListProgram``, by the cores of its chip.
 
     Raises
     ------
@@ -63,7 +67,7 @@ def load_program(path: str | Path, *, check: bool = True) -> Program:
     return program_from_bytes(data, origin, check=check)
 
 
-def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> Program:
+def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> ChipProgram:
     """Read a program from the bytes of its file; see :func:`load_program`.
 
     Parameters
@@ -76,7 +80,8 @@ def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> Progr
 
     Returns
     -------
-    Program
+    ChipProgram
+        A ``Program`` or a ``ListProgram``, by the cores of its chip.
 
     Raises
     ------
@@ -91,7 +96,8 @@ def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> Progr
             f"{origin}: format: found {show(metadata.get('format'))}; this version reads format {FORMAT}"
         )
     document = _parse_json(metadata.get(KIND, ""), f"{origin}: metadata {KIND}")
-    program = _build(document, _read_tensors(entries, origin), origin)
+    chip = _chip(document, origin)
+    program = _build(document, chip, _read_tensors(entries, chip, origin), origin)
     try:
         require_well_formed(program)
         require_legal(program, mapped=False, indices_only=not check)
@@ -116,18 +122,22 @@ def _read_container(data: bytes, origin: str) -> tuple[list[tuple[str, dict[str,
     return entries, header.get("__metadata__", {})
 
 
-def _read_tensors(entries: list[tuple[str, dict[str, Any]]], origin: str) -> dict[str, NDArray[np.generic]]:
+def _read_tensors(
+    entries: list[tuple[str, dict[str, Any]]], chip: ChipSpec, origin: str
+) -> dict[str, NDArray[np.generic]]:
     """Make arrays of the entries, which must be those of a program."""
-    tensors: dict[str, NDArray[np.generic]] = {}
+    table, tensors = tensors_of(chip.core_model), dict[str, NDArray[np.generic]]()
     for name, entry in entries:
-        if name not in TENSORS:
-            raise ProgramError(f"{origin}: tensor {show_name(name)}: is not part of a program")
-        dtype = TENSORS[name][0]
+        if name not in table:
+            raise ProgramError(
+                f"{origin}: tensor {show_name(name)}: is not part of a program for {chip.core_model} cores"
+            )
+        dtype = table[name][0]
         if entry["dtype"] != SAFETENSORS_DTYPE[dtype]:
             raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {SAFETENSORS_DTYPE[dtype]}")
         array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<"))
         tensors[name] = adopted(array.reshape(entry["shape"]).astype(dtype, copy=True))
-    missing = [name for name in TENSORS if name not in tensors and name not in OPTIONAL_TENSORS]
+    missing = [name for name in table if name not in tensors and name not in OPTIONAL_TENSORS]
     if missing:
         raise ProgramError(f"{origin}: tensor {missing[0]}: is missing")
     return tensors
@@ -149,30 +159,43 @@ def _refuse_constant(word: str) -> float:
     raise ValueError(f"{word} is not a number")
 
 
-def _build(document: Mapping[str, Any], tensors: Mapping[str, NDArray[np.generic]], origin: str) -> Program:
+def _chip(document: Mapping[str, Any], origin: str) -> ChipSpec:
     _require_keys(document, HEADER_KEYS, origin, "")
+    try:
+        return chip_from_document(document["chip"], f"{origin}: chip")
+    except (ChipError, NotSupportedError) as error:
+        raise ProgramError(str(error)) from None
+
+
+def _build(
+    document: Mapping[str, Any], chip: ChipSpec, tensors: Mapping[str, NDArray[np.generic]], origin: str
+) -> ChipProgram:
     if not isinstance(document["nodes"], list):
         raise ProgramError(f"{origin}: nodes: found {show(document['nodes'])}; needs a list")
     for i, node in enumerate(document["nodes"]):
         _require_keys(node, NODE_KEYS, origin, f"nodes[{i}]")
-    try:
-        chip = chip_from_document(document["chip"], f"{origin}: chip")
-    except (ChipError, NotSupportedError) as error:
-        raise ProgramError(str(error)) from None
 
     def part(prefix: str) -> dict[str, Any]:
         named = {name.rpartition("."): array for name, array in tensors.items()}
         return {field: array for (head, _, field), array in named.items() if head == prefix}
 
-    return Program(
-        chip=chip,
-        nodes=tuple(NodePort(**node) for node in document["nodes"]),
-        neurons=NeuronTable(**part("neurons")),
-        host=HostTable(**part("host")),
-        outputs=OutputTable(**part("outputs")),
-        **cast("dict[str, Any]", {key: document[key] for key in HEADER_KEYS if key not in ("chip", "nodes")}),
-        **part(""),
-    )
+    shared: dict[str, Any] = {
+        **{key: document[key] for key in HEADER_KEYS if key not in ("chip", "nodes")},
+        "chip": chip,
+        "nodes": tuple(NodePort(**node) for node in document["nodes"]),
+    }
+    kind, tables = _KINDS[chip.core_model]
+    return kind(**shared, **part(""), **{name: table(**part(name)) for name, table in tables.items()})
+
+
+_TABLES: Mapping[str, Callable[..., Any]] = {"host": HostTable, "outputs": OutputTable}
+_KINDS: Mapping[CoreKind, tuple[Callable[..., ChipProgram], Mapping[str, Callable[..., Any]]]] = {
+    "crossbar": (Program, {"neurons": NeuronTable, **_TABLES}),
+    "synapse-list": (
+        ListProgram,
+        {"synapses": SynapseTable, "neurons": CurrentTable, "targets": TargetTable, **_TABLES},
+    ),
+}
 
 
 def _require_keys(value: Any, needed: tuple[str, ...], origin: str, place: str) -> None:

@@ -10,16 +10,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import ProgramError
-from neuromap.hardware.program.ports import HostTable, OutputTable
-from neuromap.hardware.program.program import NeuronTable, Program
+from neuromap.hardware.chip.chip_spec import CoreKind
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.list_program import ListProgram
+from neuromap.hardware.program.program import Program
 
 __all__ = [
     "EXECUTIONS",
+    "LIST_TENSORS",
     "MAX_CORE_SIZE",
     "MAX_NODE_SIZE",
     "MAX_TICKS",
@@ -28,6 +32,7 @@ __all__ = [
     "TENSORS",
     "program_tensors",
     "require_well_formed",
+    "tensors_of",
 ]
 
 MAX_NODE_SIZE = 2**26
@@ -46,6 +51,23 @@ NODE_KINDS = ("input", "output", "hidden")
 EXECUTIONS = ("", "windowed", "pipelined")
 CHOSEN_PERIOD = re.compile(r"pipelined:([1-9][0-9]{0,6})", re.ASCII)
 MAX_CHOSEN_PERIOD = 1_000_000
+
+_SHARED: Mapping[str, tuple[str, str]] = {
+    "neuron_node": ("int32", "CN"),
+    "neuron_index": ("int32", "CN"),
+    "is_relay": ("bool", "CN"),
+    "is_splitter": ("bool", "CN"),
+    "host.node": ("int32", "K"),
+    "host.index": ("int32", "K"),
+    "host.core": ("int32", "K"),
+    "host.axon": ("int32", "K"),
+    "host.arrival": ("int64", "K"),
+    "host.first_frame": ("int8", "K"),
+    "outputs.node": ("int32", "M"),
+    "outputs.index": ("int32", "M"),
+    "outputs.core": ("int32", "M"),
+    "outputs.neuron": ("int32", "M"),
+}
 
 # name: (dtype, axes); C cores, A axons, N neurons, B bytes of a crossbar row, G axon types, K and M rows
 TENSORS: Mapping[str, tuple[str, str]] = {
@@ -67,22 +89,31 @@ TENSORS: Mapping[str, tuple[str, str]] = {
     "target_core": ("int32", "CN"),
     "target_axon": ("int32", "CN"),
     "delay": ("uint8", "CN"),
-    "neuron_node": ("int32", "CN"),
-    "neuron_index": ("int32", "CN"),
-    "is_relay": ("bool", "CN"),
-    "is_splitter": ("bool", "CN"),
-    "host.node": ("int32", "K"),
-    "host.index": ("int32", "K"),
-    "host.core": ("int32", "K"),
-    "host.axon": ("int32", "K"),
-    "host.arrival": ("int64", "K"),
-    "host.first_frame": ("int8", "K"),
-    "outputs.node": ("int32", "M"),
-    "outputs.index": ("int32", "M"),
-    "outputs.core": ("int32", "M"),
-    "outputs.neuron": ("int32", "M"),
+    **_SHARED,
 }
-"""Name, dtype and axes of every array of a program; also the tensors of a program file."""
+"""Name, dtype and axes of every array of a program for crossbars; also the tensors of its file."""
+
+# P cores and one, Q lists and one, S synapses, R neurons of all cores and one, T targets
+LIST_TENSORS: Mapping[str, tuple[str, str]] = {
+    "coordinates": ("int32", "C2"),
+    "synapses.axons": ("int64", "P"),
+    "synapses.lists": ("int64", "Q"),
+    "synapses.neuron": ("int32", "S"),
+    "synapses.weight": ("int32", "S"),
+    "synapses.delay": ("uint8", "S"),
+    "neurons.current_decay": ("int32", "CN"),
+    "neurons.voltage_decay": ("int32", "CN"),
+    "neurons.threshold": ("int32", "CN"),
+    "neurons.bias": ("int32", "CN"),
+    "neurons.refractory": ("uint8", "CN"),
+    "neurons.current": ("int32", "CN"),
+    "neurons.voltage": ("int32", "CN"),
+    "targets.start": ("int64", "R"),
+    "targets.core": ("int32", "T"),
+    "targets.axon": ("int32", "T"),
+    **_SHARED,
+}
+"""The same for synapse-list cores."""
 
 OPTIONAL_TENSORS = frozenset(
     {"neurons.stochastic_weight", "neurons.stochastic_leak", "neurons.noise_bits", "is_splitter"}
@@ -90,29 +121,34 @@ OPTIONAL_TENSORS = frozenset(
 """Those that a program need not have: ``None`` in the program, absent from its file."""
 
 
-def program_tensors(program: Program) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays that a program has by their names in a program file, in the order of ``TENSORS``."""
-    parts: dict[str, Program | NeuronTable | HostTable | OutputTable] = {
-        "": program,
-        "neurons": program.neurons,
-        "host": program.host,
-        "outputs": program.outputs,
-    }
+def tensors_of(model: CoreKind) -> Mapping[str, tuple[str, str]]:
+    """Return name, dtype and axes of every array of a program for cores of a kind."""
+    return _TENSORS[model][1]
+
+
+_TENSORS: Mapping[CoreKind, tuple[type[ChipProgram], Mapping[str, tuple[str, str]]]] = {
+    "crossbar": (Program, TENSORS),
+    "synapse-list": (ListProgram, LIST_TENSORS),
+}
+
+
+def program_tensors(program: ChipProgram) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays that a program has by their names in a program file, in the order of their table."""
     tensors = {}
-    for name in TENSORS:
+    for name in tensors_of(program.chip.core_model):
         part, _, field = name.rpartition(".")
-        array = getattr(parts[part], field)
+        array = getattr(getattr(program, part) if part else program, field)
         if array is not None or name not in OPTIONAL_TENSORS:
             tensors[name] = array
     return tensors
 
 
-def require_well_formed(program: Program) -> None:
+def require_well_formed(program: ChipProgram) -> None:
     """Refuse a program whose arrays, labels or clocks do not belong together.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
 
     Raises
     ------
@@ -120,15 +156,25 @@ def require_well_formed(program: Program) -> None:
         Naming the tensor or field, what was found and what is needed.
     """
     origin = f"program {program.name}"
+    kind, _ = _TENSORS[program.chip.core_model]
+    if not isinstance(program, kind):
+        raise ProgramError(
+            f"{origin}: found {type(program).__name__}; needs {kind.__name__}: "
+            f"chip {program.chip.name} has {program.chip.core_model} cores"
+        )
     _check_arrays(program, origin)
+    if isinstance(program, Program):
+        _check_spare_bits(program, origin)
+    else:
+        _check_widths(program, origin)
     _check_labels(program, origin)
 
 
-def _check_arrays(program: Program, origin: str) -> None:
+def _check_arrays(program: ChipProgram, origin: str) -> None:
     chip = program.chip
-    tensors = program_tensors(program)
+    table, tensors = tensors_of(chip.core_model), program_tensors(program)
     for name, array in tensors.items():
-        dtype, axes = TENSORS[name]
+        dtype, axes = table[name]
         if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):
             found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
             raise ProgramError(f"{origin}: tensor {name}: found {found}; needs {dtype}")
@@ -137,18 +183,9 @@ def _check_arrays(program: Program, origin: str) -> None:
     for what, size in (("axons", chip.axons), ("neurons", chip.neurons)):
         if not 1 <= size <= MAX_CORE_SIZE:
             raise ProgramError(f"{origin}: chip {chip.name}: {size} {what} per core; allowed is 1 to {MAX_CORE_SIZE}")
-    extent = {
-        "C": len(program.coordinates),
-        "A": chip.axons,
-        "N": chip.neurons,
-        "B": (chip.neurons + 7) // 8,
-        "G": chip.axon_types,
-        "K": len(program.host.node),
-        "M": len(program.outputs.node),
-        "2": 2,
-    }
+    extent = _extents(program)
     for name, array in tensors.items():
-        needed = tuple(extent[axis] for axis in TENSORS[name][1])
+        needed = tuple(extent[axis] for axis in table[name][1])
         if array.shape != needed:
             raise ProgramError(
                 f"{origin}: tensor {name}: found shape {list(array.shape)}; "
@@ -158,18 +195,58 @@ def _check_arrays(program: Program, origin: str) -> None:
         raise ProgramError(
             f"{origin}: tensor coordinates: found {extent['C']} cores; chip {chip.name} has {chip.n_cores}"
         )
-    for name in (name for name in tensors if TENSORS[name][0] == "bool"):
+    for name in (name for name in tensors if table[name][0] == "bool"):
         # a byte of 2 in a bool array is neither true nor false to NumPy's own arithmetic
         if tensors[name].size and int(np.ascontiguousarray(tensors[name]).view(np.uint8).max()) > 1:
             raise ProgramError(f"{origin}: tensor {name}: holds bytes other than 0 and 1; needs booleans")
-    spare = chip.neurons % 8
+
+
+def _extents(program: ChipProgram) -> dict[str, int]:
+    """Lengths of all axes."""
+    chip, n_cores = program.chip, len(program.coordinates)
+    extent = {
+        "C": n_cores,
+        "A": chip.axons,
+        "N": chip.neurons,
+        "B": (chip.neurons + 7) // 8,
+        "G": chip.axon_types,
+        "K": len(program.host.node),
+        "M": len(program.outputs.node),
+        "2": 2,
+    }
+    if isinstance(program, ListProgram):
+        extent |= {
+            "P": n_cores + 1,
+            "Q": max(len(program.synapses.lists), 1),
+            "S": len(program.synapses.neuron),
+            "R": n_cores * chip.neurons + 1,
+            "T": len(program.targets.core),
+        }
+    return extent
+
+
+def _check_spare_bits(program: Program, origin: str) -> None:
+    spare = program.chip.neurons % 8
     if spare and np.any(program.crossbar[:, :, -1] >> spare):
         raise ProgramError(
-            f"{origin}: tensor crossbar: holds synapses beyond neuron {chip.neurons - 1}; the spare bits must be 0"
+            f"{origin}: tensor crossbar: holds synapses beyond neuron {program.chip.neurons - 1}; "
+            "the spare bits must be 0"
         )
 
 
-def _check_labels(program: Program, origin: str) -> None:
+def _check_widths(program: Any, origin: str) -> None:
+    """Refuse chips whose currents and voltages do not fit 32 bits, or products with decays exact doubles."""
+    chip = program.chip
+    widths = {"current_bits": chip.lists.current_bits, "potential_bits": chip.potential_bits}
+    bounded = [(name, width, 2, 32) for name, width in widths.items()]
+    for name, width, least, greatest in [*bounded, ("decay_bits", chip.lists.decay_bits, 1, 16)]:
+        if not least <= width <= greatest:
+            raise ProgramError(f"{origin}: chip {chip.name}: {name}: found {width}; allowed is {least} to {greatest}")
+    if not 1 <= chip.delay[0] <= chip.delay[1] <= 255:
+        raise ProgramError(f"{origin}: chip {chip.name}: delay: found {list(chip.delay)}; allowed is 1 to 255 ticks")
+
+
+def _check_labels(program: ChipProgram, origin: str) -> None:
     for field in ("name", "pattern"):
         value = getattr(program, field)
         if not isinstance(value, str) or not value.isprintable():

@@ -26,9 +26,10 @@ def require_frame_neurons(network: Network, chip: ChipSpec) -> None:
     """
     for node in network.nodes.values():
         if node.neuron is not None:
+            one = f"2^{node.neuron.decay_bits}"
             text = (
-                f"its neurons decay, u := u (2^{node.neuron.decay_bits} - current_decay) / 2^{node.neuron.decay_bits} + "
-                f"input; a neuron of {chip.name} adds a constant leak, V := V + lambda"
+                f"its neurons decay, u := u ({one} - current_decay) / {one} + input; "
+                f"a neuron of {chip.name} adds a constant leak, V := V + lambda"
             )
             advice = Remedy("chip", "loihi1", "a chip with synapse-list cores, such as loihi1, computes it")
             raise refuse("neuron", node.name, 1, 0, text, [advice])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.legalise.edge_legs import legs_of_edges
+from neuromap.mapping.legalise.legalise_spiking import legalise_spiking
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Matrix, Population
 from neuromap.mapping.legalise.relays import LinkBuilder
 from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
@@ -50,12 +51,13 @@ def legalise(
     """
     network = rollout.network
     require_weights(network)
+    if network.is_spiking:
+        return legalise_spiking(rollout, chip)
     if ticks_per_step is None:
         ticks_per_step = fewest_ticks_per_step(rollout, chip)
     period = rollout.frame_period * ticks_per_step
     inner = [n for n in network.nodes if n not in network.inputs]
-    # So that no phase is negative; a spiking network computes frame 1 in tick 0, before which it has no state.
-    origin = -1 if network.is_spiking else max(0, -min(rollout.phases[n] for n in inner))
+    origin = max(0, -min(rollout.phases[n] for n in inner))  # so that no phase is negative
     phases = {n: (phase + origin) * ticks_per_step for n, phase in rollout.phases.items()}
     ports = _ports(network, phases, period)
     position = {n: i for i, n in enumerate(network.nodes)}
@@ -68,9 +70,9 @@ def legalise(
     for (u, v), matrix in matrices.items():
         groups = getattr(network.edges[u, v].transform, "groups", None)
         if u in network.inputs:
-            span = rollout.spans[u, v]
-            arrival = phases[v] + (span - 1) * period
-            host_links.append(HostLink(position[u], number[v], matrix, arrival, int(span == 0), groups))
+            streaming = rollout.pattern[u, v]
+            arrival = phases[v] + (streaming - 1) * period
+            host_links.append(HostLink(position[u], number[v], matrix, arrival, 1 - streaming, groups))
         elif (u, v) in legs:
             is_splitter = (u, v) in split
             builder.connect(number[u], number[v], matrix, legs[u, v], groups, is_splitter=is_splitter)
@@ -105,18 +107,14 @@ def _whole_nodes(network: Network, ports: tuple[NodePort, ...], matrices: Mappin
     populations = []
     for position, (port, node) in enumerate(zip(ports, network.nodes.values(), strict=True)):
         if port.kind != "input":
-            threshold = node.threshold if node.neuron is None else node.neuron.threshold
-            assert threshold is not None, "require_weights saw to it"
-            if node.neuron is None:
-                threshold = _clip(threshold.astype(np.int64), into.get(port.name, []))
+            assert node.threshold is not None, "require_weights saw to it"
             populations.append(
                 Population(
                     name=port.name,
                     node=position,
                     neurons=np.arange(node.size),
                     shape=node.shape,
-                    threshold=threshold,
-                    neuron=node.neuron,
+                    threshold=_clip(node.threshold.astype(np.int64), into.get(port.name, [])),
                     is_relay=False,
                     is_output=port.kind == "output",
                     sample_tick=port.sample_tick,

@@ -86,6 +86,8 @@ class Link(Card):
         Ticks.
     groups : int or None
         Groups of the network's edge where its transform has them; remedies name them.
+    current : int
+        Which of the target's currents is fed, for spiking neurons with several; else 0.
     """
 
     source: int
@@ -93,6 +95,7 @@ class Link(Card):
     matrix: Matrix
     delay: int
     groups: int | None = None
+    current: int = 0
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -116,6 +119,8 @@ class HostLink(Card):
         0 where the edge is streaming, else 1.
     groups : int or None
         Groups of the network's edge where its transform has them; remedies name them.
+    current : int
+        Which of the target's currents is fed, for spiking neurons with several; else 0.
     """
 
     node: int
@@ -124,6 +129,7 @@ class HostLink(Card):
     arrival: int
     first_frame: int
     groups: int | None = None
+    current: int = 0
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

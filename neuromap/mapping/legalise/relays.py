@@ -38,7 +38,15 @@ class LinkBuilder:
         self._relays: dict[tuple[int, int], int] = {}  # by what they read, and its delay
 
     def connect(
-        self, source: int, target: int, matrix: Matrix, legs: tuple[int, ...], groups: int | None, *, is_splitter: bool
+        self,
+        source: int,
+        target: int,
+        matrix: Matrix,
+        legs: tuple[int, ...],
+        groups: int | None,
+        *,
+        is_splitter: bool,
+        current: int = 0,
     ) -> None:
         """Link two populations in one or more legs; all but the last end in a relay or splitter."""
         reached = source
@@ -46,7 +54,7 @@ class LinkBuilder:
             reached = self._relay(source, reached, leg, number, is_splitter)
         if reached != source:
             matrix = sparse.csr_array(matrix[:, self.populations[reached].neurons])
-        self.links.append(Link(reached, target, matrix, legs[-1], groups))
+        self.links.append(Link(reached, target, matrix, legs[-1], groups, current))
 
     def _relay(self, origin: int, before: int, leg: int, number: int, is_splitter: bool) -> int:
         """Find the relays that are one leg behind ``before``, or make them."""

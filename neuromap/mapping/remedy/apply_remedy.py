@@ -14,7 +14,8 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy
-from neuromap.network.network import Edge, MatrixSource, Network
+from neuromap.network.network import Edge, Network
+from neuromap.network.terms import MatrixSource
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.matrices import MatrixTransform
 from neuromap.network.transforms.weights import as_weight_source

@@ -20,8 +20,12 @@ __all__ = ["edge_ends", "parse_edge", "read_transform"]
 
 _EDGE = re.compile(rf"[ \t]*({NAME.pattern})[ \t]*->[ \t]*({NAME.pattern})[ \t]*")
 _CLASSES: dict[str, type[Transform]] = {transform.kind: transform for transform in get_args(Transform)}
+_TERM_KEYS = ("transform", "delay", "current", "also")
 _KEYS = {
-    kind: ("transform", *(f.name for f in fields(transform) if f.name not in ("source_shape", "target_shape")))
+    kind: (
+        *_TERM_KEYS,
+        *(f.name for f in fields(transform) if f.name not in ("source_shape", "target_shape")),
+    )
     for kind, transform in _CLASSES.items()
 }
 """What the table of an edge may hold: the kind, and what it takes but shapes, which its nodes have."""

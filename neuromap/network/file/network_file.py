@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -18,10 +18,12 @@ from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
 from neuromap.network.complete import check_pooling
 from neuromap.network.file.edge_table import edge_ends, parse_edge, read_transform
+from neuromap.network.file.neuron_table import neuron_tensor, read_neuron, stored_values, with_stored_values
 from neuromap.network.file.weights_file import read_tensors
 from neuromap.network.names import check_name
 from neuromap.network.network import RESERVED_PATTERNS, Edge, EdgeKey, Network, Node
 from neuromap.network.tables import ENCODER, TABLES, encoder_tensors
+from neuromap.network.terms import MAX_CURRENTS, MAX_DELAY, EdgeTerm
 from neuromap.network.thresholds import spread_threshold, threshold_shapes
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, as_integers, as_shape
@@ -82,8 +84,14 @@ def _read(values: dict[str, Any], path: Path) -> Network:
     # Once without numbers: faults of the graph are told before those of the weights file.
     tables = {key: top.table(key).values for key in TABLES if key in top}
     network = Network(name, nodes, _edges(table, texts, nodes), outputs, patterns, tables)
+    stored = stored_values(top.table("nodes"))
     if "weights" in top:
-        network = _with_weights(network, top.table("weights", ("file",)), path.parent)
+        network = _with_weights(network, top.table("weights", ("file",)), path.parent, stored)
+    elif stored:
+        node, value = stored[0]
+        raise NetworkError(
+            f'nodes.{node}.neuron.{value}: is a tensor, but there is no weights file; add [weights] file = "..."'
+        )
     check_pooling(network.nodes, network.edges.values())
     return network
 
@@ -111,7 +119,24 @@ def _edges(table: TomlTable, texts: Mapping[EdgeKey, str], nodes: Mapping[str, N
 def _edge(table: TomlTable, text: str, source: Node, target: Node) -> Edge:
     if source.shape is None and table.values[text] == {}:
         return Edge(source.name, target.name)
-    return Edge(source.name, target.name, read_transform(table.table(text), source.shape, target.shape))
+    part = table.table(text)
+    numbers = _term_numbers(part)
+    also = tuple(_term(term, source, target) for term in part.tables_in("also")) if "also" in part else ()
+    return Edge(source.name, target.name, read_transform(part, source.shape, target.shape), *numbers, also)
+
+
+def _term_numbers(part: TomlTable) -> tuple[int, int]:
+    """Read delay and current of a term of an edge."""
+    delay = part.integer("delay", 1, MAX_DELAY) if "delay" in part else 1
+    return delay, part.integer("current", 0, MAX_CURRENTS - 1) if "current" in part else 0
+
+
+def _term(part: TomlTable, source: Node, target: Node) -> EdgeTerm:
+    numbers = _term_numbers(part)
+    transform = read_transform(part, source.shape, target.shape)
+    if transform is None:
+        raise part.wrong("transform", "is none, as the nodes have no shapes; give every node its shape")
+    return EdgeTerm(transform, *numbers)
 
 
 def _nodes(table: TomlTable, edge_table: TomlTable, edges: Mapping[EdgeKey, str]) -> dict[str, Node]:
@@ -141,16 +166,20 @@ def _nodes(table: TomlTable, edge_table: TomlTable, edges: Mapping[EdgeKey, str]
 
 def _check_no_dots(name: str, table: TomlTable) -> None:
     for key, value in table.values.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and key != "neuron":
             raise NetworkError(
-                f"{table.key_path(key)}: found a table; allowed are shape, threshold; quote a node name that "
+                f"{table.key_path(key)}: found a table; allowed are shape, threshold, neuron; quote a node name that "
                 f'holds a dot: [nodes."{name}.{key}"]'
             )
 
 
 def _node(name: str, table: TomlTable, *, has_incoming: bool) -> Node:
-    table.allow(("shape", "threshold"))
-    threshold = None
+    table.allow(("shape", "threshold", "neuron"))
+    threshold = neuron = None
+    if "neuron" in table:
+        if not has_incoming or "shape" not in table or "threshold" in table:
+            raise table.wrong("neuron", "is a table of a node with incoming edges, a shape and no threshold")
+        neuron = read_neuron(table.table("neuron"))
     if "threshold" in table:
         if not has_incoming:
             raise table.wrong("threshold", "is none: an input node's spikes come from outside")
@@ -165,7 +194,7 @@ def _node(name: str, table: TomlTable, *, has_incoming: bool) -> Node:
     except NetworkError as error:
         raise NetworkError(f"{table.path}.{error}") from None
     if threshold is None:
-        return Node(name, shape)
+        return Node(name, shape, neuron=neuron)
     return Node(name, shape, spread_threshold(as_integers(threshold, "threshold"), shape))
 
 
@@ -206,7 +235,7 @@ def _patterns(table: TomlTable, edges: Collection[EdgeKey]) -> dict[str, tuple[E
     return patterns
 
 
-def _with_weights(network: Network, table: TomlTable, folder: Path) -> Network:
+def _with_weights(network: Network, table: TomlTable, folder: Path, stored: Sequence[tuple[str, str]]) -> Network:
     """Fill in what the network file leaves to the weights file."""
     given = table.text("file")
     if any(node.shape is None for node in network.nodes.values()):
@@ -220,18 +249,26 @@ def _with_weights(network: Network, table: TomlTable, folder: Path) -> Network:
             unused[edge.label] = "the network file gives this edge seeded weights; drop one of the two"
         else:
             wanted[edge.label] = (edge.transform.weight_shape,)
+        for k, term in enumerate(edge.also, start=1):
+            if isinstance(term.transform, Conv | Dense) and term.transform.weights is None:
+                wanted[f"{edge.label} ({k})"] = (term.transform.weight_shape,)
     for node in network.nodes.values():
         tensor = f"{node.name}.threshold"
         if node.name in network.inputs:
             unused[tensor] = "an input node takes no threshold; drop the tensor"
         elif node.threshold is not None:
             unused[tensor] = "the network file gives this node a threshold; drop one of the two"
+        elif node.neuron is not None:
+            unused[tensor] = "the node's neuron has a threshold of its own; drop the tensor"
         elif node.shape is not None:
             wanted[tensor] = threshold_shapes(node.shape)
+    wanted |= {neuron_tensor(node, name): ((network.nodes[node].size,),) for node, name in stored}
     floats = encoder_tensors(network.tables)
     tensors, encoders = read_tensors(folder / given, wanted, unused, floats)
     nodes = {name: _with_threshold(node, tensors.get(f"{name}.threshold")) for name, node in network.nodes.items()}
+    nodes = {name: with_stored_values(node, tensors) for name, node in nodes.items()}
     edges = {key: _with_tensor(edge, tensors.get(edge.label)) for key, edge in network.edges.items()}
+    edges = {key: _with_more_tensors(edge, tensors) for key, edge in edges.items()}
     return replace(network, nodes=nodes, edges=edges, tables=_with_encoders(network.tables, encoders))
 
 
@@ -256,3 +293,13 @@ def _with_tensor(edge: Edge, tensor: NDArray[np.int64] | None) -> Edge:
     if tensor is None or not isinstance(edge.transform, Conv | Dense):
         return edge
     return replace(edge, transform=replace(edge.transform, weights=StoredWeights(tensor)))
+
+
+def _with_more_tensors(edge: Edge, tensors: Mapping[str, NDArray[np.int64]]) -> Edge:
+    also = []
+    for k, term in enumerate(edge.also, start=1):
+        tensor = tensors.get(f"{edge.label} ({k})")
+        if tensor is not None and isinstance(term.transform, Conv | Dense):
+            term = replace(term, transform=replace(term.transform, weights=StoredWeights(tensor)))
+        also.append(term)
+    return replace(edge, also=tuple(also)) if also else edge

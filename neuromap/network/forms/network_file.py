@@ -17,13 +17,17 @@ from neuromap.files.whole_file import write_all
 from neuromap.network.forms.toml_text import write_table, write_text
 from neuromap.network.names import check_name
 from neuromap.network.network import Edge, Network, Node
+from neuromap.network.neurons.current_neuron import PARAMETERS, WIDTHS, CurrentNeuron, one_value
 from neuromap.network.tables import ENCODER, encoder_tensors
+from neuromap.network.terms import EdgeTerm, MatrixSource
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
 from neuromap.network.transforms.limits import MAX_ENTRIES, show_count
 from neuromap.network.transforms.weights import SeededWeights
 
 __all__ = ["save_network"]
 
+TENSOR = "tensor"
+"""What stands in the network file for values that lie in the weights file."""
 _SHAPES = ("source_shape", "target_shape")
 
 
@@ -80,6 +84,10 @@ def _body(network: Network) -> Iterator[str]:
     for edge in network.edges.values():
         yield f"\n[edges.{write_text(edge.label)}]"
         yield from _edge(edge, has_shapes=network.nodes[edge.source].shape is not None)
+        for term in edge.also:
+            yield f"\n[[edges.{write_text(edge.label)}.also]]"
+            yield from _numbers(term)
+            yield from _transform(term.transform)
     for name, keys in network.patterns.items():
         yield f"\n[rollouts.{write_text(name)}]"
         yield f"streaming = {_texts(f'{u} -> {v}' for u, v in keys)}"
@@ -92,14 +100,40 @@ def _node(node: Node, *, is_input: bool) -> Iterator[str]:
         yield f"shape = {list(node.shape)}"
         if not is_input and (one := _one_threshold(node)) is not None:
             yield f"threshold = {one}"
+        if node.neuron is not None:
+            yield f"\n[nodes.{write_text(node.name)}.neuron]"
+            yield from _neuron(node.neuron)
+
+
+def _neuron(neuron: CurrentNeuron) -> Iterator[str]:
+    yield 'model = "current"'
+    for name in PARAMETERS:
+        one = one_value(getattr(neuron, name))
+        yield f"{name} = {write_text(TENSOR) if one is None else one}"
+    if neuron.more_current_decays:
+        ones = [one_value(decay) for decay in neuron.more_current_decays]
+        yield f"more_current_decays = [{', '.join(write_text(TENSOR) if n is None else str(n) for n in ones)}]"
+    yield from (f"{name} = {getattr(neuron, name)}" for name in WIDTHS)
 
 
 def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:
+    yield from _numbers(edge)
     transform = edge.transform
     if transform is None and has_shapes:
         raise NetworkError(f"edge {edge.label}: has no transform, which a network file with shapes needs")
-    if transform is None:
-        return
+    if transform is not None:
+        yield from _transform(transform)
+
+
+def _numbers(term: Edge | EdgeTerm) -> Iterator[str]:
+    """Write delay and current where they are not those of every network."""
+    if term.delay != 1:
+        yield f"delay = {term.delay}"
+    if term.current != 0:
+        yield f"current = {term.current}"
+
+
+def _transform(transform: MatrixSource) -> Iterator[str]:
     if not isinstance(transform, Conv | Dense | Identity | Pool):
         yield 'transform = "dense"'
         return
@@ -122,27 +156,37 @@ def _value(value: Any) -> str | None:
 
 def _tensors(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
     for edge in network.edges.values():
-        tensor = _weights(edge)
+        tensor = _weights(edge.label, edge.transform)
         if tensor is not None:
             yield edge.label, _small(tensor)
+        for k, term in enumerate(edge.also, start=1):
+            if (tensor := _weights(edge.label, term.transform)) is not None:
+                yield f"{edge.label} ({k})", _small(tensor)
     for node in network.nodes.values():
         if node.threshold is not None and node.name not in network.inputs and _one_threshold(node) is None:
             yield f"{node.name}.threshold", _small(node.threshold)
+        if node.neuron is not None:
+            values = {name: getattr(node.neuron, name) for name in PARAMETERS}
+            more = node.neuron.more_current_decays
+            values |= {f"more_current_decays.{k}": decay for k, decay in enumerate(more, start=1)}
+            yield from ((f"{node.name}.neuron.{k}", _small(v)) for k, v in values.items() if one_value(v) is None)
     for name, table in network.tables.get("inputs", {}).items():
         yield from ((f"{name}.{key}", table[key]) for key in ENCODER if key in table and hasattr(table[key], "dtype"))
 
 
-def _weights(edge: Edge) -> NDArray[np.int64] | None:
-    transform = edge.transform
+def _weights(label: str, transform: MatrixSource | None) -> NDArray[np.int64] | None:
     if transform is None or isinstance(transform, Identity | Pool):
         return None
     if isinstance(transform, Conv | Dense):
         stored = transform.weights
         return None if stored is None or isinstance(stored, SeededWeights) else stored.tensor(transform.weight_shape)
-    matrix = edge.matrix()
+    try:
+        matrix = transform.matrix()
+    except NetworkError as error:
+        raise NetworkError(f"edge {label}: {error}") from None
     if matrix.shape[0] * matrix.shape[1] > MAX_ENTRIES:
         raise NetworkError(
-            f"edge {edge.label}: its matrix is written as dense weights, of which {MAX_ENTRIES} are allowed; it has "
+            f"edge {label}: its matrix is written as dense weights, of which {MAX_ENTRIES} are allowed; it has "
             f"{show_count(matrix.shape[0] * matrix.shape[1])}, give it as a conv or pool"
         )
     dense: NDArray[np.int64] = matrix.toarray()
@@ -155,7 +199,7 @@ def _require_all(network: Network, tensors: Collection[str]) -> None:
         if isinstance(edge.transform, Conv | Dense) and edge.transform.weights is None:
             raise NetworkError(f"edge {edge.label}: has no weights, while others have; give all of them, or none")
     for node in network.nodes.values():
-        if node.threshold is None and node.name not in network.inputs:
+        if node.threshold is None and node.neuron is None and node.name not in network.inputs:
             raise NetworkError(f"node {node.name}: has no threshold, while there are weights; give it one")
     for tensor in encoder_tensors(network.tables).keys() - tensors:
         raise NetworkError(f"tensor {tensor}: missing, while there are weights; train the layer of this input")
@@ -163,9 +207,7 @@ def _require_all(network: Network, tensors: Collection[str]) -> None:
 
 def _one_threshold(node: Node) -> int | None:
     """Give the threshold that all neurons of a node have, if they have one."""
-    if node.threshold is None or node.threshold.min() != node.threshold.max():
-        return None
-    return int(node.threshold[0])
+    return None if node.threshold is None else one_value(node.threshold)
 
 
 def _small(array: NDArray[np.int64]) -> NDArray[Any]:

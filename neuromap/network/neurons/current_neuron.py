@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
+from neuromap.network.terms import MAX_CURRENTS
 
-__all__ = ["PARAMETERS", "WIDTHS", "CurrentNeuron"]
+__all__ = ["PARAMETERS", "WIDTHS", "CurrentNeuron", "one_value"]
 
 PARAMETERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
     {
@@ -43,8 +44,9 @@ class CurrentNeuron(Card):
     In every frame i >= 1, which is one tick, with divisions that round toward zero and b = ``decay_bits``:
 
     1. u := u (2^b - current_decay) / 2^b + sum over edges e of W_e x[i - delay(e)], wrapped into ``current_bits``;
-    2. v := v (2^b - voltage_decay) / 2^b + u + bias, stopped at the rails +-(2^(voltage_bits - 1) - 1); or 0 while the
-       neuron rests;
+       further currents likewise, each with its own decay and the edges that feed it;
+    2. v := v (2^b - voltage_decay) / 2^b + all currents + bias, stopped at the rails +-(2^(voltage_bits - 1) - 1);
+       or 0 while the neuron rests;
     3. if v > threshold: spike, v := 0, and the neuron rests for ``refractory`` ticks.
 
     Parameters
@@ -57,6 +59,9 @@ class CurrentNeuron(Card):
         Ticks of rest after a spike, 0 to 255.
     current, voltage : array_like of int, shape () or (size,)
         u and v before the first tick.
+    more_current_decays : sequence of array_like of int, shape () or (size,)
+        Decays of further currents, which start at 0: current 1, 2 and so on of edges. On a chip each takes a
+        compartment beside the neuron's own.
     decay_bits, current_bits, voltage_bits : int
         Widths, the last two with the sign; those of Loihi by default. A chip must have the same.
 
@@ -73,6 +78,7 @@ class CurrentNeuron(Card):
     refractory: NDArray[np.int64] = 0  # type: ignore[assignment]
     current: NDArray[np.int64] = 0  # type: ignore[assignment]
     voltage: NDArray[np.int64] = 0  # type: ignore[assignment]
+    more_current_decays: tuple[NDArray[np.int64], ...] = ()
     decay_bits: int = 12
     current_bits: int = 24
     voltage_bits: int = 24
@@ -84,7 +90,19 @@ class CurrentNeuron(Card):
                 raise NetworkError(f"neuron: {name}: found {value!r:.60}; allowed are {bounds[0]} to {bounds[1]}")
         for name in PARAMETERS:
             object.__setattr__(self, name, _integers(name, getattr(self, name), self._bounds(name)))
+        bounds = self._bounds("current_decay")
+        more = tuple(_integers("more_current_decays", decay, bounds) for decay in self.more_current_decays)
+        if len(more) >= MAX_CURRENTS:
+            raise NetworkError(
+                f"neuron: more_current_decays: found {len(more)}; at most {MAX_CURRENTS - 1} are allowed"
+            )
+        object.__setattr__(self, "more_current_decays", more)
         freeze_arrays(self)
+
+    @property
+    def n_currents(self) -> int:
+        """Currents of each neuron."""
+        return 1 + len(self.more_current_decays)
 
     def _bounds(self, name: str) -> tuple[int, int]:
         low, high = PARAMETERS[name]
@@ -118,19 +136,19 @@ class CurrentNeuron(Card):
         NetworkError
             If an array has neither one value nor one per neuron.
         """
-        for name in PARAMETERS:
-            shape = getattr(self, name).shape
-            if shape not in ((), (size,)):
-                raise NetworkError(f"neuron: {name}: found {list(shape)} values; allowed are one, or {size}")
-        return self._with({name: np.broadcast_to(getattr(self, name), (size,)) for name in PARAMETERS})
+        arrays = [(name, getattr(self, name)) for name in PARAMETERS]
+        for name, array in [*arrays, *(("more_current_decays", decay) for decay in self.more_current_decays)]:
+            if array.shape not in ((), (size,)):
+                raise NetworkError(f"neuron: {name}: found {list(array.shape)} values; allowed are one, or {size}")
+        return self._with(lambda array: np.broadcast_to(array, (size,)))
 
     def take(self, neurons: NDArray[np.int64]) -> CurrentNeuron:
         """Take some neurons, in this order, of values of one per neuron."""
-        return self._with({name: getattr(self, name)[neurons] for name in PARAMETERS})
+        return self._with(lambda array: array[neurons])
 
-    def _with(self, arrays: Mapping[str, NDArray[np.int64]]) -> CurrentNeuron:
-        kept: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        return CurrentNeuron(**(kept | dict(arrays)))
+    def _with(self, change: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> CurrentNeuron:
+        arrays: dict[str, Any] = {name: change(getattr(self, name)) for name in PARAMETERS}
+        return replace(self, more_current_decays=tuple(map(change, self.more_current_decays)), **arrays)
 
 
 def _integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> NDArray[np.int64]:
@@ -141,6 +159,11 @@ def _integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> NDArray[
         wrong = int(array.min()) if int(array.min()) < bounds[0] else int(array.max())
         raise NetworkError(f"neuron: {name}: found {wrong}; allowed are {bounds[0]} to {bounds[1]}")
     return frozen(array.astype(np.int64))
+
+
+def one_value(values: NDArray[np.int64]) -> int | None:
+    """Give the value that all neurons have, if they have one."""
+    return int(values.flat[0]) if values.size and values.min() == values.max() else None
 
 
 def _is_whole(value: object) -> bool:

@@ -20,7 +20,7 @@ class IndexedPattern(Card):
     graph : IndexedNetwork
         The network; all its patterns share it.
     values : tuple of int, one per edge
-        R, 0 or 1, in edge order.
+        R, 0 or 1, in edge order; in spiking networks the delay of every edge, 1 or more.
     """
 
     graph: IndexedNetwork
@@ -35,7 +35,7 @@ class IndexedPattern(Card):
         graph = self.graph
         waits = [0] * graph.n
         for v, r in zip(graph.targets, self.values, strict=True):
-            waits[v] += 1 - r
+            waits[v] += r == 0
         order = [v for v in range(graph.n) if waits[v] == 0]
         for u in order:  # grows while it is read: Kahn's algorithm without recursion
             for e in graph.outgoing[u]:

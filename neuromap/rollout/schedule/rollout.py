@@ -167,7 +167,7 @@ class Rollout(Card):
 
     @cached_property
     def spans(self) -> Mapping[EdgeKey, int]:
-        """Frames that every edge bridges: R(e), and the edge's delay in a spiking network."""
+        """Frames that every edge bridges: R(e), and the edge's least delay in a spiking network."""
         return ReadOnlyMapping(dict(zip(self.network.edges, self._indexed.values, strict=True)))
 
     @cached_property
@@ -175,7 +175,15 @@ class Rollout(Card):
         indexed = self.pattern.indexed
         if not self.network.is_spiking:
             return indexed
-        return IndexedPattern(indexed.graph, tuple(edge.delay for edge in self.network.edges.values()))
+        return IndexedPattern(indexed.graph, tuple(edge.delays[0] for edge in self.network.edges.values()))
+
+    @property
+    def _slowest(self) -> IndexedPattern:
+        """As ``_indexed``, with the greatest delay of every edge."""
+        if not self.network.is_spiking:
+            return self._indexed
+        graph = self._indexed.graph
+        return IndexedPattern(graph, tuple(edge.delays[1] for edge in self.network.edges.values()))
 
     @cached_property
     def cycle_ratio(self) -> Fraction | None:
@@ -231,7 +239,7 @@ class Rollout(Card):
     @cached_property
     def full_responses(self) -> Mapping[str, FullResponse]:
         """Full response of every output, in update steps or ticks, and whether it is exact."""
-        return self._by_output(full_responses(self._indexed, self._phases, self.frame_period))
+        return self._by_output(full_responses(self._slowest, self._phases, self.frame_period))
 
     def first_response(self, output: str) -> int:
         """Time from stimulus onset to the first output frame that depends on it.

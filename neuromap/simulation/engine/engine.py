@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, StimulusError
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 
-__all__ = ["Engine", "Footprint", "HostEvents", "Spikes", "Totals", "check_run"]
+__all__ = ["Engine", "Footprint", "HostEvents", "Spikes", "Totals", "check_run", "require_inside"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +77,12 @@ class Spikes(NamedTuple):
     neurons: NDArray[np.int64]
 
 
-def check_run(program: Program, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> None:
+def check_run(program: ChipProgram, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> None:
     """Refuse events or a mask that do not fit a program.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         What runs.
     events : HostEvents
         What the host feeds.
@@ -102,15 +102,36 @@ def check_run(program: Program, events: HostEvents, watched: NDArray[np.bool_] |
         raise StimulusError(
             f"events: start must rise from 0 or more to at most {n}, with a core and an axon for each event"
         )
-    for name, column, bound in zip(
-        ("core", "axon"), (events.cores, events.axons), program.axon_types.shape, strict=True
-    ):
-        if n and not 0 <= int(column.min()) <= int(column.max()) < bound:
-            wrong = int(np.flatnonzero((column < 0) | (column >= bound))[0])
-            raise StimulusError(f"events: event {wrong} is at {name} {column[wrong]}; allowed is 0 to {bound - 1}")
-    if watched is not None and (watched.shape != program.target_core.shape or watched.dtype != np.bool_):
-        shape = program.target_core.shape
-        raise InputError(f"watched: found {watched.dtype} of shape {watched.shape}; needs bool of shape {shape}")
+    require_inside("core", events.cores, program.n_cores)
+    require_inside("axon", events.axons, program.axon_counts[events.cores])
+    if watched is not None and (watched.shape != program.shape or watched.dtype != np.bool_):
+        raise InputError(
+            f"watched: found {watched.dtype} of shape {watched.shape}; needs bool of shape {program.shape}"
+        )
+
+
+def require_inside(name: str, column: NDArray[np.integer], bound: NDArray[np.int64] | int) -> None:
+    """Refuse events with a number below 0, or that reaches its bound.
+
+    Parameters
+    ----------
+    name : str
+        What the numbers count.
+    column : ndarray of int, shape (n,)
+        A number for each event.
+    bound : ndarray of int64, shape (n,), or int
+        What each must stay below.
+
+    Raises
+    ------
+    StimulusError
+        With the first such event.
+    """
+    wrong = np.flatnonzero((column < 0) | (column >= bound))
+    if len(wrong):
+        first = int(wrong[0])
+        most = int(np.broadcast_to(bound, column.shape)[first]) - 1
+        raise StimulusError(f"events: event {first} is at {name} {column[first]}; allowed is 0 to {most}")
 
 
 class Totals(NamedTuple):
@@ -154,7 +175,7 @@ class Engine(Protocol):
     """A chip that runs a program."""
 
     @property
-    def program(self) -> Program:
+    def program(self) -> ChipProgram:
         """What is loaded."""
 
     @property
@@ -163,14 +184,18 @@ class Engine(Protocol):
 
     @property
     def potentials(self) -> NDArray[np.int64]:
-        """Potentials V of all neurons after the last tick, a copy, shape (C, N)."""
+        """Potentials of all neurons after the last tick, a copy, shape (C, N); voltages where there are currents."""
 
     def potentials_of(self, cores: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Potentials V of some cores, in this order, a copy, shape (n, N)."""
+        """Potentials of some cores, in this order, a copy, shape (n, N)."""
 
     @property
     def pending(self) -> NDArray[np.int64]:
-        """Spikes under way as sorted rows (tick at which it is due, core, axon), shape (n, 3)."""
+        """What is under way as sorted rows (tick at which it is due, core, place), shape (n, 3).
+
+        Of crossbars: spikes, and the axons they will reach. Of synapse lists, whose delays lie behind the axons:
+        neurons to whose currents something will be added.
+        """
 
     @property
     def totals(self) -> Totals:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import run_heads
-from neuromap.hardware.program.ports import BIAS
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.ports import BIAS
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.stimulus.stimulus import frame_count
 

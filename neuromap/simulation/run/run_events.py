@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import HostEvents, Spikes
+from neuromap.simulation.engine.engine import HostEvents, Spikes, require_inside
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 
@@ -52,19 +52,15 @@ def run_events(
         If an event lies outside the ticks, cores or axons of the run.
     """
     chip = make_engine(program, EngineChoice(engine, threads, noise_seed))
-    n_cores, n_axons = program.axon_types.shape
     refuse_masked([ticks, cores, axons], "events", StimulusError)
     event = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (ticks, cores, axons)]
     if len({len(column) for column in event}) > 1:
         raise StimulusError(
             f"events: {len(event[0])} ticks, {len(event[1])} cores, {len(event[2])} axons; give as many of each"
         )
-    for name, column, bound in zip(("tick", "core", "axon"), event, (n_ticks, n_cores, n_axons), strict=True):
-        wrong = np.flatnonzero((column < 0) | (column >= bound))
-        if len(wrong):
-            raise StimulusError(
-                f"events: event {wrong[0]} is at {name} {column[wrong[0]]}; allowed is 0 to {bound - 1}"
-            )
+    require_inside("tick", event[0], n_ticks)
+    require_inside("core", event[1], program.n_cores)
+    require_inside("axon", event[2], program.axon_counts[event[1]])
     order = np.argsort(event[0], kind="stable")
     at, core, axon = (column[order] for column in event)
     start = np.searchsorted(at, np.arange(n_ticks + 1)).astype(np.int64)

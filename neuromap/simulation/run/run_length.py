@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from neuromap.errors import ProgramError
-from neuromap.hardware.program.ports import NodePort
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.ports import NodePort
 
 __all__ = ["ticks_to_run"]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.forms.card import Card
-from neuromap.hardware.program.ports import NodePort
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.ports import NodePort
 
 __all__ = ["Potentials", "Readout"]
 

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 
 from neuromap.hardware.chip.chip_document import chip_document
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.file_format import FORMAT, HEADER_KEYS, KIND, NODE_KEYS, SAFETENSORS_DTYPE
-from neuromap.hardware.program.program import Program
-from neuromap.hardware.program.structure import TENSORS, program_tensors, require_well_formed
+from neuromap.hardware.program.structure import program_tensors, require_well_formed, tensors_of
 
 __all__ = ["program_bytes"]
 
 
-def program_bytes(program: Program) -> bytes:
+def program_bytes(program: ChipProgram) -> bytes:
     """Return the bytes of a program's file; equal programs give equal bytes.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
 
     Returns
     -------
@@ -45,14 +45,14 @@ def program_bytes(program: Program) -> bytes:
     pieces = []
     end = 0
     # widest dtypes first: then every tensor starts at a multiple of its item size
-    tensors = program_tensors(program)
+    table, tensors = tensors_of(program.chip.core_model), program_tensors(program)
     if program.is_splitter is not None and not program.is_splitter.any():
         del tensors["is_splitter"]  # programs without splitters keep the bytes of their files
-    for name in sorted(tensors, key=lambda name: (-np.dtype(TENSORS[name][0]).itemsize, name)):
-        array = np.ascontiguousarray(tensors[name]).astype(np.dtype(TENSORS[name][0]).newbyteorder("<"))
+    for name in sorted(tensors, key=lambda name: (-np.dtype(table[name][0]).itemsize, name)):
+        array = np.ascontiguousarray(tensors[name]).astype(np.dtype(table[name][0]).newbyteorder("<"))
         start, end = end, end + array.nbytes
         header[name] = {
-            "dtype": SAFETENSORS_DTYPE[TENSORS[name][0]],
+            "dtype": SAFETENSORS_DTYPE[table[name][0]],
             "shape": list(array.shape),
             "data_offsets": [start, end],
         }
@@ -62,7 +62,7 @@ def program_bytes(program: Program) -> bytes:
     return b"".join([len(text).to_bytes(8, "little"), text, *pieces])
 
 
-def _document(program: Program) -> dict[str, Any]:
+def _document(program: ChipProgram) -> dict[str, Any]:
     """Make the JSON text's members: what no tensor holds."""
     document: dict[str, Any] = {key: getattr(program, key) for key in HEADER_KEYS}
     document["nodes"] = [{key: getattr(node, key) for key in NODE_KEYS} for node in program.nodes]

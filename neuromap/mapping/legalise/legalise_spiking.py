@@ -1,0 +1,113 @@
+"""Legalise a spiking network: its delays are ticks already, long ones go over relays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.ports import NodePort
+from neuromap.mapping.legalise.delay_legs import legs_of_delay, shared_legs
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Population
+from neuromap.mapping.legalise.refuse_delay import refuse_delay
+from neuromap.mapping.legalise.relays import LinkBuilder
+from neuromap.network.network import EdgeKey, Network
+from neuromap.network.terms import Term
+from neuromap.rollout.schedule.rollout import Rollout
+
+__all__ = ["legalise_spiking"]
+
+_BEFORE_TICK_0 = -1
+"""Tick of frame 0: frame 1 is computed in tick 0, before which neurons have the state that they start with."""
+
+Terms = list[tuple[EdgeKey, Term]]
+
+
+def legalise_spiking(rollout: Rollout, chip: ChipSpec) -> Legalised:
+    """Turn a spiking network into populations and links whose delays the chip can give.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Of a spiking network; its pattern is streaming.
+    chip : ChipSpec
+        Gives the delay range.
+
+    Returns
+    -------
+    Legalised
+        Populations in the order of the network's nodes, then relays.
+
+    Raises
+    ------
+    DoesNotFitError
+        If a delay is shorter than any that the chip gives.
+    """
+    network = rollout.network
+    position = {n: i for i, n in enumerate(network.nodes)}
+    inner = [n for n in network.nodes if n not in network.inputs]
+    number = {n: i for i, n in enumerate(inner)}
+    terms = [(key, term) for key, edge in network.edges.items() for term in edge.terms]
+    on_chip = [(key, term) for key, term in terms if key[0] not in network.inputs and term.matrix.nnz]
+    legs = _legs(on_chip, chip)
+    builder = LinkBuilder(_populations(network, position), _read_over_relays(on_chip, legs, number))
+    for (u, v), term in on_chip:
+        way = legs[u, term.delay]
+        builder.connect(number[u], number[v], term.matrix, way, None, is_splitter=False, current=term.current)
+    host_links = tuple(
+        HostLink(position[u], number[v], term.matrix, term.delay + _BEFORE_TICK_0, 0, current=term.current)
+        for (u, v), term in terms
+        if u in network.inputs
+    )
+    shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
+    ports = _ports(network)
+    return Legalised(ports, shapes, tuple(builder.populations), tuple(builder.links), host_links, 1, 1)
+
+
+def _ports(network: Network) -> tuple[NodePort, ...]:
+    roles = dict.fromkeys(network.inputs, "input") | dict.fromkeys(network.outputs, "output")
+    return tuple(NodePort(n, node.size, roles.get(n, "hidden"), _BEFORE_TICK_0) for n, node in network.nodes.items())
+
+
+def _legs(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int, ...]]:
+    """Find the legs of every delay of every source; long ones share as many as they can."""
+    least, greatest = chip.delay
+    delays: dict[str, set[int]] = {}
+    for (u, v), term in on_chip:
+        if legs_of_delay(term.delay, least, greatest) is None:
+            raise refuse_delay((u, v), term.delay, 1, least, chip)
+        delays.setdefault(u, set()).add(term.delay)
+    legs: dict[tuple[str, int], tuple[int, ...]] = {}
+    for u, some in delays.items():
+        long = shared_legs([d for d in some if d > greatest], least, greatest)
+        legs |= {(u, d): long.get(d, (d,)) for d in some}
+    return legs
+
+
+def _read_over_relays(
+    on_chip: Terms, legs: dict[tuple[str, int], tuple[int, ...]], number: dict[str, int]
+) -> dict[int, np.ndarray]:
+    """Find the neurons of every node that some edge reads over relays."""
+    read: dict[int, list[np.ndarray]] = {}
+    for (u, _), term in on_chip:
+        if len(legs[u, term.delay]) > 1:
+            read.setdefault(number[u], []).append(term.matrix.indices.astype(np.int64))
+    return {u: np.unique(np.concatenate(neurons)) for u, neurons in read.items()}
+
+
+def _populations(network: Network, position: dict[str, int]) -> list[Population]:
+    """Make a population of every node that is not an input."""
+    return [
+        Population(
+            name=node.name,
+            node=position[node.name],
+            neurons=np.arange(node.size),
+            shape=node.shape,
+            threshold=node.neuron.threshold,
+            is_relay=False,
+            is_output=node.name in network.outputs,
+            sample_tick=_BEFORE_TICK_0,
+            neuron=node.neuron,
+        )
+        for node in network.nodes.values()
+        if node.neuron is not None
+    ]

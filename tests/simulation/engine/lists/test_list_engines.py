@@ -1,0 +1,134 @@
+"""The neuron of synapse lists: every engine follows its equations, bit by bit, on any program."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuromap.errors import InputError, StimulusError
+from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
+from neuromap.simulation.engine.engines import make_engine
+
+CHOICES = [EngineChoice("numpy", threads=1), EngineChoice("fast", threads=1), EngineChoice("fast", threads=2)]
+
+
+def amounts_of(engine):
+    """What is under way: {(tick, core, neuron): amount}."""
+    found = engine.pending_amounts
+    places = np.argwhere(found)
+    return {(engine.tick + a, c, n): int(found[a, c, n]) for a, c, n in places.tolist()}
+
+
+def assert_same_state(engine, plain):
+    assert engine.tick == plain.tick
+    assert engine.potentials.tolist() == plain.v
+    assert engine.currents.tolist() == plain.u
+    assert tuple(engine.totals) == tuple(plain.counts)
+    assert amounts_of(engine) == plain.pending()
+    assert list(map(tuple, engine.pending.tolist())) == sorted(plain.pending())
+
+
+def test_every_kind_of_engine_is_compared():
+    assert {choice.engine for choice in CHOICES} == set(ENGINES)
+
+
+@pytest.mark.law
+@given(
+    data=st.data(), seed=st.integers(0, 2**32 - 1), n_cores=st.sampled_from([1, 2, 5]),
+    share=st.sampled_from([0, 0.1, 0.6]),
+)  # fmt: skip
+@settings(deadline=None, max_examples=60)
+def test_every_engine_follows_the_equations(
+    list_chips, list_program, fed_axons, plain_loop, data, seed, n_cores, share
+):
+    rng = np.random.default_rng(seed)
+    program = list_program(rng, data.draw(list_chips), n_cores)
+    plain, engines = plain_loop(program), [make_engine(program, choice) for choice in CHOICES]
+    for tick in range(20):
+        fed = fed_axons(rng, program, share if tick < 12 else 0)
+        spikes = plain.step(map(tuple, fed.tolist()))
+        for engine in engines:
+            cores, neurons = engine.step(fed[:, 0], fed[:, 1])
+            assert list(zip(cores.tolist(), neurons.tolist(), strict=True)) == spikes
+        if tick % 7 == 0 or tick == 19:
+            for engine in engines:
+                assert_same_state(engine, plain)
+
+
+@given(seed=st.integers(0, 2**32 - 1), threads=st.sampled_from([2, 3, 8]))
+@settings(deadline=None, max_examples=10)
+def test_threads_change_nothing(list_program, fed_axons, loihi_like, seed, threads):
+    rng = np.random.default_rng(seed)
+    program = list_program(rng, loihi_like, 128)  # so many visits of cores that threads are started
+    fed = fed_axons(rng, program, 0.2).astype(np.int32)
+    n_ticks = 40
+    events = HostEvents(np.append(np.zeros(4, np.int64), np.full(n_ticks - 3, len(fed))), *fed.T.copy())
+    engines = [make_engine(program, choice) for choice in (CHOICES[0], EngineChoice("fast", threads=threads))]
+    oracle, found = ((engine.run(events), engine) for engine in engines)
+    for column, expected in zip(found[0], oracle[0], strict=True):
+        assert column.tolist() == expected.tolist()
+    assert np.array_equal(found[1].potentials, oracle[1].potentials)
+    assert np.array_equal(found[1].pending_amounts, oracle[1].pending_amounts)
+    assert found[1].totals == oracle[1].totals
+
+
+def test_cores_at_rest_are_not_visited(list_program, loihi_like):
+    program = list_program(np.random.default_rng(3), loihi_like, 4)
+    silent = {name: np.zeros_like(getattr(program.neurons, name)) for name in ("bias", "current", "voltage")}
+    threshold = np.full(program.shape, 100, np.int32)
+    engine = make_engine(replace(program, neurons=replace(program.neurons, threshold=threshold, **silent)), CHOICES[1])
+    engine.run(HostEvents.none(50))
+    assert engine.visits == program.n_cores  # each once, to find that nothing changes
+    engine.step([2], [0])
+    assert engine.visits == program.n_cores + 1
+
+
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=30)
+def test_runs_resets_and_forks_are_the_same_ticks(list_chips, list_program, fed_axons, data, seed):
+    rng = np.random.default_rng(seed)
+    program = list_program(rng, data.draw(list_chips), 3)
+    fed = [fed_axons(rng, program, 0.2) for _ in range(12)]
+    start = np.append(0, np.cumsum([len(rows) for rows in fed]))
+    rows = np.concatenate(fed).astype(np.int32)
+    watched = rng.random(program.shape) < 0.5
+    oracle = make_engine(program, CHOICES[0])
+    expected = oracle.run(HostEvents(start, rows[:, 0].copy(), rows[:, 1].copy()))
+    kept = watched[expected.cores, expected.neurons]
+    for choice in CHOICES:
+        used = make_engine(program, choice)
+        used.run(HostEvents.none(5))
+        fork = used.fork()
+        used.reset(noise_seed=3)
+        cut = int(rng.integers(0, 12))
+        for engine in (used, fork):
+            found = [
+                engine.run(HostEvents(start[a : b + 1] - start[a], *rows[start[a] : start[b]].T.copy()), watched)
+                for a, b in ((0, cut), (cut, 12))
+            ]
+            for column, whole in zip(zip(*found, strict=True), expected, strict=True):
+                assert np.concatenate(column).tolist() == whole[kept].tolist()
+            assert engine.potentials.tolist() == oracle.potentials.tolist()
+            assert engine.potentials_of(np.array([2, 0])).tolist() == oracle.potentials[[2, 0]].tolist()
+            assert engine.pending_amounts.tolist() == oracle.pending_amounts.tolist()
+            assert engine.totals == oracle.totals
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(data=st.data())
+@settings(deadline=None, max_examples=3)
+def test_what_points_outside_is_refused(list_chips, list_program, engine, data):
+    program = list_program(np.random.default_rng(1), data.draw(list_chips), 2)
+    chip = make_engine(program, EngineChoice(engine, threads=1))
+    n = int(program.axon_counts[1])
+    with pytest.raises(StimulusError, match=f"event 0 is at axon {n}; allowed is 0 to {n - 1}"):
+        chip.step([1], [n])
+    with pytest.raises(StimulusError, match="event 0 is at core 2; allowed is 0 to 1"):
+        chip.step([2], [0])
+    with pytest.raises(InputError, match="watched"):
+        chip.run(HostEvents.none(1), np.ones((1, 1), np.bool_))
+    with pytest.raises(InputError, match="seed"):
+        chip.reset(noise_seed=-1)
