@@ -13,6 +13,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.list_program import ListProgram
+from neuromap.hardware.program.neurons_in_use import neurons_in_use
 from neuromap.hardware.program.program import Program
 
 __all__ = ["CoreShares", "shares_of"]
@@ -34,7 +35,12 @@ class CoreShares(ABC):
     ----------
     core, label, neurons : ndarray of int64, shape (S,)
         Core of every share; 2 (node + 1), one more for relays; how many neurons it has.
+    updates : int
+        Neurons that are computed in every tick: those of all cores in use, idle ones too, where a core goes through all
+        of them; those in use where it goes through these alone, as cores with synapse lists do.
     """
+
+    updates: int
 
     def __init__(self, program: ChipProgram) -> None:
         self._labels = 2 * (program.neuron_node.astype(np.int64) + 1) + program.is_relay
@@ -67,6 +73,7 @@ class _CrossbarShares(CoreShares):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
+        self.updates = int(np.prod(program.shape))
         self._n_axons = n_axons = program.axon_types.shape[1]
         self._first = np.searchsorted(self.core, np.arange(program.n_cores + 1))
         self._synapses = np.empty((len(self), n_axons), np.int32)
@@ -94,6 +101,7 @@ class _ListShares(CoreShares):
 
     def __init__(self, program: ListProgram) -> None:
         super().__init__(program)
+        self.updates = int(neurons_in_use(program).sum())
         table = program.synapses
         of_list = table.synapse_list
         core = table.list_core[of_list]

@@ -32,7 +32,8 @@ class WorkCounter:
 
     def __init__(self, program: ChipProgram) -> None:
         self._program = program
-        self._first_axon = np.concatenate([[0], np.cumsum(program.axon_counts)])
+        self._first_axon = np.zeros(program.n_cores + 1, np.int64)
+        np.cumsum(program.axon_counts, out=self._first_axon[1:])
         self._shares = shares_of(program)
         self._peak = np.zeros(len(self._shares), np.int64)
         self._core_events = np.zeros(program.n_cores, np.int64)
@@ -105,7 +106,7 @@ class WorkCounter:
             spikes=self._spikes,
             axon_events=self._axon_events,
             synaptic_events=int(self._core_events.sum()),
-            neuron_updates=int(np.prod(self._program.shape)) * self._tick,
+            neuron_updates=self._shares.updates * self._tick,
             core_events=self._core_events,
             peak_core_events=self._peak_core_events,
             nodes=tuple(port.name for port in self._program.nodes),

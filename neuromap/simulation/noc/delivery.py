@@ -18,7 +18,7 @@ def delivered(program: ChipProgram, spikes: TickSpikes) -> NDArray[np.int64]:
     """Send the spikes of a tick through the mesh, and list what the cores receive.
 
     The core is the one at the router where the event simulation gives a spike out; so the list is equal to what an
-    engine has under way (:attr:`neuromap.simulation.engine.engine.Engine.pending`) if both agree.
+    engine of crossbar cores has under way (:attr:`neuromap.simulation.engine.engine.Engine.pending`) if both agree.
 
     Parameters
     ----------
