@@ -167,7 +167,7 @@ def list_program():
             refractory=of_core(rng.choice([0, 1, 2, 7, 255], shape)).astype(np.uint8),
             current=np.where(busy, table(-min(scale, 100), min(scale, 100)), 0).astype(np.int32),
             voltage=np.where(busy, table(-min(scale, rail), min(scale, rail)), 0).astype(np.int32),
-            joined=None if rng.random() < 0.5 else joins(shape),
+            joined=joins(shape) if rng.random() < 0.5 else None,
         )
         in_use = rng.integers(0, chip.axons, n_cores, endpoint=True)
         axons = np.append(0, np.cumsum(in_use))
