@@ -1,7 +1,7 @@
 """The fast engine of synapse lists beside Brian2: CPU time of a tick on full Loihi cores, at equal spikes.
 
-    python -m benchmarks.list_engine                    128 cores, 3 rounds: some minutes, 3 GB of memory
-    python -m benchmarks.list_engine --cores 2,16,128 --rounds 5 --python build/peers/brian2/bin/python
+    python -m benchmarks.list_engine                    2 and 128 cores, 3 rounds: some minutes, 3 GB of memory
+    python -m benchmarks.list_engine --cores 16 --rounds 5 --python build/peers/brian2/bin/python
 
 Every turn is a process of its own, on one thread, and both take turns in every round. The spikes of each of the first
 ticks, and the sum of all measured ones, must be equal; else there is no figure, and the exit code is 1.
@@ -74,7 +74,7 @@ def _measure(n_cores: int, rounds: int, ticks: int, python: str) -> dict[str, An
 def main() -> int:
     """Measure, write the results."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--cores", default="128")
+    parser.add_argument("--cores", default="2,128")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--ticks", type=int, default=300)
     parser.add_argument("--python", default=sys.executable, help="of an environment with Brian2")

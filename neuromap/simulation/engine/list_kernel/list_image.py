@@ -46,8 +46,7 @@ def make_list_image(program: ListProgram) -> ListImage:
         has_joins=_has_joins(program),
         joined=_joined(program, shape.lanes),
         start=np.append(0, np.cumsum(per_neuron)).astype(np.int64),
-        target=aligned(bit.astype(np.uint32 if word[-1] * 64 < 2**32 else np.uint64)),
-        target_core=aligned(core),
+        target=aligned(core.astype(np.int64) << 40 | bit),
     )
 
 
@@ -93,7 +92,7 @@ def _shape(program: ListProgram, words: int, place_bits: int, due: tuple[int, in
         lanes=_lanes(program),
         unused=_lanes(program) - chip.neurons,
         words=words,
-        slots=int(program.synapses.delay.max(initial=0)) + 1,
+        slots=1 << int(program.synapses.delay.max(initial=0)).bit_length(),
         spike_delay=chip.delay[0],
         place_bits=place_bits,
         due_bytes=due[0],
@@ -117,7 +116,7 @@ def _joined(program: ListProgram, lanes: int) -> NDArray[np.int32]:
 
 
 def _lanes(program: ListProgram) -> int:
-    return -(-program.chip.neurons // 64) * 64
+    return max(64, 1 << (program.chip.neurons - 1).bit_length())
 
 
 def _due(program: ListProgram) -> tuple[int, int]:
@@ -145,7 +144,7 @@ def _lists(program: ListProgram, due_shift: int) -> tuple[NDArray[np.int64], NDA
         all_bits = np.bitwise_or.reduceat(table.weight, start).astype(np.int64)
         shift[some] = np.bitwise_count((all_bits & -all_bits) - (all_bits != 0))
     weight = table.weight >> np.repeat(shift, np.diff(table.lists))
-    n_places = (int(reach.max(initial=0)) + 1) * lanes
+    n_places = lanes << int(reach.max(initial=0)).bit_length()
     narrow = n_places <= 2**16 and weight.min(initial=0) >= -(2**15) and weight.max(initial=0) < 2**15
     synapses = aligned_empty(len(weight), np.int32 if narrow else np.int64)
     synapses[:] = weight

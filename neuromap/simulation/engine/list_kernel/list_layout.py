@@ -1,8 +1,8 @@
 """How a program of synapse lists lies in memory for the kernels.
 
 Everything that the kernels read is a :class:`ListImage`, everything that they change a :class:`ListState`; both are
-flat arrays, core after core. C cores have N neurons, padded to ``lanes``, a multiple of 64. Axons of a core have one
-bit each in whole words of 64.
+flat arrays, core after core. C cores have N neurons, padded to ``lanes``, 64 or another power of two. Axons of a core
+have one bit each in whole words of 64.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class ListShape(NamedTuple):
 
     n_cores: int
     lanes: int
-    """Neurons of a core, in whole words of spike bits."""
+    """Neurons of a core, padded to a power of two, and to whole words of spike bits."""
     unused: int
     """Lanes of a core that are none of its neurons."""
     words: int
     """Words of axon bits of all cores together."""
     slots: int
-    """Ticks for which sums of weights are kept: one more than the greatest delay of a synapse."""
+    """Ticks for which sums of weights are kept: a power of two, more than the greatest delay of a synapse."""
     spike_delay: int
     """Ticks from a spike to its axons; axon bits are kept for one more."""
     place_bits: int
@@ -69,10 +69,8 @@ class ListImage(NamedTuple):
     """(C, lanes): the neuron that takes the current, -1 for none; a single -1 where no core has joins."""
     start: NDArray[np.int64]
     """(C * lanes + 1,): first target of every neuron."""
-    target: NDArray[Any]
-    """(T,) of uint32 or uint64: number of the axon's bit."""
-    target_core: NDArray[np.int32]
-    """(T,)."""
+    target: NDArray[np.int64]
+    """(T,): core << 40 | number of the axon's bit."""
 
 
 class ListState(NamedTuple):
