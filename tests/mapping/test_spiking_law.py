@@ -84,5 +84,5 @@ def test_what_the_widths_do_not_hold_is_refused(chip, weights, neuron, text):
 
 
 def test_synapse_lists_name_the_chip_that_would_do():
-    with pytest.raises(DoesNotFitError, match="constant leak, V := V \\+ leak.*; truenorth computes it"):
+    with pytest.raises(DoesNotFitError, match=r"constant leak, V := V \+ leak.*; truenorth computes it"):
         nm.map_rollout(one_neuron([1], threshold=3), "loihi1")

@@ -76,7 +76,7 @@ def _feeds(program: Program, chains: RelayChains) -> tuple[NDArray[np.int8], Int
 def _arrival_ticks(program: Program, kind: NDArray[np.int8], tick: Ints) -> Finding:
     ports = program.nodes
     node = program.neuron_node
-    remembers = program.neurons.saturate_negative | (program.neurons.threshold > 0)
+    remembers = program.neurons.saturate_negative & (program.neurons.threshold > 0)
     computing = (node >= 0) & (node < len(ports)) & ~program.is_relay & ~remembers
     # neurons without a node, relays and neurons that remember may read anything: UNKNOWN is their clock
     sample = np.array([*(port.sample_tick for port in ports), UNKNOWN], np.int64)

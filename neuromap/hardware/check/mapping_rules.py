@@ -178,7 +178,7 @@ def _extremes(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     most, least = most + np.maximum(leak, 0), least + np.minimum(leak, 0)
     highest = np.maximum(neurons.threshold.astype(np.int64) - 1, 0)
     highest = np.where(neurons.reset_mode == 1, np.maximum(highest, most - 1), highest)  # what a subtraction may leave
-    lowest = -neurons.negative_threshold.astype(np.int64) * neurons.saturate_negative
+    lowest = np.minimum(-neurons.negative_threshold.astype(np.int64), 0) * neurons.saturate_negative
     return most + highest, least + lowest
 
 
