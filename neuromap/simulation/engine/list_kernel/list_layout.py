@@ -31,6 +31,9 @@ class ListShape(NamedTuple):
     """Ticks from a spike to its axons; axon bits are kept for one more."""
     place_bits: int
     """Lower half of a synapse: 16 or 32."""
+    due_bytes: int
+    due_shift: int
+    """Sums of weights are kept in so many bytes, in units of 2**due_shift."""
     half: int
     mask: int
     """Of currents: a value wraps as ((value + half) & mask) - half."""
@@ -47,7 +50,7 @@ class ListImage(NamedTuple):
     axons: NDArray[np.int64]
     """(C + 1,): first list of every core."""
     lists: NDArray[np.int64]
-    """(L + 1,): of every list its first synapse << 16 | its greatest delay << 8 | the shift of its weights."""
+    """(L + 1,): of every list its first synapse << 16 | its greatest delay << 8 | what shifts its weights into sums."""
     synapses: NDArray[Any]
     """(S,) of int32, or int64 where these are too narrow: weight >> shift, and in the lower half of the bits
     delay * lanes + neuron."""
@@ -80,8 +83,9 @@ class ListState(NamedTuple):
     """(C, lanes)."""
     resting: NDArray[np.int32]
     """(C, lanes): last tick, from the state's epoch, in which the neuron rests."""
-    due: NDArray[np.int32]
-    """(C, slots, lanes): sums of weights, modulo 2**32."""
+    due: NDArray[Any]
+    """(C, slots, lanes): sums of weights, of int16 where all of a neuron's synapses together stay inside, else of
+    int32, modulo 2**32."""
     reached: NDArray[np.uint64]
     """(spike_delay + 1, words): axons that will be reached, one bit each."""
     fed: NDArray[np.uint8]
