@@ -14,7 +14,8 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.progress import Progress
-from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
+from neuromap.mapping.bounds.bound import CoreBound
+from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.legalise.legalised import Legalised
