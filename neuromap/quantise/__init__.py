@@ -1,0 +1,1 @@
+"""Float models on integer neurons, with the price shown (``docs/brian2.md``)."""
