@@ -26,11 +26,11 @@ _REMEDIES = {
     ("Network", "RolloutPattern"): "pattern.network",
     ("Network", "str"): "load_network(path)",
     ("Network", "PurePath"): "load_network(path)",
-    ("Program", "Rollout"): "map_rollout(rollout)",
-    ("Program", "Network"): "map_rollout(Rollout(network, 'streaming'))",
-    ("Program", "MappedRollout"): "mapped.program",
-    ("Program", "str"): "load_program(path)",
-    ("Program", "PurePath"): "load_program(path)",
+    ("ChipProgram", "Rollout"): "map_rollout(rollout)",
+    ("ChipProgram", "Network"): "map_rollout(Rollout(network, 'streaming'))",
+    ("ChipProgram", "MappedRollout"): "mapped.program",
+    ("ChipProgram", "str"): "load_program(path)",
+    ("ChipProgram", "PurePath"): "load_program(path)",
     ("MappingOptions", "dict"): "MappingOptions(**options)",
     ("MappingOptions", "Pins"): "MappingOptions(pins=pins)",
     ("Pins", "dict"): "Pins(cores={'H1': 4})",
@@ -41,6 +41,9 @@ _REMEDIES = {
     ("Limits", "dict"): "Limits(**bounds)",
 }
 """What makes the wanted class of what was given instead."""
+
+_SPOKEN = {"ChipProgram": "Program"}
+"""What classes are called in messages: a program is one, whatever its cores."""
 
 
 def needs(where: str, value: object, wanted: type[Any], error: type[InputError] = InputError) -> None:
@@ -224,4 +227,5 @@ def _kind(value: object) -> str:
 
 
 def _article(cls: type[Any]) -> str:
-    return f"{'an' if cls.__name__[0] in 'AEIOUaeiou' else 'a'} {cls.__name__}"
+    name = _SPOKEN.get(cls.__name__, cls.__name__)
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"

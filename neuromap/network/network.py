@@ -34,11 +34,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "MAX_DELAY",
     "RESERVED_PATTERNS",
     "Edge",
     "EdgeKey",
-    "MatrixSource",
     "Network",
     "Node",
     "check_ends",
@@ -411,8 +409,8 @@ class Network(Card):
         for edge in self.edges.values():
             if edge.delays != (1, 1) or edge.current or edge.also:
                 raise NetworkError(
-                    f"edge {edge.label}: has a delay, a current or further terms, as only edges of spiking networks have; "
-                    "in others the rollout pattern decides when a value arrives"
+                    f"edge {edge.label}: has a delay, a current or further terms, as only edges of spiking networks "
+                    "have; in others the rollout pattern decides when a value arrives"
                 )
 
     def _check_currents(self) -> None:
@@ -421,8 +419,8 @@ class Network(Card):
             most = max([edge.current, *(term.current for term in edge.also)])
             if neuron is not None and most >= neuron.n_currents:
                 raise NetworkError(
-                    f"edge {edge.label}: feeds current {most}, but the neurons of {v} have {neuron.n_currents}, from 0; add "
-                    "a decay to more_current_decays"
+                    f"edge {edge.label}: feeds current {most}, but the neurons of {v} have {neuron.n_currents}; "
+                    "add a decay to more_current_decays"
                 )
 
     def _default_outputs(self) -> tuple[str, ...]:

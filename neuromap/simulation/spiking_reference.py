@@ -83,9 +83,8 @@ def _step(neuron: CurrentNeuron, state: CurrentState, drive: Ints) -> tuple[Curr
     decay = np.stack([neuron.current_decay, *neuron.more_current_decays])
     current = toward_zero(state.current * (one - decay), neuron.decay_bits) + drive
     current = (current + half) % (2 * half) - half
-    voltage = (
-        toward_zero(state.voltage * (one - neuron.voltage_decay), neuron.decay_bits) + current.sum(axis=0) + neuron.bias
-    )
+    voltage = toward_zero(state.voltage * (one - neuron.voltage_decay), neuron.decay_bits)
+    voltage = voltage + current.sum(axis=0) + neuron.bias
     voltage = np.where(state.rest > 0, 0, np.clip(voltage, -rail, rail))
     spikes = voltage > neuron.threshold
     rest = np.where(spikes, neuron.refractory, np.maximum(state.rest - 1, 0))

@@ -132,12 +132,19 @@ def _check_scaling(scaling: str | None, program_file: Path | None) -> None:
 
 def _read_program(asked: dict[str, Any], program_file: Path) -> _Made:
     from neuromap.hardware.load.load_program import load_program
+    from neuromap.hardware.program.program import Program
 
     for name, value in asked.items():
         if value is not None:
             option = name.replace("_", "-")
             raise InputError(f"--{option} and --program: a program is what it is; leave one of them out")
-    return [load_program(program_file)], [[]]
+    program = load_program(program_file)
+    if not isinstance(program, Program):
+        raise InputError(
+            f"--program {program_file}: is for {program.chip.core_model} cores; crossbar cores are measured here, "
+            "synapse lists in benchmarks/"
+        )
+    return [program], [[]]
 
 
 def _made_programs(asked: dict[str, Any], scaling: str | None, progress: Callable[..., None]) -> _Made:

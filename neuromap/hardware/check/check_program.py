@@ -82,6 +82,7 @@ _LIST_INDICES: tuple[_Rule, ...] = (
     list_index_rules.list_targets,
     list_index_rules.decays,
     list_index_rules.refractory_periods,
+    list_index_rules.joins,
     *_TABLES,
     list_index_rules.host_axons,
 )

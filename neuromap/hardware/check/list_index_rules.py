@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from neuromap.hardware.check.violation import Finding, Place, find
 from neuromap.hardware.program.list_program import ListProgram
 
-__all__ = ["decays", "host_axons", "list_targets", "refractory_periods", "starts", "synapses"]
+__all__ = ["decays", "host_axons", "joins", "list_targets", "refractory_periods", "starts", "synapses"]
 
 Ints = NDArray[np.int64]
 
@@ -95,6 +95,26 @@ def decays(program: ListProgram) -> Iterator[Finding]:
                 what.replace("_", " "),
             ),
         )
+
+
+def joins(program: ListProgram) -> Iterator[Finding]:
+    """``join-exists``: a neuron is joined to one of its core that is not joined itself."""
+    joined = program.neurons.joined
+    if joined is None:
+        return
+    inside = (joined >= 0) & (joined < program.chip.neurons)
+    of = np.where(inside, joined, 0)
+    chained = inside & (np.take_along_axis(joined, of, axis=1) != -1)
+    yield find(
+        "join-exists",
+        (joined < -1) | (joined >= program.chip.neurons) | chained,
+        lambda c, n: (
+            Place(core=c, neuron=n),
+            int(joined[c, n]),
+            f"a neuron 0 to {program.chip.neurons - 1} that is not joined itself, or -1 for none",
+            "neuron that its current is joined to",
+        ),
+    )
 
 
 def refractory_periods(program: ListProgram) -> Iterator[Finding]:

@@ -5,9 +5,13 @@ a delay of its own. Every neuron has a current u and a voltage v, integers, and 
 divisions round toward zero (Davies et al., IEEE Micro 2018; widths and order as in Lava's bit-accurate model):
 
 1. u := u (2^b - d_u) / 2^b + sum of the weights that are due, wrapped into its width;
-2. v := v (2^b - d_v) / 2^b + u + bias, stopped at the rails -(2^(p-1) - 1) and 2^(p-1) - 1 of its width p;
+2. v := v (2^b - d_v) / 2^b + u + bias + the currents that are joined to it, stopped at the rails -(2^(p-1) - 1) and
+   2^(p-1) - 1 of its width p;
    or v := 0 while the neuron rests after a spike;
 3. if v > threshold: spike, v := 0, and the neuron rests for ``refractory`` ticks from the next one on.
+
+Where ``joined`` names a neuron of the core, the current of this one is joined to that one's voltage, from step 1 to
+step 2 of the same tick: it is a further compartment of that neuron, without a voltage or spikes of its own.
 
 A spike of tick t reaches its axons in tick t + D, D the least delay of the chip; a synapse with delay d adds its weight
 in tick t + D + d. What the host feeds into an axon in tick t is added in tick t + d.
@@ -44,6 +48,9 @@ class CurrentTable(Card):
         Ticks after a spike in which the voltage stays 0.
     current, voltage : ndarray of int32, shape (C, N)
         u and v before the first tick.
+    joined : ndarray of int32, shape (C, N), or None
+        The neuron of the core whose voltage takes this one's current, which is not joined itself; -1 for none. None
+        where no neuron is joined.
     """
 
     current_decay: NDArray[np.int32]
@@ -53,6 +60,7 @@ class CurrentTable(Card):
     refractory: NDArray[np.uint8]
     current: NDArray[np.int32]
     voltage: NDArray[np.int32]
+    joined: NDArray[np.int32] | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

@@ -108,6 +108,7 @@ LIST_TENSORS: Mapping[str, tuple[str, str]] = {
     "neurons.refractory": ("uint8", "CN"),
     "neurons.current": ("int32", "CN"),
     "neurons.voltage": ("int32", "CN"),
+    "neurons.joined": ("int32", "CN"),
     "targets.start": ("int64", "R"),
     "targets.core": ("int32", "T"),
     "targets.axon": ("int32", "T"),
@@ -116,7 +117,7 @@ LIST_TENSORS: Mapping[str, tuple[str, str]] = {
 """The same for synapse-list cores."""
 
 OPTIONAL_TENSORS = frozenset(
-    {"neurons.stochastic_weight", "neurons.stochastic_leak", "neurons.noise_bits", "is_splitter"}
+    {"neurons.stochastic_weight", "neurons.stochastic_leak", "neurons.noise_bits", "neurons.joined", "is_splitter"}
 )
 """Those that a program need not have: ``None`` in the program, absent from its file."""
 

@@ -76,7 +76,7 @@ def _legs(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int, ..
         if legs_of_delay(term.delay, least, greatest) is None:
             raise refuse_delay((u, v), term.delay, 1, least, chip)
         delays.setdefault(u, set()).add(term.delay)
-    legs = {}
+    legs: dict[tuple[str, int], tuple[int, ...]] = {}
     for u, some in delays.items():
         long = shared_legs([d for d in some if d > greatest], least, greatest)
         legs |= {(u, d): long.get(d, (d,)) for d in some}

@@ -82,8 +82,8 @@ class _Labels:
         self.is_relay = np.zeros(shape, np.bool_)
         populations, lists = parts.lists.network.populations, parts.lists
         sizes = [len(p.neurons) for p in populations]
-        mine = lists.is_computed
-        at = (parts.core[mine], parts.slot[mine])
+        mine = lists.is_computed[: lists.n_somas]
+        at = (parts.core[: lists.n_somas][mine], parts.slot[: lists.n_somas][mine])
         self.node[at] = np.repeat([p.node for p in populations], sizes)[mine]
         self.index[at] = np.concatenate([p.neurons for p in populations])[mine]
         self.is_relay[at] = np.repeat([p.is_relay for p in populations], sizes)[mine]
@@ -91,7 +91,7 @@ class _Labels:
 
     def outputs(self, parts: ListPartition) -> OutputTable:
         """Make the table of the neurons that are read out."""
-        read = self._is_output & parts.lists.is_computed
+        read = np.flatnonzero(self._is_output & parts.lists.is_computed[: parts.lists.n_somas])
         core, slot = parts.core[read], parts.slot[read]
         order = np.lexsort((slot, core))
         core, slot = core[order], slot[order]
@@ -100,16 +100,23 @@ class _Labels:
 
 
 def _current_table(parts: ListPartition, chip: ChipSpec) -> CurrentTable:
-    shape, mine = (parts.n_cores, chip.neurons), parts.lists.is_computed
+    shape, lists = (parts.n_cores, chip.neurons), parts.lists
     forget = 1 << chip.lists.decay_bits
     silent = {"current_decay": forget, "voltage_decay": forget}
+    somas = np.flatnonzero(lists.is_computed[: lists.n_somas])
     tables = {}
     for name in PARAMETERS:
-        values = np.concatenate([getattr(n.neuron, name) for n in parts.lists.neurons])
+        values = np.concatenate([getattr(n.neuron, name) for n in lists.neurons])
         table = np.full(shape, silent.get(name, 0), _DTYPES.get(name, np.int32))
-        table[parts.core[mine], parts.slot[mine]] = values[mine]
+        table[parts.core[somas], parts.slot[somas]] = values[somas]
         tables[name] = table
-    return CurrentTable(**tables)
+    more = np.flatnonzero(lists.is_computed[lists.n_somas :]) + lists.n_somas
+    if not len(more):
+        return CurrentTable(**tables)
+    tables["current_decay"][parts.core[more], parts.slot[more]] = lists.decay[more]
+    joined = np.full(shape, -1, np.int32)
+    joined[parts.core[more], parts.slot[more]] = parts.slot[lists.soma[more]]
+    return CurrentTable(**tables, joined=joined)
 
 
 def _host_table(parts: ListPartition, list_core: Ints, list_signal: Ints, axon: Ints) -> HostTable:

@@ -6,6 +6,7 @@ of one of its neurons and a core that reads it). A neuron has one place: there a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +35,7 @@ class ListPartition(Value):
     lists : ListNetwork
         Neurons and synapses.
     core, slot : ndarray of int64, shape (n,)
-        Core of every neuron, and its number within the core; -1 where it is not computed.
+        Core of every compartment, and its number within the core; -1 where it is not computed.
     n_cores : int
         Cores in use.
     """
@@ -81,9 +82,11 @@ def fill_cores(lists: ListNetwork, chip: ChipSpec) -> ListPartition:
             break
         for core in crowded.tolist():
             mine = np.flatnonzero(parts.core == core)
-            if len(mine) == 1:
+            if len(np.unique(parts.lists.soma[mine])) == 1:
                 raise _refuse_outputs(parts, int(mine[0]), chip)
-            most[mine] = np.minimum(most[mine], max(1, int(SHRINK * len(mine))))
+            most[mine] = np.minimum(
+                most[mine], max(int(np.bincount(parts.lists.soma[mine]).max()), int(SHRINK * len(mine)))
+            )
     if parts.n_cores > chip.n_usable_cores:
         raise _refuse_cores(parts, chip)
     return parts
@@ -94,23 +97,34 @@ def _fill(lists: ListNetwork, chip: ChipSpec, most: Ints) -> ListPartition:
     core, slot = np.full(lists.n_neurons, -1, np.int64), np.full(lists.n_neurons, -1, np.int64)
     axons: set[int] = set()
     here = n_neurons = n_synapses = 0
-    room = chip.neurons
-    memory = chip.lists.synapse_memory_bits
-    for n in np.flatnonzero(lists.is_computed).tolist():
-        read = lists.signal[lists.start[n] : lists.start[n + 1]]
+    room, limits = chip.neurons, chip.lists
+    for n, group in _groups(lists):
+        read = np.concatenate([lists.signal[lists.start[k] : lists.start[k + 1]] for k in group])
         together = axons.union(read.tolist())
-        bits = chip.lists.list_memory(len(together), n_synapses + len(read))
+        bits = limits.list_memory(len(together), n_synapses + len(read))
         limit = min(room, int(most[n]))
-        if n_neurons and (n_neurons >= limit or len(together) > chip.axons or bits > memory):
+        full = n_neurons + len(group) > limit or len(together) > chip.axons or bits > limits.synapse_memory_bits
+        if n_neurons and full:
             here, n_neurons, n_synapses, limit = here + 1, 0, 0, int(most[n])
             together = set(read.tolist())
-            bits = chip.lists.list_memory(len(together), len(read))
-        if n_neurons == 0 and (len(together) > chip.axons or bits > memory):
+            bits = limits.list_memory(len(together), len(read))
+        if len(group) > chip.neurons:
+            raise _refuse_compartments(lists, n, len(group), chip)
+        if n_neurons == 0 and (len(together) > chip.axons or bits > limits.synapse_memory_bits):
             raise _refuse_neuron(lists, n, len(together), bits, chip)
-        core[n], slot[n] = here, n_neurons
+        core[group], slot[group] = here, n_neurons + np.arange(len(group))
         axons, room = together, limit
-        n_neurons, n_synapses = n_neurons + 1, n_synapses + len(read)
+        n_neurons, n_synapses = n_neurons + len(group), n_synapses + len(read)
     return ListPartition(lists, core, slot, here + 1)
+
+
+def _groups(lists: ListNetwork) -> Iterator[tuple[int, list[int]]]:
+    """List the neurons that are computed with their compartments, which share a core."""
+    more: dict[int, list[int]] = {}
+    for k in (np.flatnonzero(lists.is_computed[lists.n_somas :]) + lists.n_somas).tolist():
+        more.setdefault(int(lists.soma[k]), []).append(k)
+    for n in np.flatnonzero(lists.is_computed[: lists.n_somas]).tolist():
+        yield n, [n, *more.get(n, [])]
 
 
 def _crowded(parts: ListPartition, chip: ChipSpec) -> Ints:
@@ -136,6 +150,12 @@ def ways(parts: ListPartition) -> tuple[Ints, Ints]:
     pair = lists.signal[on_chip] * parts.n_cores + parts.core[lists.target[on_chip]]
     neuron, core = np.divmod(np.unique(pair), parts.n_cores)
     return neuron, core
+
+
+def _refuse_compartments(lists: ListNetwork, neuron: int, demand: int, chip: ChipSpec) -> Exception:
+    text = f"one neuron needs {demand} compartments, one for each current, a {chip.name} core has {chip.neurons}"
+    advice = Remedy("chip.neurons", demand, f"a core with {demand} neurons would hold it")
+    return refuse("neuron", lists.node_of(neuron), demand, chip.neurons, text, [advice])
 
 
 def _refuse_neuron(lists: ListNetwork, neuron: int, axons: int, bits: int, chip: ChipSpec) -> Exception:

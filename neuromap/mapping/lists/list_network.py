@@ -45,9 +45,10 @@ class HostSignals(Value):
 
 @dataclass(frozen=True, eq=False)
 class ListNetwork(Value):
-    """Neurons that are computed and their synapses, ordered by neuron.
+    """Compartments that are computed and their synapses, ordered by compartment.
 
-    Neurons are numbered over all populations. Signals are numbered too: neuron n sends signal n, the host's follow.
+    Neurons are numbered over all populations; then come the compartments of their further currents. Signals are
+    numbered too: neuron n sends signal n, those of the host follow after all compartments.
 
     Attributes
     ----------
@@ -57,10 +58,14 @@ class ListNetwork(Value):
         One per population.
     offset : ndarray of int64, shape (populations + 1,)
         Number of the first neuron of each population.
+    soma : ndarray of int64, shape (n,)
+        Neuron that every compartment belongs to; a neuron's own number for itself.
+    decay : ndarray of int64, shape (n,)
+        Decay of every compartment's current.
     is_computed : ndarray of bool, shape (n,)
-        Neurons that an output depends on, or that are kept.
+        Compartments of neurons that an output depends on, or that are kept.
     start : ndarray of int64, shape (n + 1,)
-        Neuron k has synapses ``start[k]`` to ``start[k + 1] - 1``; none where it is not computed.
+        Compartment k has synapses ``start[k]`` to ``start[k + 1] - 1``; none where it is not computed.
     signal, weight, delay : ndarray of int64, shape (s,)
         What a synapse reads, what it adds to the current, and ticks from the axon to the neuron.
     host : HostSignals
@@ -70,6 +75,8 @@ class ListNetwork(Value):
     network: Legalised
     neurons: tuple[ListNeurons, ...]
     offset: Ints
+    soma: Ints
+    decay: Ints
     is_computed: NDArray[np.bool_]
     start: Ints
     signal: Ints
@@ -81,9 +88,14 @@ class ListNetwork(Value):
         freeze_arrays(self)
 
     @property
-    def n_neurons(self) -> int:
+    def n_somas(self) -> int:
         """Neurons of all populations."""
         return int(self.offset[-1])
+
+    @property
+    def n_neurons(self) -> int:
+        """Compartments of all populations."""
+        return len(self.soma)
 
     @property
     def n_signals(self) -> int:
@@ -97,7 +109,7 @@ class ListNetwork(Value):
 
     def population_of(self, neuron: int) -> int:
         """Find the population of a neuron by its number."""
-        return int(np.searchsorted(self.offset, neuron, side="right")) - 1
+        return int(np.searchsorted(self.offset, self.soma[neuron], side="right")) - 1
 
     def node_of(self, neuron: int) -> str:
         """Name the node that a neuron belongs to; of a relay the one whose spikes it carries."""
@@ -125,26 +137,50 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     """
     neurons = tuple(as_list_neurons(p, chip) for p in network.populations)
     offset = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
-    host = _HostNumbers(int(offset[-1]), chip.delay[1] - chip.delay[0])
-    parts = [_of_link(link, neurons[link.target], offset, chip.delay[0]) for link in network.links]
-    parts += [host.of_link(link, neurons[link.target], offset) for link in network.host_links]
+    rows = _Compartments(neurons, offset)
+    n = len(rows.soma)
+    host = _HostNumbers(n, chip.delay[1] - chip.delay[0])
+    parts = [_of_link(link, neurons[link.target], rows, offset, chip.delay[0]) for link in network.links]
+    parts += [host.of_link(link, neurons[link.target], rows) for link in network.host_links]
     parts += [host.of_bias(network, i, neurons[i], offset) for i in range(len(neurons)) if neurons[i].bias.any()]
     target, signal, weight, delay = (np.concatenate(column) for column in zip(*parts, strict=True))
-    is_computed = _computed(network, offset, target, signal)
+    is_computed = _computed(network, offset, rows.soma[target], signal)[rows.soma]
+    is_computed[int(offset[-1]) :] &= np.bincount(target, minlength=n)[int(offset[-1]) :] > 0
     kept = is_computed[target]
     target, signal, weight, delay = target[kept], signal[kept], weight[kept], delay[kept]
     order = np.lexsort((delay, signal, target))
-    start = np.searchsorted(target[order], np.arange(int(offset[-1]) + 1))
+    start = np.searchsorted(target[order], np.arange(n + 1))
     columns = (signal[order], weight[order], delay[order])
-    return ListNetwork(network, neurons, offset, is_computed, start, *columns, host.signals())
+    return ListNetwork(network, neurons, offset, rows.soma, rows.decay, is_computed, start, *columns, host.signals())
 
 
-def _of_link(link: Link, neurons: ListNeurons, offset: Ints, least: int) -> tuple[Ints, Ints, Ints, Ints]:
+class _Compartments:
+    """Numbers the compartments: neurons first, then population by population those of their further currents."""
+
+    def __init__(self, neurons: tuple[ListNeurons, ...], offset: Ints) -> None:
+        self._first: list[list[int]] = []
+        soma, decay = [np.arange(int(offset[-1]))], [n.neuron.current_decay for n in neurons]
+        number = int(offset[-1])
+        for some, begin in zip(neurons, offset.tolist(), strict=False):
+            self._first.append([begin])
+            for more in some.neuron.more_current_decays:
+                self._first[-1].append(number)
+                soma.append(np.arange(begin, begin + len(more)))
+                decay.append(more)
+                number += len(more)
+        self.soma, self.decay = np.concatenate(soma), np.concatenate(decay)
+
+    def first(self, population: int, current: int) -> int:
+        """Give the number of the compartment of a population's neuron 0 that holds a current."""
+        return self._first[population][current]
+
+
+def _of_link(
+    link: Link, neurons: ListNeurons, rows: _Compartments, offset: Ints, least: int
+) -> tuple[Ints, Ints, Ints, Ints]:
     matrix = link.matrix.tocoo()
-    target, signal = (
-        matrix.row.astype(np.int64) + offset[link.target],
-        matrix.col.astype(np.int64) + offset[link.source],
-    )
+    target = matrix.row.astype(np.int64) + rows.first(link.target, link.current)
+    signal = matrix.col.astype(np.int64) + offset[link.source]
     weight = matrix.data.astype(np.int64) * neurons.scale
     return target, signal, weight, np.full(len(target), link.delay - least, np.int64)
 
@@ -157,10 +193,10 @@ class _HostNumbers:
         self._rows: list[tuple[Ints, Ints, int, int]] = []
         self._known: list[tuple[int, int, int, int]] = []  # node, first frame, arrival, number of its neuron 0
 
-    def of_link(self, link: HostLink, neurons: ListNeurons, offset: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    def of_link(self, link: HostLink, neurons: ListNeurons, rows: _Compartments) -> tuple[Ints, Ints, Ints, Ints]:
         matrix = link.matrix.tocoo()
         arrival, first = self._place(link.node, link.matrix.shape[1], link.arrival, link.first_frame)
-        target = matrix.row.astype(np.int64) + offset[link.target]
+        target = matrix.row.astype(np.int64) + rows.first(link.target, link.current)
         weight = matrix.data.astype(np.int64) * neurons.scale
         delay = np.full(len(target), link.arrival - arrival, np.int64)
         return target, matrix.col.astype(np.int64) + first, weight, delay

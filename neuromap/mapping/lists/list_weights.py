@@ -62,8 +62,8 @@ def require_weights_held(parts: ListPartition, chip: ChipSpec) -> None:
 def _require_drives_held(parts: ListPartition, chip: ChipSpec) -> None:
     """Frame neurons are exact only where neither current nor voltage meets its rails."""
     lists = parts.lists
-    is_frame = np.concatenate([np.full(len(n.bias), p.neuron is None)
-                               for n, p in zip(lists.neurons, lists.network.populations, strict=True)])  # fmt: skip
+    pairs = zip(lists.neurons, lists.network.populations, strict=True)
+    is_frame = np.concatenate([np.full(len(n.bias), p.neuron is None) for n, p in pairs])[lists.soma]
     drive = np.zeros(lists.n_neurons, np.int64)
     np.add.at(drive, lists.target, np.abs(lists.weight))
     bound = min(chip.lists.current_range[1], chip.potential_range[1])

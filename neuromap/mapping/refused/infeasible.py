@@ -99,7 +99,8 @@ class Infeasibility(Card):
         """The refusal in one line."""
         head = f"node {self.node}: " if self.node else ""
         tail = "; ".join(str(remedy) for remedy in self.remedies)
-        return f"{head}{self.statement} ({self.gap} too many)" + (f"; {tail}" if tail else "")
+        gap = f" ({self.gap} too many)" if self.bound else ""  # a bound of 0: the chip has nothing of the kind
+        return f"{head}{self.statement}{gap}" + (f"; {tail}" if tail else "")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""

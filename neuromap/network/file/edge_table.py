@@ -20,12 +20,10 @@ __all__ = ["edge_ends", "parse_edge", "read_transform"]
 
 _EDGE = re.compile(rf"[ \t]*({NAME.pattern})[ \t]*->[ \t]*({NAME.pattern})[ \t]*")
 _CLASSES: dict[str, type[Transform]] = {transform.kind: transform for transform in get_args(Transform)}
+_TERM_KEYS = ("transform", "delay", "current", "also")
 _KEYS = {
     kind: (
-        "transform",
-        "delay",
-        "current",
-        "also",
+        *_TERM_KEYS,
         *(f.name for f in fields(transform) if f.name not in ("source_shape", "target_shape")),
     )
     for kind, transform in _CLASSES.items()

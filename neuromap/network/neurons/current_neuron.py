@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,10 +43,10 @@ class CurrentNeuron(Card):
 
     In every frame i >= 1, which is one tick, with divisions that round toward zero and b = ``decay_bits``:
 
-    1. u := u (2^b - current_decay) / 2^b + sum over edges e of W_e x[i - delay(e)], wrapped into ``current_bits``; further
-       currents likewise, each with its own decay and the edges that feed it;
-    2. v := v (2^b - voltage_decay) / 2^b + all currents + bias, stopped at the rails +-(2^(voltage_bits - 1) - 1); or 0 while the
-       neuron rests;
+    1. u := u (2^b - current_decay) / 2^b + sum over edges e of W_e x[i - delay(e)], wrapped into ``current_bits``;
+       further currents likewise, each with its own decay and the edges that feed it;
+    2. v := v (2^b - voltage_decay) / 2^b + all currents + bias, stopped at the rails +-(2^(voltage_bits - 1) - 1);
+       or 0 while the neuron rests;
     3. if v > threshold: spike, v := 0, and the neuron rests for ``refractory`` ticks.
 
     Parameters
@@ -146,8 +147,8 @@ class CurrentNeuron(Card):
         return self._with(lambda array: array[neurons])
 
     def _with(self, change: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> CurrentNeuron:
-        more = tuple(change(decay) for decay in self.more_current_decays)
-        return replace(self, more_current_decays=more, **{name: change(getattr(self, name)) for name in PARAMETERS})
+        arrays: dict[str, Any] = {name: change(getattr(self, name)) for name in PARAMETERS}
+        return replace(self, more_current_decays=tuple(map(change, self.more_current_decays)), **arrays)
 
 
 def _integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> NDArray[np.int64]:

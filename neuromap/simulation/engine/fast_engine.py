@@ -6,22 +6,22 @@ How it works is in :mod:`neuromap.simulation.engine.kernel`.
 
 from __future__ import annotations
 
-import threading
 import time
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from neuromap.compiling.announcement import announced
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.program import Program
-from neuromap.simulation.engine.engine import Footprint, HostEvents, Spikes, Totals, check_run
+from neuromap.simulation.engine.compiled_runs import CompiledRuns, run_together
+from neuromap.simulation.engine.engine import Footprint, Totals
 from neuromap.simulation.engine.kernel import layout
 from neuromap.simulation.engine.kernel.compiled import compiled
-from neuromap.simulation.engine.kernel.image import make_image, make_state, read_only, vector_groups
+from neuromap.simulation.engine.kernel.image import make_image, make_state, vector_groups
 from neuromap.simulation.engine.kernel.layout import Flag, Image
-from neuromap.simulation.engine.kernel.team import ABORT, make_team
+from neuromap.simulation.engine.kernel.team import make_team
 from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.workspace import (
     AXON_EVENTS,
@@ -38,15 +38,11 @@ from neuromap.simulation.engine.noise import check_seed
 
 __all__ = ["FastEngine"]
 
-_RECORD_BYTES = 1 << 23
-"""Spike bits that one call of the kernel may write."""
-_CALL_SECONDS = 0.05
-"""What one call of the kernel should take at most, so that Ctrl-C is heard."""
 _ALONE = 4096
 """Visits of cores below which starting threads costs more than it saves."""
 
 
-class FastEngine:
+class FastEngine(CompiledRuns):
     """State of a chip that runs a program in compiled code.
 
     Parameters
@@ -66,6 +62,8 @@ class FastEngine:
         If the program is not well formed, or breaks a rule about indices (``docs/program-file.md``).
     """
 
+    program: Program
+
     def __init__(self, program: Program, *, threads: int = 1, noise_seed: int = 0) -> None:
         require_legal(program, mapped=False, indices_only=True)
         self.program = program
@@ -78,8 +76,7 @@ class FastEngine:
         self._width = (0,) * vector_groups(self.program.chip.neurons)
         self._alone = self._ranks(1)
         self._team = self._alone if threads == 1 else self._ranks(threads)
-        self._watch: tuple[NDArray[np.bool_], Record, NDArray[np.int64]] | None = None
-        self._pace = 0.0  # seconds per tick of the last call
+        self._start_runs(extent(image.shape.groups))
         self.reset()
 
     def _ranks(self, threads: int) -> tuple[Team, list[Scratch]]:
@@ -162,65 +159,6 @@ class FastEngine:
             spike_bytes=64 + 2 * 64,
         )
 
-    def step(
-        self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
-        spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
-        return spikes.cores, spikes.neurons
-
-    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
-        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`.
-
-        Notes
-        -----
-        After an interrupt (Ctrl-C) the state may be some ticks ahead of ``tick``: :meth:`reset` the engine.
-        """
-        check_run(self.program, events, watched)
-        record, cores = self._record(watched)
-        fed = Events(
-            read_only(np.ascontiguousarray(events.start, np.int64)),
-            read_only(np.ascontiguousarray(events.cores, np.int32)),
-            read_only(np.ascontiguousarray(events.axons, np.int32)),
-        )
-        row_words = record.n_rows * extent(self._image.shape.groups)
-        at_once = max(1, _RECORD_BYTES // max(4 * row_words, 1))
-        found = []
-        done = 0
-        while done < events.n_ticks:
-            pace = int(_CALL_SECONDS / self._pace) if self._pace else 16
-            n = min(events.n_ticks - done, at_once, max(1, pace))
-            fired = np.zeros(n * row_words, np.uint32)
-            first = self.tick
-            self._call(n, fed, done, record._replace(fired=fired))
-            done += n
-            if row_words:
-                ticks, rows, neurons = compiled().list_spikes(fired, record.n_rows, extent(self._image.shape.groups))
-                found.append((ticks + first, cores[rows], neurons))
-        if not found:
-            nothing = np.zeros(0, np.int64)
-            return Spikes(nothing, nothing, nothing)
-        if len(found) == 1:
-            return Spikes(*found[0])
-        return Spikes(*(np.concatenate(column) for column in zip(*found, strict=True)))
-
-    def _record(self, watched: NDArray[np.bool_] | None) -> tuple[Record, NDArray[np.int64]]:
-        """Say what the kernel is to keep, and the core of each of its rows; remembered for the next call."""
-        shape = self._image.shape
-        n = self.program.chip.neurons
-        mask = np.ones((shape.n_cores, n), np.bool_) if watched is None else watched
-        if self._watch is not None and np.array_equal(self._watch[0], mask):
-            return self._watch[1], self._watch[2]
-        cores = np.flatnonzero(mask.any(axis=1))
-        row = np.full(shape.n_cores if len(cores) else 0, -1, np.int32)
-        row[cores] = np.arange(len(cores))
-        words = np.zeros((len(cores), 4 * extent(shape.groups)), np.uint8)
-        bits = np.packbits(mask[cores], axis=1, bitorder="little")
-        words[:, : bits.shape[1]] = bits
-        record = Record(row, words.reshape(-1).view(np.uint32), np.zeros(0, np.uint32), len(cores))
-        self._watch = (mask.copy(), record, cores)
-        return record, cores
-
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
         """Run some ticks in the kernel, on as many threads as pay."""
         team, scratches = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
@@ -237,27 +175,5 @@ class FastEngine:
                 self._width,
             )  # fmt: skip
 
-        if team.n_threads == 1:
-            work(0)
-        else:
-            _run_together(work, team)
-        self._pace = (time.perf_counter() - began) / n_ticks
-        self.tick += n_ticks
-
-
-def _run_together(work: Any, team: Team) -> None:
-    """Run ``work(thread)`` on all threads of a team; none is left when this returns or raises."""
-    team.barrier[:] = 0
-    others = [threading.Thread(target=work, args=(me,), daemon=True) for me in range(1, team.n_threads)]
-    started = []
-    try:
-        for thread in others:
-            thread.start()
-            started.append(thread)
-        work(0)
-    except BaseException:
-        team.barrier[ABORT] = 1
-        raise
-    finally:
-        for thread in started:
-            thread.join()
+        run_together(work, team.n_threads, team.barrier)
+        self._count_ticks(n_ticks, time.perf_counter() - began)

@@ -1,15 +1,163 @@
-"""The fast engine of synapse-list cores."""
+"""The fast engine for synapse-list cores: compiled kernels over vectors, event-driven, on several threads.
+
+The same protocol and the same results, bit by bit, as
+:class:`neuromap.simulation.engine.list_numpy_engine.ListNumpyEngine`. How it works is in
+:mod:`neuromap.simulation.engine.list_kernel`.
+"""
 
 from __future__ import annotations
 
+import time
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.compiling.announcement import announced
+from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.list_program import ListProgram
-from neuromap.simulation.engine.list_numpy_engine import ListNumpyEngine
+from neuromap.simulation.engine.compiled_runs import CompiledRuns, run_together
+from neuromap.simulation.engine.engine import Totals
+from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, VISITS, Events, Record
+from neuromap.simulation.engine.list_kernel.list_compiled import list_kernel
+from neuromap.simulation.engine.list_kernel.list_image import make_list_image, make_list_state, make_list_team
+from neuromap.simulation.engine.list_kernel.list_layout import ListImage
+from neuromap.simulation.engine.list_pending import pending_amounts, pending_rows
+from neuromap.simulation.engine.noise import check_seed
 
 __all__ = ["ListFastEngine"]
 
+Ints = NDArray[np.int64]
 
-class ListFastEngine(ListNumpyEngine):
-    """For now the one in NumPy."""
+_ALONE = 4096
+"""Visits of cores below which starting threads costs more than it saves."""
+_EPOCH = 1 << 30
+"""Ticks after which 32-bit ticks of rest are counted anew."""
+
+
+class ListFastEngine(CompiledRuns):
+    """State of a chip that runs a program in compiled code.
+
+    Parameters
+    ----------
+    program : ListProgram
+        What is loaded; not changed.
+    threads : int
+        Threads that share the cores; the result does not depend on it.
+    noise_seed : int
+        Without effect: these neurons draw nothing.
+
+    Raises
+    ------
+    ProgramError
+        If the program is not well formed, or breaks a rule about indices (``docs/program-file.md``).
+    InputError
+        If there is no such seed.
+
+    Notes
+    -----
+    Sums of weights wrap modulo 2**32; as currents have 32 bits or fewer and wrap themselves, that is exact.
+    """
+
+    program: ListProgram
 
     def __init__(self, program: ListProgram, *, threads: int = 1, noise_seed: int = 0) -> None:
-        super().__init__(program, noise_seed=noise_seed)
+        require_legal(program, mapped=False, indices_only=True)
+        check_seed(noise_seed)
+        self.program = program
+        self._start(make_list_image(program), threads)
+
+    def _start(self, image: ListImage, threads: int) -> None:
+        self._image = image
+        self._threads = threads
+        self._alone = make_list_team(image, 1)
+        self._team = self._alone if threads == 1 else make_list_team(image, threads)
+        self._start_runs(image.shape.lanes // 32)
+        self.reset()
+
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0; ``noise_seed`` has no effect."""
+        check_seed(0 if noise_seed is None else noise_seed)
+        self.tick = self._epoch = 0
+        self._state = make_list_state(self.program, self._image)
+        self._alone.totals[:] = 0
+        self._team.totals[:] = 0
+
+    def fork(self) -> Self:
+        """Make another engine at tick 0 on the same image."""
+        other = type(self).__new__(type(self))
+        other.program = self.program
+        other._start(self._image, self._threads)
+        return other
+
+    @property
+    def potentials(self) -> Ints:
+        """Voltages v of all neurons after the last tick, a copy, shape (C, N)."""
+        return self.potentials_of(np.arange(self.program.n_cores))
+
+    def potentials_of(self, cores: Ints) -> Ints:
+        """Voltages v of some cores, in this order, a copy, shape (n, N)."""
+        return self._of_neurons(self._state.voltage)[cores]
+
+    @property
+    def currents(self) -> Ints:
+        """Currents u of all neurons after the last tick, a copy, shape (C, N)."""
+        return self._of_neurons(self._state.current)
+
+    def _of_neurons(self, values: NDArray[np.int32]) -> Ints:
+        table = values.reshape(-1, self._image.shape.lanes)
+        return table[:, : self.program.chip.neurons].astype(np.int64)
+
+    @property
+    def pending(self) -> Ints:
+        """As :attr:`neuromap.simulation.engine.list_numpy_engine.ListNumpyEngine.pending`."""
+        return pending_rows(self.pending_amounts, self.tick)
+
+    @property
+    def pending_amounts(self) -> Ints:
+        """As :attr:`neuromap.simulation.engine.list_numpy_engine.ListNumpyEngine.pending_amounts`."""
+        shape, n = self._image.shape, self.program.chip.neurons
+        due = self._state.due.reshape(-1, shape.slots, shape.lanes)[:, :, :n].swapaxes(0, 1)
+        bytes_ = self._state.reached.view(np.uint8).reshape(shape.spike_delay + 1, -1)
+        bits = np.unpackbits(bytes_, axis=1, bitorder="little")
+        used = np.concatenate([np.arange(k) + 64 * w for k, w in zip(self.program.axon_counts, self._image.word)])  # noqa: B905
+        return pending_amounts(self.program, self.tick, due.astype(np.int64), bits[:, used.astype(np.int64)] != 0)
+
+    @property
+    def totals(self) -> Totals:
+        """Activity since tick 0; axon events and their synapses count in the tick in which the axon is reached."""
+        totals = self._counts()
+        return Totals(int(totals[SPIKES]), int(totals[AXON_EVENTS]), int(totals[SYNAPTIC_EVENTS]))
+
+    @property
+    def visits(self) -> int:
+        """Cores visited since tick 0, counted once per tick; the others were at rest."""
+        return int(self._counts()[VISITS])
+
+    def _counts(self) -> Ints:
+        teams = [self._alone, *([self._team] if self._team is not self._alone else [])]
+        totals: Ints = np.concatenate([team.totals.reshape(-1, 8) for team in teams]).sum(axis=0)
+        return totals
+
+    def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
+        team = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
+        run = list_kernel()
+        self._renew_epoch()
+        if not self._pace:  # compile, or load what was compiled, apart from the ticks and on this thread alone
+            with announced("the fast engine for synapse lists"):
+                run(self._image, self._state, self._alone, 0, self.tick, 0, self._epoch, events, 0, record)
+        began = time.perf_counter()
+
+        def work(me: int) -> None:
+            run(self._image, self._state, team, me, self.tick, n_ticks, self._epoch, events, event_tick, record)
+
+        run_together(work, team.n_threads, team.barrier)
+        self._count_ticks(n_ticks, time.perf_counter() - began)
+
+    def _renew_epoch(self) -> None:
+        """Keep ticks of rest inside 32 bits."""
+        passed = self.tick - self._epoch
+        if passed >= _EPOCH:
+            resting = self._state.resting
+            np.maximum(resting.astype(np.int64) - passed, -1, out=resting, casting="unsafe")
+            self._epoch = self.tick

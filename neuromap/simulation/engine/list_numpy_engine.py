@@ -14,10 +14,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.arrays.ragged import ragged_ranges
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.list_program import ListProgram
 from neuromap.simulation.engine.engine import HostEvents, Spikes, Totals, check_run
+from neuromap.simulation.engine.list_pending import pending_amounts, pending_rows, synapses_of, wrapped
 from neuromap.simulation.engine.noise import check_seed
 
 __all__ = ["ListNumpyEngine", "kept"]
@@ -104,9 +104,7 @@ class ListNumpyEngine:
         Spikes that have not reached their axons yet are followed through. Sums that are multiples of the current's
         range change nothing and have no row.
         """
-        amounts = self.pending_amounts
-        ahead, core, neuron = np.nonzero(amounts)
-        return np.stack([self.tick + ahead, core, neuron], axis=1).astype(np.int64)
+        return pending_rows(self.pending_amounts, self.tick)
 
     @property
     def pending_amounts(self) -> Ints:
@@ -114,17 +112,7 @@ class ListNumpyEngine:
 
         D is the chip's least delay and d the greatest of a synapse.
         """
-        slots = len(self._due)
-        amounts = np.zeros((len(self._reached) + slots - 1, *self.program.shape), np.int64)
-        for ahead in range(slots):
-            amounts[ahead] += self._due[(self.tick + ahead) % slots]
-        for ahead in range(len(self._reached)):
-            lists = np.flatnonzero(self._reached[(self.tick + ahead) % len(self._reached)])
-            synapses, core = self._synapses_of(lists)
-            table = self.program.synapses
-            place = (ahead + table.delay[synapses].astype(np.int64), core, table.neuron[synapses])
-            np.add.at(amounts, place, table.weight[synapses])
-        return self._wrap(amounts)
+        return pending_amounts(self.program, self.tick, self._due, self._reached)
 
     def step(
         self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()
@@ -162,28 +150,28 @@ class ListNumpyEngine:
         reached[fed] = True
         lists = np.flatnonzero(reached)
         reached[lists] = False  # free for spikes that reach their axons one turn of the ring later
-        synapses, core = self._synapses_of(lists)
+        synapses, core = synapses_of(self.program, lists)
         table = self.program.synapses
         slot = (self.tick + table.delay[synapses].astype(np.int64)) % len(self._due)
         np.add.at(self._due, (slot, core, table.neuron[synapses]), table.weight[synapses])
         return len(synapses), len(lists)
-
-    def _synapses_of(self, lists: Ints) -> tuple[Ints, Ints]:
-        """List the synapses of lists, and the core of each."""
-        table = self.program.synapses
-        length = np.diff(table.lists)[lists]
-        core = np.searchsorted(table.axons, lists, side="right") - 1
-        return ragged_ranges(table.lists[lists], length), np.repeat(core, length)
 
     def _compute(self) -> tuple[Ints, Ints]:
         """Take all neurons through the tick; cores and neurons that fire."""
         neurons, chip = self.program.neurons, self.program.chip
         due = self._due[self.tick % len(self._due)]
         bits, rail = chip.lists.decay_bits, 2 ** (chip.potential_bits - 1) - 1
-        self._current = self._wrap(kept(self._current, neurons.current_decay, bits) + due)
+        self._current = wrapped(kept(self._current, neurons.current_decay, bits) + due, chip.lists.current_bits)
         voltage = kept(self._voltage, neurons.voltage_decay, bits) + self._current + neurons.bias
-        voltage = np.where(self._rest > 0, 0, voltage.clip(-rail, rail))
+        resting = self._rest > 0
+        if neurons.joined is not None:
+            cores, joined = np.nonzero(neurons.joined >= 0)
+            np.add.at(voltage, (cores, neurons.joined[cores, joined]), self._current[cores, joined])
+            resting |= neurons.joined >= 0
+        voltage = np.where(resting, 0, voltage.clip(-rail, rail))
         fires = voltage > neurons.threshold
+        if neurons.joined is not None:
+            fires &= neurons.joined < 0
         self._voltage = np.where(fires, 0, voltage)
         self._rest = np.where(fires, neurons.refractory, np.maximum(self._rest - 1, 0))
         due[...] = 0
@@ -196,11 +184,6 @@ class ListNumpyEngine:
         sent = program.sent_by(cores, neurons)
         lists = program.synapses.axons[sent.core] + sent.axon
         self._reached[(self.tick + sent.delay) % len(self._reached), lists] = True
-
-    def _wrap(self, current: Ints) -> Ints:
-        """Fit currents into their width, two's complement."""
-        half = 1 << (self.program.chip.lists.current_bits - 1)
-        return ((current + half) & (2 * half - 1)) - half
 
 
 def kept(values: Ints, decay: NDArray[np.int32], bits: int) -> Ints:

@@ -353,7 +353,7 @@ def test_the_documentation_lists_every_rule():
     folder = Path(nm.__file__).parent / "hardware"
     sources = "".join(
         (folder / "check" / f"{name}_rules.py").read_text()
-        for name in ("index", "chip", "mapping", "defect", "arrival")
+        for name in ("index", "chip", "mapping", "defect", "arrival", "list", "list_index")
     )
     rules = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', sources))
     assert {rule for rule, *_ in BREAKS} <= rules

@@ -36,7 +36,7 @@ from neuromap.network import load_network
         (
             "[nodes.H1]\nshape = [2, 2, 4]",
             "[nodes.H1]\nshap = [2, 2, 4]",
-            "nodes.H1.shap: unknown key; allowed are shape, threshold; did you mean 'shape'?",
+            "nodes.H1.shap: unknown key; allowed are shape, threshold, neuron; did you mean 'shape'?",
         ),
         ("shape = [2, 2, 4]", "shape = [2, 2]", "nodes.H1.shape: found [2, 2]; allowed are three positive integers"),
         ("shape = [2, 2, 4]", "shape = [2, 2, 0]", "nodes.H1.shape: found [2, 2, 0]; allowed are three"),
@@ -63,7 +63,8 @@ from neuromap.network import load_network
         (
             '[nodes."A.b-c_1"]',
             "[nodes.A.b]",
-            'nodes.A.b: found a table; allowed are shape, threshold; quote a node name that holds a dot: [nodes."A.b"]',
+            "nodes.A.b: found a table; allowed are shape, threshold, neuron; "
+            'quote a node name that holds a dot: [nodes."A.b"]',
         ),
         ('[nodes."A.b-c_1"]', '[nodes."A b"]', "nodes.\"A b\": found the name 'A b'; allowed are names of"),
         ('[nodes."A.b-c_1"]', '[nodes."é"]', "nodes.\"é\": found the name 'é'; allowed are names of"),
@@ -102,7 +103,8 @@ from neuromap.network import load_network
         (
             'transform = "identity"',
             'transform = "identity"\nkernal = [1, 1]',
-            "allowed are transform, kernel, stride, padding, groups, weights; did you mean 'kernel'?",
+            "allowed are transform, delay, current, also, kernel, stride, padding, groups, weights; "
+            "did you mean 'kernel'?",
         ),
         (
             'transform = "identity"',
@@ -117,7 +119,8 @@ from neuromap.network import load_network
         (
             'transform = "dense"',
             'transform = "dense"\nstride = [1, 1]',
-            'edges."H1->O".stride: unknown key with transform = "dense"; allowed are transform, groups, weights',
+            'edges."H1->O".stride: unknown key with transform = "dense"; '
+            "allowed are transform, delay, current, also, groups, weights",
         ),
         (
             "kernel = [3, 3]\n",

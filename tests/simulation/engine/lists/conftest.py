@@ -53,6 +53,14 @@ class PlainLoop:
             for n in range(chip.neurons):
                 left = truncated(self.u[c][n] * (whole - int(k.current_decay[c, n])), whole)
                 u = wrapped(left + self.sums.pop((tick, c, n), 0), chip.lists.current_bits)
+                self.u[c][n] = u
+        for c in range(self.program.n_cores):
+            for n in range(chip.neurons):
+                if k.joined is not None and k.joined[c, n] >= 0:
+                    self.v[c][n] = 0
+                    continue
+                joined = [] if k.joined is None else np.flatnonzero(k.joined[c] == n).tolist()
+                u = self.u[c][n] + sum(self.u[c][m] for m in joined)
                 left = truncated(self.v[c][n] * (whole - int(k.voltage_decay[c, n])), whole)
                 v = min(max(left + u + int(k.bias[c, n]), -rail), rail)
                 if tick <= self.resting_until[c, n]:
@@ -61,7 +69,7 @@ class PlainLoop:
                     v = 0
                     self.resting_until[c, n] = tick + int(k.refractory[c, n])
                     spikes.append((c, n))
-                self.u[c][n], self.v[c][n] = u, v
+                self.v[c][n] = v
         targets = self.program.targets
         for c, n in spikes:
             of = c * chip.neurons + n
@@ -86,23 +94,30 @@ def plain_loop():
     return PlainLoop
 
 
+def small_chip(neurons, axons, delay, current_bits, potential_bits, decay_bits):
+    """A board of 256 small cores."""
+    lists = SynapseLists(
+        output_axons=4096, synapse_memory_bits=2**30, synapse_bits=25, current_bits=current_bits,
+        decay_bits=decay_bits, refractory_bits=8,
+    )  # fmt: skip
+    return ChipSpec(
+        name="small", cores=(16, 16), chips=(1, 1), axons=axons, neurons=neurons, axon_types=0, weight_bits=9,
+        leak_bits=0, threshold_bits=17, potential_bits=potential_bits, delay=delay,
+        synapse_lists=lists,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def loihi_like():
+    """A small chip with Loihi's widths."""
+    return small_chip(20, 30, (1, 63), 24, 24, 12)
+
+
 @pytest.fixture(scope="session")
 def list_chips():
     """Small chips with synapse lists, a strategy."""
-
-    def make(neurons, axons, delay, current_bits, potential_bits, decay_bits):
-        lists = SynapseLists(
-            output_axons=4096, synapse_memory_bits=2**30, synapse_bits=25, current_bits=current_bits,
-            decay_bits=decay_bits, refractory_bits=8,
-        )  # fmt: skip
-        return ChipSpec(
-            name="small", cores=(16, 16), chips=(1, 1), axons=axons, neurons=neurons, axon_types=0, weight_bits=9,
-            leak_bits=0, threshold_bits=17, potential_bits=potential_bits, targets_per_neuron=axons, delay=delay,
-            synapse_lists=lists,
-        )  # fmt: skip
-
     return st.builds(
-        make,
+        small_chip,
         st.sampled_from([1, 5, 16, 33]),
         st.sampled_from([1, 8, 70]),
         st.sampled_from([(1, 1), (1, 2), (1, 15), (3, 10), (2, 255)]),
@@ -116,7 +131,7 @@ def list_chips():
 def list_program():
     """A program whose cores each have a character: at rest or restless, decays of nothing, part and all, any scale."""
 
-    def make(rng, chip, n_cores, scale=None):
+    def make(rng, chip, n_cores, scale=None, with_joins=True):
         shape = (n_cores, chip.neurons)
         whole, rail = 1 << chip.lists.decay_bits, 2 ** (chip.potential_bits - 1) - 1
         scale = int(rng.choice([1, 30, 3000, 2**23, 2**31 - 1])) if scale is None else scale
@@ -134,6 +149,15 @@ def list_program():
             part = table(0, whole)
             return of_core(np.where(rng.random(shape) < 0.4, rng.choice([0, whole], shape), part)).astype(np.int32)
 
+        def joins(shape):
+            """Some neurons joined to others, in some of the cores."""
+            joined = np.full(shape, -1, np.int32)
+            for core in range(n_cores):
+                somas = rng.random(chip.neurons) < rng.choice([0.3, 1])
+                if somas.any() and not somas.all():
+                    joined[core, ~somas] = rng.choice([-1, *np.flatnonzero(somas)], int((~somas).sum()))
+            return joined
+
         busy = rng.random(shape) < rng.choice([0, 0.3, 1], (n_cores, 1))
         neurons = CurrentTable(
             current_decay=decay(),
@@ -143,6 +167,7 @@ def list_program():
             refractory=of_core(rng.choice([0, 1, 2, 7, 255], shape)).astype(np.uint8),
             current=np.where(busy, table(-min(scale, 100), min(scale, 100)), 0).astype(np.int32),
             voltage=np.where(busy, table(-min(scale, rail), min(scale, rail)), 0).astype(np.int32),
+            joined=joins(shape) if with_joins and rng.random() < 0.5 else None,
         )
         in_use = rng.integers(0, chip.axons, n_cores, endpoint=True)
         axons = np.append(0, np.cumsum(in_use))

@@ -1,5 +1,7 @@
 """The neuron of synapse lists: every engine follows its equations, bit by bit, on any program."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -54,6 +56,34 @@ def test_every_engine_follows_the_equations(
         if tick % 7 == 0 or tick == 19:
             for engine in engines:
                 assert_same_state(engine, plain)
+
+
+@given(seed=st.integers(0, 2**32 - 1), threads=st.sampled_from([2, 3, 8]))
+@settings(deadline=None, max_examples=10)
+def test_threads_change_nothing(list_program, fed_axons, loihi_like, seed, threads):
+    rng = np.random.default_rng(seed)
+    program = list_program(rng, loihi_like, 128)  # so many visits of cores that threads are started
+    fed = fed_axons(rng, program, 0.2).astype(np.int32)
+    n_ticks = 40
+    events = HostEvents(np.append(np.zeros(4, np.int64), np.full(n_ticks - 3, len(fed))), *fed.T.copy())
+    engines = [make_engine(program, choice) for choice in (CHOICES[0], EngineChoice("fast", threads=threads))]
+    oracle, found = ((engine.run(events), engine) for engine in engines)
+    for column, expected in zip(found[0], oracle[0], strict=True):
+        assert column.tolist() == expected.tolist()
+    assert np.array_equal(found[1].potentials, oracle[1].potentials)
+    assert np.array_equal(found[1].pending_amounts, oracle[1].pending_amounts)
+    assert found[1].totals == oracle[1].totals
+
+
+def test_cores_at_rest_are_not_visited(list_program, loihi_like):
+    program = list_program(np.random.default_rng(3), loihi_like, 4)
+    silent = {name: np.zeros_like(getattr(program.neurons, name)) for name in ("bias", "current", "voltage")}
+    threshold = np.full(program.shape, 100, np.int32)
+    engine = make_engine(replace(program, neurons=replace(program.neurons, threshold=threshold, **silent)), CHOICES[1])
+    engine.run(HostEvents.none(50))
+    assert engine.visits == program.n_cores  # each once, to find that nothing changes
+    engine.step([2], [0])
+    assert engine.visits == program.n_cores + 1
 
 
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))

@@ -1,0 +1,141 @@
+"""Runs of compiled engines: cut into calls of the kernel, their spikes put together, on threads that end with it."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.engine.engine import HostEvents, Spikes, check_run
+from neuromap.simulation.engine.kernel.barrier import ABORT
+from neuromap.simulation.engine.kernel.compiled import compiled
+from neuromap.simulation.engine.kernel.image import read_only
+from neuromap.simulation.engine.kernel.workspace import Events, Record
+
+__all__ = ["CompiledRuns", "run_together"]
+
+_RECORD_BYTES = 1 << 23
+"""Spike bits that one call of the kernel may write."""
+_CALL_SECONDS = 0.05
+"""What one call of the kernel should take at most, so that Ctrl-C is heard."""
+
+
+class CompiledRuns(ABC):
+    """What compiled engines share: ``step`` and ``run``, on top of calls of a kernel.
+
+    Attributes
+    ----------
+    program : ChipProgram
+        What is loaded.
+    tick : int
+        The tick that runs next; the first is 0.
+    """
+
+    program: ChipProgram
+    tick: int
+
+    def _start_runs(self, groups: int) -> None:
+        """Begin with nothing known of runs; a core has ``groups`` words of 32 spike bits."""
+        self._groups = groups
+        self._watch: tuple[NDArray[np.bool_], Record, NDArray[np.int64]] | None = None
+        self._pace = 0.0  # seconds per tick of the last call
+
+    @abstractmethod
+    def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
+        """Run some ticks in the kernel, on as many threads as pay; end with :meth:`_count_ticks`."""
+
+    def _count_ticks(self, n_ticks: int, seconds: float) -> None:
+        self._pace = seconds / n_ticks
+        self.tick += n_ticks
+
+    def step(
+        self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
+        spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
+        return spikes.cores, spikes.neurons
+
+    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
+        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`.
+
+        Notes
+        -----
+        After an interrupt (Ctrl-C) the state may be some ticks ahead of ``tick``: :meth:`reset` the engine.
+        """
+        check_run(self.program, events, watched)
+        record, cores = self._record(watched)
+        fed = Events(
+            read_only(np.ascontiguousarray(events.start, np.int64)),
+            read_only(np.ascontiguousarray(events.cores, np.int32)),
+            read_only(np.ascontiguousarray(events.axons, np.int32)),
+        )
+        row_words = record.n_rows * self._groups
+        at_once = max(1, _RECORD_BYTES // max(4 * row_words, 1))
+        found = []
+        done = 0
+        while done < events.n_ticks:
+            pace = int(_CALL_SECONDS / self._pace) if self._pace else 16
+            n = min(events.n_ticks - done, at_once, max(1, pace))
+            fired = np.zeros(n * row_words, np.uint32)
+            first = self.tick
+            self._call(n, fed, done, record._replace(fired=fired))
+            done += n
+            if row_words:
+                ticks, rows, neurons = compiled().list_spikes(fired, record.n_rows, self._groups)
+                found.append((ticks + first, cores[rows], neurons))
+        if not found:
+            nothing = np.zeros(0, np.int64)
+            return Spikes(nothing, nothing, nothing)
+        if len(found) == 1:
+            return Spikes(*found[0])
+        return Spikes(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+    def _record(self, watched: NDArray[np.bool_] | None) -> tuple[Record, NDArray[np.int64]]:
+        """Say what the kernel is to keep, and the core of each of its rows; remembered for the next call."""
+        n_cores = self.program.n_cores
+        mask = np.ones(self.program.shape, np.bool_) if watched is None else watched
+        if self._watch is not None and np.array_equal(self._watch[0], mask):
+            return self._watch[1], self._watch[2]
+        cores = np.flatnonzero(mask.any(axis=1))
+        row = np.full(n_cores if len(cores) else 0, -1, np.int32)
+        row[cores] = np.arange(len(cores))
+        words = np.zeros((len(cores), 4 * self._groups), np.uint8)
+        bits = np.packbits(mask[cores], axis=1, bitorder="little")
+        words[:, : bits.shape[1]] = bits
+        record = Record(row, words.reshape(-1).view(np.uint32), np.zeros(0, np.uint32), len(cores))
+        self._watch = (mask.copy(), record, cores)
+        return record, cores
+
+
+def run_together(work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64]) -> None:
+    """Run ``work(thread)`` on all threads of a team; none is left when this returns or raises.
+
+    Parameters
+    ----------
+    work : callable
+        Waits at the barrier where threads wait for each other.
+    n_threads : int
+        Thread 0 is this one.
+    barrier : ndarray of uint64, shape (BARRIER_WORDS,)
+    """
+    if n_threads == 1:
+        work(0)
+        return
+    barrier[:] = 0
+    others = [threading.Thread(target=work, args=(me,), daemon=True) for me in range(1, n_threads)]
+    started = []
+    try:
+        for thread in others:
+            thread.start()
+            started.append(thread)
+        work(0)
+    except BaseException:
+        barrier[ABORT] = 1
+        raise
+    finally:
+        for thread in started:
+            thread.join()

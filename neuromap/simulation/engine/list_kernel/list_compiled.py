@@ -1,0 +1,40 @@
+"""The compiled entry point for synapse lists, cached on disk under a stamp of everything that it is made of."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from neuromap.compiling.numba_cache import cached
+from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp
+from neuromap.simulation.engine.list_kernel.list_tick import run_list_ticks
+
+__all__ = ["list_kernel"]
+
+
+@cache
+def list_kernel() -> Any:
+    """:func:`~neuromap.simulation.engine.list_kernel.list_tick.run_list_ticks`, without the interpreter's lock.
+
+    Raises
+    ------
+    NotSupportedError
+        If Numba is told not to compile.
+    """
+    compiled()  # refuses where nothing may be compiled, and gives kernels the operating system's sleep
+
+    def run(image, state, team, me, first_tick, n_ticks, epoch, events, event_tick, record):  # type: ignore[no-untyped-def]
+        run_list_ticks(image, state, team, me, first_tick, n_ticks, epoch, events, event_tick, record)
+
+    run.__qualname__ = f"run_lists_{_stamp()[:20]}"  # Numba names its files so
+    return cached(run, _nrt=False)
+
+
+def _stamp() -> str:
+    """Digest of these files and of what they are built on."""
+    digest = hashlib.sha256(kernel_stamp().encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,84 @@
+"""One tick of a range of cores: what the host feeds, cores that are not at rest, and the barrier between ticks.
+
+A spike reaches its axons one tick later at the earliest, so in a tick no core needs anything from another one, and one
+barrier per tick is enough. Threads set the bits of axons with atomic instructions; bits and sums of integers do not
+depend on the order, so the result is the same for every number of threads.
+"""
+
+from __future__ import annotations
+
+from numba import njit, uint64
+
+from neuromap.simulation.engine.kernel.barrier import wait
+from neuromap.simulation.engine.kernel.vectors.lanes import CALLED, INLINED, get, put
+from neuromap.simulation.engine.kernel.workspace import VISITS, Events, Record
+from neuromap.simulation.engine.list_kernel.list_core import compute, spread
+from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListState, ListTeam
+
+__all__ = ["run_list_ticks"]
+
+inlined = njit(**INLINED)
+
+
+@njit(**CALLED)
+def run_list_ticks(
+    image: ListImage,
+    state: ListState,
+    team: ListTeam,
+    me: int,
+    first_tick: int,
+    n_ticks: int,
+    epoch: int,
+    events: Events,
+    event_tick: int,
+    record: Record,
+) -> None:
+    """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team.
+
+    ``events.start[event_tick]`` belongs to the first tick; ticks of rest count from ``epoch``.
+    """
+    sense = uint64(0)
+    for time in range(n_ticks):
+        tick = first_tick + time
+        _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
+        for core in range(get(team.first, me), get(team.first, me + 1)):
+            _visit(image, state, team, me, core, tick, epoch, record, time)
+        if team.n_threads > 1:
+            sense ^= uint64(1)
+            if not wait(team.barrier, team.n_threads, sense):
+                return
+
+
+@inlined
+def _visit(
+    image: ListImage,
+    state: ListState,
+    team: ListTeam,
+    me: int,
+    core: int,
+    tick: int,
+    epoch: int,
+    record: Record,
+    time: int,
+) -> None:
+    """Take a core through a tick, unless it is at rest and nothing is due."""
+    fed = tick % (image.shape.spike_delay + 1) * image.shape.n_cores + core
+    if get(state.fed, fed):
+        put(state.fed, fed, 0)
+        spread(image, state, team, me, core, tick)
+    if get(state.awake, core) or get(state.busy, core) >= tick:
+        compute(image, state, team, me, core, tick, epoch, record, time)
+        team.totals[me * 8 + VISITS] += 1
+
+
+@inlined
+def _feed(image: ListImage, state: ListState, first: int, last: int, tick: int, events: Events, row: int) -> None:
+    """Set the axons that the host feeds in this tick, of the cores ``first`` to ``last - 1``."""
+    slot = tick % (image.shape.spike_delay + 1)
+    for k in range(get(events.start, row), get(events.start, row + 1)):
+        core = get(events.cores, k)
+        if first <= core < last:
+            axon = get(events.axons, k)
+            at = slot * image.shape.words + get(image.word, core) + (axon >> 6)
+            put(state.reached, at, get(state.reached, at) | uint64(1) << uint64(axon & 63))
+            put(state.fed, slot * image.shape.n_cores + core, 1)

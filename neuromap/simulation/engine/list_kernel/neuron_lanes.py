@@ -1,0 +1,161 @@
+"""The current-and-voltage neuron as vector instructions: 64 neurons of a core, 16 at a time.
+
+What a decay leaves of a value is a product of doubles, cut toward zero. It is exact: values have 32 bits and what is
+kept of one, in parts of 2**16 or larger ones, has 17, so the product fits the 53 bits of a double. Currents wrap modulo
+2**32 on the way, which wraps them into any narrower width just the same. Voltages are added up and stopped at their
+rails as doubles, so nothing can leave 32 bits unseen.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from neuromap.simulation.engine.kernel.vectors.emission import INT32, WORD, address, splat
+
+__all__ = ["tick_lanes", "tick_uniform_lanes"]
+
+_LANES = 16
+_INTS, _DOUBLES, _FLOATS = (ir.VectorType(kind, _LANES) for kind in (ir.IntType(32), ir.DoubleType(), ir.FloatType()))
+
+
+class _Widths(NamedTuple):
+    """Scalars in every lane."""
+
+    half: Any
+    mask: Any
+    rail: Any
+    tick: Any
+
+
+class _Parameters(NamedTuple):
+    """What is kept of currents and voltages (doubles), threshold, bias (double)."""
+
+    keep_current: Any
+    keep_voltage: Any
+    threshold: Any
+    bias: Any
+
+
+@intrinsic
+def tick_lanes(typing_context: Any, state: Any, image: Any, lane: Any, due: Any, tick: Any) -> Any:
+    """Take 64 neurons, from ``lane`` on, through a tick; bits of those that fire, and of those that changed.
+
+    What is due to them lies from ``due`` on; it is set to 0.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        unit = _Unit(context, builder, signature.args, arguments)
+        return unit.generate(lambda group: unit.parameters(group, splatted=False))
+
+    return types.UniTuple(types.uint64, 2)(state, image, lane, due, tick), generate
+
+
+@intrinsic
+def tick_uniform_lanes(typing_context: Any, state: Any, image: Any, lane: Any, due: Any, tick: Any) -> Any:
+    """Do the same where all neurons of the core have the parameters of the first of them."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        unit = _Unit(context, builder, signature.args, arguments)
+        shared = unit.parameters(0, splatted=True)
+        return unit.generate(lambda group: shared)
+
+    return types.UniTuple(types.uint64, 2)(state, image, lane, due, tick), generate
+
+
+class _Unit:
+    """What is emitted for one call."""
+
+    def __init__(self, context: Any, builder: Any, argument_types: Any, arguments: Any) -> None:
+        self.context, self.builder = context, builder
+        self.state, self.image = zip(argument_types[:2], arguments[:2], strict=True)
+        self.lane, self.due, self.tick = arguments[2:]
+        self.widths = self._widths()
+
+    def generate(self, parameters: Any) -> Any:
+        """Emit all lanes; the tuple of both words."""
+        fired, changed = zip(*(self._group(group, parameters(group)) for group in range(64 // _LANES)), strict=True)
+        words = [self._joined(bits) for bits in (fired, changed)]
+        return self.context.make_tuple(self.builder, types.UniTuple(types.uint64, 2), words)
+
+    def parameters(self, group: int, *, splatted: bool) -> _Parameters:
+        """Emit the loads of the parameters."""
+        keep_current, keep_voltage, threshold, bias = (
+            self._splatted(self.image, name, kind) if splatted else self._load(self.image, name, self.lane, group, kind)
+            for name, kind in (
+                ("keep_current", _FLOATS),
+                ("keep_voltage", _FLOATS),
+                ("threshold", _INTS),
+                ("bias", _INTS),
+            )
+        )
+        b = self.builder
+        # padding lanes of a core do as the others, and are masked out in the end
+        return _Parameters(
+            b.fpext(keep_current, _DOUBLES), b.fpext(keep_voltage, _DOUBLES), threshold, b.sitofp(bias, _DOUBLES)
+        )
+
+    def _group(self, group: int, k: _Parameters) -> tuple[Any, Any]:
+        b, zero, w = self.builder, ir.Constant(_INTS, None), self.widths
+        u = self._load(self.state, "current", self.lane, group, _INTS)
+        v = self._load(self.state, "voltage", self.lane, group, _INTS)
+        due = self._load(self.state, "due", self.due, group, _INTS)
+        resting = self._load(self.state, "resting", self.lane, group, _INTS)
+
+        added = b.add(self._kept(u, k.keep_current), due)
+        current = b.sub(b.and_(b.add(added, w.half), w.mask), w.half)
+        total = b.fadd(b.sitofp(self._kept(v, k.keep_voltage), _DOUBLES), b.sitofp(current, _DOUBLES))
+        total = b.fadd(total, k.bias)
+        low = b.fsub(ir.Constant(_DOUBLES, [0.0] * _LANES), w.rail)
+        total = b.select(b.fcmp_ordered("<", total, w.rail), total, w.rail)
+        total = b.select(b.fcmp_ordered(">", total, low), total, low)
+        voltage = b.select(b.icmp_signed(">=", resting, w.tick), zero, b.fptosi(total, _INTS))
+        fires = b.icmp_signed(">", voltage, k.threshold)
+        voltage = b.select(fires, zero, voltage)
+
+        self._store("current", self.lane, group, current)
+        self._store("voltage", self.lane, group, voltage)
+        self._store("due", self.due, group, zero)
+        differs = b.or_(b.xor(u, current), b.xor(v, voltage))
+        return fires, b.icmp_signed("!=", differs, zero)
+
+    def _kept(self, values: Any, keep: Any) -> Any:
+        b = self.builder
+        return b.fptosi(b.fmul(b.sitofp(values, _DOUBLES), keep), _INTS)
+
+    def _widths(self) -> _Widths:
+        b = self.builder
+        kind, value = self.image
+        shape_kind = kind.types[kind.fields.index("shape")]
+        shape = b.extract_value(value, kind.fields.index("shape"))
+        half, mask, rail = (b.extract_value(shape, shape_kind.fields.index(n)) for n in ("half", "mask", "rail"))
+        ints = [splat(b, b.trunc(word, INT32), _INTS, _LANES) for word in (half, mask, self.tick)]
+        return _Widths(ints[0], ints[1], splat(b, b.sitofp(rail, ir.DoubleType()), _DOUBLES, _LANES), ints[2])
+
+    def _address(self, of: Any, name: str, index: Any) -> Any:
+        kind, value = of
+        place = kind.fields.index(name)
+        return address(self.context, self.builder, kind.types[place], self.builder.extract_value(value, place), index)
+
+    def _load(self, of: Any, name: str, index: Any, group: int, kind: Any) -> Any:
+        b = self.builder
+        here = b.bitcast(self._address(of, name, index), kind.as_pointer())
+        return b.load(b.gep(here, [INT32(group)], inbounds=True), align=4)
+
+    def _splatted(self, of: Any, name: str, kind: Any) -> Any:
+        return splat(self.builder, self.builder.load(self._address(of, name, self.lane)), kind, _LANES)
+
+    def _store(self, name: str, index: Any, group: int, lanes: Any) -> None:
+        b = self.builder
+        here = b.bitcast(self._address(self.state, name, index), _INTS.as_pointer())
+        b.store(lanes, b.gep(here, [INT32(group)], inbounds=True), align=4)
+
+    def _joined(self, bits: tuple[Any, ...]) -> Any:
+        b, word = self.builder, WORD(0)
+        for group, some in enumerate(bits):
+            part = b.zext(b.bitcast(some, ir.IntType(_LANES)), WORD)
+            word = b.or_(word, b.shl(part, WORD(group * _LANES)))
+        return word

@@ -1,0 +1,76 @@
+"""What is under way to the currents of synapse-list cores, as engines tell it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.ragged import ragged_ranges
+from neuromap.hardware.program.list_program import ListProgram
+
+__all__ = ["pending_amounts", "pending_rows", "synapses_of", "wrapped"]
+
+Ints = NDArray[np.int64]
+
+
+def pending_amounts(program: ListProgram, tick: int, due: Ints, reached: NDArray[np.bool_]) -> Ints:
+    """Sum what will be added to currents; spikes that have not reached their axons yet are followed through.
+
+    Parameters
+    ----------
+    program : ListProgram
+    tick : int
+        The tick that runs next.
+    due : ndarray of int64, shape (slots, C, N)
+        Sums of weights; what is due in tick t has the row t modulo ``slots``.
+    reached : ndarray of bool, shape (D + 1, L)
+        Axons that will be reached, by list, in the same way.
+
+    Returns
+    -------
+    ndarray of int64, shape (D + slots, C, N)
+        From the next tick on, wrapped into the width of currents.
+    """
+    slots, turns = len(due), len(reached)
+    amounts = np.zeros((turns + slots - 1, *program.shape), np.int64)
+    for ahead in range(slots):
+        amounts[ahead] += due[(tick + ahead) % slots]
+    table = program.synapses
+    for ahead in range(turns):
+        synapses, core = synapses_of(program, np.flatnonzero(reached[(tick + ahead) % turns]))
+        place = (ahead + table.delay[synapses].astype(np.int64), core, table.neuron[synapses])
+        np.add.at(amounts, place, table.weight[synapses])
+    return wrapped(amounts, program.chip.lists.current_bits)
+
+
+def pending_rows(amounts: Ints, tick: int) -> Ints:
+    """List the neurons to whom something is under way as sorted rows (tick, core, neuron), shape (n, 3).
+
+    Sums that are multiples of the current's range change nothing and have no row.
+    """
+    ahead, core, neuron = np.nonzero(amounts)
+    return np.stack([tick + ahead, core, neuron], axis=1).astype(np.int64)
+
+
+def synapses_of(program: ListProgram, lists: Ints) -> tuple[Ints, Ints]:
+    """List the synapses of lists, and the core of each.
+
+    Parameters
+    ----------
+    program : ListProgram
+    lists : ndarray of int64, shape (n,)
+
+    Returns
+    -------
+    synapses, cores : ndarray of int64, shape (m,)
+    """
+    table = program.synapses
+    length = np.diff(table.lists)[lists]
+    core = np.searchsorted(table.axons, lists, side="right") - 1
+    return ragged_ranges(table.lists[lists], length), np.repeat(core, length)
+
+
+def wrapped(current: Ints, bits: int) -> Ints:
+    """Fit currents into a width, two's complement."""
+    half = 1 << (bits - 1)
+    return ((current + half) & (2 * half - 1)) - half
