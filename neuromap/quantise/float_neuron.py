@@ -43,8 +43,9 @@ class Propagators(NamedTuple):
 class FloatNeuron(Card):
     r"""Leaky integrate-and-fire neurons with exponential or pulsed currents, in any unit of v.
 
-    dv/dt = (rest - v) / tau + drive + sum over currents c of gains[c] I_c and dI_c/dt = -I_c / synapse_taus[c], exact over
-    a tick; a spike that arrives adds its weight to I_c, or gains[c] times its weight to v where synapse_taus[c] is 0.
+    dv/dt = (rest - v) / tau + drive + sum over currents c of gains[c] I_c and dI_c/dt = -I_c / synapse_taus[c], exact
+    over a tick; a spike that arrives adds its weight to I_c, or gains[c] times its weight to v where synapse_taus[c] is
+    0.
     If v > threshold the neuron spikes, v := reset, and stays there while it rests.
 
     Parameters

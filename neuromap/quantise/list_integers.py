@@ -55,13 +55,15 @@ def round_weights(weights: Floats, source: Ints, n_sources: int, chip: ChipSpec)
     unit = (step * 2.0**shift)[source]
     mantissa = np.rint(weights / unit)
     bound = (most // step)[source]
-    return (mantissa.clip(-bound, bound) * unit).astype(np.int64)
+    rounded: Ints = (mantissa.clip(-bound, bound) * unit).astype(np.int64)
+    return rounded
 
 
 def round_thresholds(thresholds: Floats, chip: ChipSpec) -> Ints:
     """Round thresholds to multiples of the chip's step, at least one."""
     step = 1 << chip.lists.threshold_shift
-    return np.maximum(np.rint(thresholds / step), 1).astype(np.int64) * step
+    rounded: Ints = np.maximum(np.rint(thresholds / step), 1).astype(np.int64) * step
+    return rounded
 
 
 def round_biases(biases: Floats, chip: ChipSpec) -> Ints:
@@ -70,7 +72,8 @@ def round_biases(biases: Floats, chip: ChipSpec) -> Ints:
     most = (1 << (chip.lists.bias_bits - 1)) - 1
     shift = np.ceil(np.log2(np.maximum(np.abs(biases) / (most + 0.5), 2.0**least)) - 1e-12).clip(least, highest)
     unit = 2.0**shift
-    return (np.rint(biases / unit).clip(-most, most) * unit).astype(np.int64)
+    rounded: Ints = (np.rint(biases / unit).clip(-most, most) * unit).astype(np.int64)
+    return rounded
 
 
 def _most(chip: ChipSpec, *, is_mixed: bool) -> int:

@@ -67,7 +67,7 @@ class _Decays:
                 longest = float(tau[(decay == 0) & np.isfinite(tau)].max())
                 raise NetworkError(
                     f"node {name}: {what} of {longest:g} s is {longest / dt:.0f} ticks; {chip.name} decays by at least "
-                    f"1/{self._one} of a value in a tick, so by {2 * self._one} ticks at most: take a longer dt than {dt:g} s"
+                    f"1/{self._one} of a value in a tick: take a longer dt than {dt:g} s"
                 )
         self.kept_voltage = 1 - self.voltage / self._one
         self.kept_currents = [1 - decay / self._one for decay in self.currents]
@@ -77,7 +77,7 @@ class _Decays:
         return decay
 
     def units(self, neuron: FloatNeuron) -> Floats:
-        """What a current of 1 adds to v in a tick, so that the area under its effect on v is the float model's."""
+        """Give what a current of 1 adds to v in a tick, so that the area under its effect on v is the float model's."""
         units = []
         leak = _by(1 - self.kept_voltage, 1 - self.over.voltage)
         for c, pulse in enumerate(neuron.is_pulse):
@@ -165,7 +165,7 @@ def node_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, ch
 
 
 def _before(current: Floats, kept: Floats) -> Floats:
-    """Current that decays once before it counts for the first time."""
+    """Give the current that decays once before it counts for the first time."""
     before: Floats = current / np.where(kept == 0, np.inf, kept)
     return before
 
@@ -175,7 +175,7 @@ def _demand(network: FloatNetwork, name: str, synapses: SummedSynapses, decays: 
     kept = decays.kept_voltage
     has_leak = np.isfinite(neuron.tau)
     resting = np.where(has_leak, neuron.rest - neuron.reset + neuron.drive * np.where(has_leak, neuron.tau, 0), 0)
-    weights = synapses.weight * units[synapses.current, synapses.target_neuron]
+    weights = synapses.scaled(units)
     initial = _before(neuron.currents[0] * units[0], decays.kept_currents[0])
     return ScaleDemand(
         node=name,

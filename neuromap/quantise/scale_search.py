@@ -100,8 +100,8 @@ def find_scale(demand: ScaleDemand, chip: ChipSpec) -> float:
     step = 1 << chip.lists.threshold_shift
     if greatest * demand.thresholds.min(initial=np.inf) < step:
         raise NetworkError(
-            f"node {demand.node}: its least threshold is {greatest * demand.thresholds.min():.3g} units of {chip.name} at "
-            f"the scale that its other values allow; it must be at least {step}, bring the values closer together"
+            f"node {demand.node}: its least threshold is {greatest * demand.thresholds.min():.3g} units of {chip.name} "
+            f"at the scale that its other values allow; it must be at least {step}, bring the values closer together"
         )
     sample = _sample(demand)
     scales = [greatest * 2 ** (-k / CANDIDATES) for k in range(CANDIDATES)]

@@ -58,7 +58,7 @@ def train_distance(
         raise InputError(f"distance of {node}: found shapes {found.shape} and {original.shape}; they must be equal")
     size = found.shape[1]
     neurons = np.unique(np.linspace(0, size - 1, min(size, most)).astype(np.int64))
-    pairs = [[np.flatnonzero(part[:, k]) * dt for part in (found, original)] for k in neurons]
+    pairs = [(_times(found[:, k], dt), _times(original[:, k], dt)) for k in neurons]
     nothing = np.zeros(0)
     return TrainDistance(
         node=node,
@@ -70,6 +70,10 @@ def train_distance(
         distance=float(np.mean([van_rossum(a, b, time_constant) for a, b in pairs])),
         of_silence=float(np.mean([van_rossum(nothing, b, time_constant) for _, b in pairs])),
     )
+
+
+def _times(spikes: NDArray[np.bool_], dt: float) -> Floats:
+    return np.flatnonzero(spikes).astype(np.float64) * dt
 
 
 def van_rossum(train: Floats, other: Floats, time_constant: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +10,6 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.quantise.float_network import FloatNetwork
-
-if TYPE_CHECKING:
-    from neuromap.quantise.node_integers import NodeIntegers
 
 __all__ = ["SummedSynapses", "sum_synapses"]
 
@@ -65,9 +61,9 @@ class SummedSynapses(Value):
         pairs = np.unique(np.stack([self.delay[mine], self.current[mine]], axis=1), axis=0)
         return [(int(delay), int(current)) for delay, current in pairs]
 
-    def scaled(self, node: NodeIntegers) -> Floats:
-        """Weights in units of the chip's currents, not rounded."""
-        return self.weight * node.current_units[self.current, self.target_neuron]
+    def scaled(self, units: Floats) -> Floats:
+        """Give weights in units of the chip's currents, not rounded; ``units`` has shape (currents, size)."""
+        return self.weight * units[self.current, self.target_neuron]
 
 
 def sum_synapses(network: FloatNetwork, target: str) -> SummedSynapses:

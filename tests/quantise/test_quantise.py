@@ -11,9 +11,9 @@ import neuromap as nm
 from neuromap.errors import NotSupportedError
 from neuromap.quantise.float_network import FloatNetwork, FloatSynapses
 from neuromap.quantise.float_neuron import FloatNeuron
-from neuromap.quantise.float_reference import float_reference
+from neuromap.quantise.float_steps import float_reference
 from neuromap.quantise.list_integers import round_weights
-from neuromap.quantise.quantise import quantise
+from neuromap.quantise.quantise_network import quantise
 
 DT = 1e-3
 
@@ -47,7 +47,7 @@ def frames(network, steps, seed=0):
 
 @pytest.mark.law
 @given(seed=st.integers(0, 2**32 - 1), pulses=st.booleans())
-@settings(max_examples=5)
+@settings(max_examples=5, deadline=None)
 def test_chip_computes_what_the_integers_mean(seed, pulses):
     network = random_network(seed, taus=(0.0,) if pulses else (5e-3, 10e-3))
     found = quantise(network)
@@ -58,24 +58,25 @@ def test_chip_computes_what_the_integers_mean(seed, pulses):
     assert np.array_equal(got, wanted)
 
 
-@pytest.mark.parametrize("taus", [(5e-3, 10e-3), (0.0,)])
-def test_finer_integers_come_closer(taus):
-    """Spike counts and trains of coarse and fine chips against the float original."""
+def test_finer_integers_come_closer():
+    """Spikes so far on coarse and fine chips against the float original, without feedback that would amplify them."""
     loihi = nm.load_chip("loihi1")
     chips = [
-        replace(loihi, name=f"bits{bits}", synapse_lists=replace(loihi.lists, decay_bits=bits), weight_bits=weights)
+        replace(loihi, synapse_lists=replace(loihi.lists, decay_bits=bits), weight_bits=weights)
         for bits, weights in ((7, 4), (12, 9), (16, 16))
     ]
     wrong = np.zeros(len(chips))
     for seed in range(4):
-        network = random_network(seed, taus=taus)
+        network = random_network(seed)
+        network = replace(network, synapses=network.synapses[:1])
         spikes, given_frames = frames(network, 150, seed)
         original = float_reference(network, spikes, 150)["A"]
-        assert original.any()
+        assert original.sum() > 40
         for k, chip in enumerate(chips):
-            got = nm.reference(nm.Rollout(quantise(network, chip).network, "streaming"), given_frames)["A"][1:]
+            rollout = nm.Rollout(quantise(network, chip).network, "streaming")
+            got = nm.reference(rollout, given_frames)["A"][1:]
             wrong[k] += np.abs(np.cumsum(got, 0) - np.cumsum(original, 0)).mean()
-    assert wrong[0] > wrong[1] > wrong[2]
+    assert wrong[0] > 2 * wrong[1] > 4 * wrong[2], wrong
 
 
 def test_errors_are_those_of_the_values():

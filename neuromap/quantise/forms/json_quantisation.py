@@ -17,7 +17,7 @@ def to_dict(found: Quantisation) -> dict[str, Any]:
     Parameters
     ----------
     found : Quantisation
-        As :func:`neuromap.quantise.quantise` gives it.
+        As :func:`neuromap.quantise.quantise_network.quantise` gives it.
 
     Returns
     -------

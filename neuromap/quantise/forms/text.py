@@ -21,12 +21,12 @@ def render_text(found: Quantisation, width: int = 100) -> str:
     Parameters
     ----------
     found : Quantisation
-        As :func:`neuromap.quantise.quantise` gives it.
+        As :func:`neuromap.quantise.quantise_network.quantise` gives it.
     width : int
         Columns of text.
     """
-    tables = [_nodes(found), _edges(found), *([_distances(found)] if found.distances else [])]
-    blocks = [printed(lambda console, table=table: console.print(table), width).rstrip("\n") for table in tables]
+    tables = [_nodes(found), _errors(found), _edges(found), *([_distances(found)] if found.distances else [])]
+    blocks = [_printed(table, width) for table in tables]
     head = (
         f"{found.network} in the integers of {found.chip}: a tick is {seconds(found.dt)} of the model and "
         f"{seconds(found.tick_seconds)} of the chip"
@@ -41,32 +41,24 @@ def render_text(found: Quantisation, width: int = 100) -> str:
     return "\n\n".join([head, *blocks]) + "\n\n" + "\n".join(lines) + "\n"
 
 
+def _printed(table: Table, width: int) -> str:
+    return printed(lambda console: console.print(table), width).rstrip("\n")
+
+
 def _nodes(found: Quantisation) -> Table:
-    table = new_table(
-        "node",
-        "neurons",
-        "scale [units\nper unit of v]",
-        "threshold\n[units]",
-        "tau",
-        "synapse taus",
-        "threshold",
-        "bias",
-        "truncation by\nthreshold",
-        "room of\nthe current",
-    )
+    table = new_table("node", "neurons", "scale [units\nper unit of v]", "threshold\n[units]", "room of\nthe current")
     for node in found.nodes:
-        table.add_row(
-            node.node,
-            f"{node.neurons:,}",
-            plain(node.scale),
-            f"{node.threshold:,}",
-            _percent(node.tau_error),
-            " ".join(map(_percent, node.synapse_tau_errors)),
-            _percent(node.threshold_error),
-            _percent(node.bias_error),
-            _percent(node.truncation),
-            "-" if node.current_headroom is None else f"{plain(node.current_headroom)} x",
-        )
+        room = "-" if node.current_headroom is None else f"{plain(node.current_headroom)} x"
+        table.add_row(node.node, f"{node.neurons:,}", plain(node.scale), f"{node.threshold:,}", room)
+    return table
+
+
+def _errors(found: Quantisation) -> Table:
+    table = new_table("node", "tau", "synapse taus", "threshold", "bias", "truncation\nby threshold")
+    for node in found.nodes:
+        taus = ", ".join(map(_percent, node.synapse_tau_errors))
+        errors = (node.threshold_error, node.bias_error, node.truncation)
+        table.add_row(node.node, _percent(node.tau_error), taus, *map(_percent, errors))
     return table
 
 
@@ -111,4 +103,4 @@ def _distances(found: Quantisation) -> Table:
 
 
 def _percent(value: float | None) -> str:
-    return "no bound" if value is None else f"{plain(100 * value)} %"
+    return "no bound" if value is None else f"{plain(float(f'{100 * value:.2g}'))} %"

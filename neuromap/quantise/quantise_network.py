@@ -102,8 +102,8 @@ def _require_decay(network: FloatNetwork, chip: ChipSpec) -> None:
         equation = "dv/dt = (rest - v) / tau" if np.isfinite(neuron.tau).any() else "dv/dt = drive"
         equation += "" if all(neuron.is_pulse) else " + I, dI/dt = -I / synapse_tau"
         raise NotSupportedError(
-            f"node {name}: {equation}: spiking nodes are not mapped to the crossbar cores of {chip.name}; its neuron adds "
-            "a constant leak and has no current; loihi1 computes it"
+            f"node {name}: {equation}: spiking nodes are not mapped to the crossbar cores of {chip.name}, "
+            "whose neurons add a constant leak and have no current; loihi1 computes it"
         )
 
 
@@ -115,7 +115,7 @@ def _weights(
 ) -> dict[str, Ints]:
     """Round all weights of a source together, as they may lie in one list."""
     sizes = list(found)
-    scaled = [synapses[name].scaled(found[name]) for name in sizes]
+    scaled = [synapses[name].scaled(found[name].current_units) for name in sizes]
     source = np.concatenate([synapses[name].source for name in sizes] or [np.zeros(0, np.int64)])
     n_sources = sum(network.inputs.values()) + sum(neuron.size for neuron in network.nodes.values())
     rounded = round_weights(np.concatenate(scaled or [np.zeros(0)]), source, n_sources, chip)
@@ -203,7 +203,7 @@ def _quantisation(
 
 def _edge_errors(source: str, target: str, part: SummedSynapses, weights: Ints, node: NodeIntegers) -> EdgeErrors:
     mine = part.names_of == part.names.index(source)
-    wanted, rounded = part.scaled(node)[mine], weights[mine]
+    wanted, rounded = part.scaled(node.current_units)[mine], weights[mine]
     relative = np.abs(rounded - wanted) / np.where(wanted == 0, 1.0, np.abs(wanted))
     return EdgeErrors(
         edge=f"{source} -> {target}",

@@ -48,7 +48,8 @@ class _State:
                 self.currents[c] = self.currents[c] * over.current[c]
         is_free = self.rest == 0
         self.v = np.where(is_free, v, self.v)
-        return (self.v > self.neuron.threshold) & is_free
+        spikes: Bools = (self.v > self.neuron.threshold) & is_free
+        return spikes
 
     def deliver(self, current: int, amounts: Floats) -> None:
         if self.neuron.is_pulse[current]:
