@@ -54,10 +54,16 @@ def synapses_of(program, core, axon):
     return of, core[of] * program.chip.neurons + table.neuron[row], table.weight[row], table.delay[row].astype(int)
 
 
+def joined_of(program):
+    """The neuron that takes each neuron's current, -1 for none."""
+    joined = program.neurons.joined
+    return np.full(program.shape, -1) if joined is None else joined
+
+
 def run_in_brian2(b, programs, fed):
     """Run programs side by side; spikes (tick, program, neuron on its chip), sorted, and voltages in the end.
 
-    A tick is one time step of Brian2, in its slots: *synapses* deliver what is due, *groups* compute currents and
+    A tick is one time step of Brian2, in its slots: *synapses* deliver what is due, *groups* compute currents, then
     voltages, *thresholds* spike, *resets*. Spikes are queued at the next visit of the synapses, which takes one tick.
     """
     chip = programs[0].chip
@@ -75,24 +81,39 @@ def run_in_brian2(b, programs, fed):
         keep_v : 1 (constant)
         limit : 1 (constant)
         bias : 1 (constant)
+        has_voltage : 1 (constant)
+        joined_u : 1
         refractory_ticks : 1 (constant)""",
         threshold="v > limit",
         reset="v = 0\nrest = refractory_ticks",
+        order=3,  # what is summed for a group is summed one before it
     )
     neurons.run_regularly(
         f"""u = (sign(u) * floor(abs(u) * keep_u / {whole}) + due + {half}) % {2 * half} - {half}
-        v = clip(sign(v) * floor(abs(v) * keep_v / {whole}) + u + bias, -{rail}, {rail}) * int(rest <= 0)
-        rest = rest - 1
         due = 0""",
         when="groups",
+        order=1,
         dt=dt,
     )
+    neurons.run_regularly(
+        f"""v = clip(sign(v) * floor(abs(v) * keep_v / {whole}) + u + joined_u + bias, -{rail}, {rail})
+        v = v * int(rest <= 0) * has_voltage
+        rest = rest - 1""",
+        when="groups",
+        order=3,
+        dt=dt,
+    )
+    joined = np.concatenate([np.ravel(joined_of(p)) for p in programs])
+    joins = b.Synapses(neurons, neurons, "joined_u_post = u_pre : 1 (summed)", dt=dt)
+    pre = np.flatnonzero(joined >= 0)
+    joins.connect(i=pre, j=pre - pre % chip.neurons + joined[pre])
 
     def every(field):
         return np.concatenate([getattr(p.neurons, field).reshape(-1) for p in programs]).astype(float)
 
     neurons.keep_u, neurons.keep_v = whole - every("current_decay"), whole - every("voltage_decay")
-    neurons.limit, neurons.bias = every("threshold"), every("bias")
+    neurons.limit, neurons.bias = np.where(joined >= 0, np.inf, every("threshold")), every("bias")
+    neurons.has_voltage = (joined < 0).astype(float)
     neurons.refractory_ticks, neurons.u, neurons.v = every("refractory"), every("current"), every("voltage")
 
     routes, host, times = [], [], []
@@ -119,7 +140,7 @@ def run_in_brian2(b, programs, fed):
     tick, port = np.concatenate(times, axis=1)
     # what a generator fires is delivered in the same time step: it fires in the slot before the synapses
     feeder = b.SpikeGeneratorGroup(n_host, port, tick * b.ms, dt=dt, when="start", sorted=False)
-    parts = [connect(neurons, routes), connect(feeder, host)]
+    parts = [connect(neurons, routes), connect(feeder, host), joins]
     spikes = b.SpikeMonitor(neurons)
     network = b.Network(neurons, feeder, parts, spikes)
     network.schedule = ["start", "synapses", "groups", "thresholds", "resets", "end"]
@@ -133,7 +154,7 @@ def test_engines_equal_brian2(brian2, list_program, fed_axons, loihi_like):
     programs, fed = [], []
     while len(programs) < N_NETWORKS:
         scale = int(rng.choice([30, 3000, 2**20, 2**26]))
-        program = one_source_each(list_program(rng, loihi_like, N_CORES, scale, with_joins=False))
+        program = one_source_each(list_program(rng, loihi_like, N_CORES, scale))
         free = free_axons(program)
         if len(free):
             programs.append(program)
