@@ -51,9 +51,10 @@ class _State:
         spikes: Bools = (self.v > self.neuron.threshold) & is_free
         return spikes
 
-    def deliver(self, current: int, amounts: Floats) -> None:
+    def deliver(self, current: int, amounts: Floats, spikes: Bools) -> None:
         if self.neuron.is_pulse[current]:
-            self.v += self.neuron.gains[current] * amounts
+            takes = (self.rest == 0) & ~spikes
+            self.v = np.where(takes, self.v + self.neuron.gains[current] * amounts, self.v)
         else:
             self.currents[current] = self.currents[current] + amounts
 
@@ -95,7 +96,7 @@ def float_reference(network: FloatNetwork, inputs: Mapping[str, Bools], n_steps:
             spikes[name][n] = state.update()
         for a in arrivals:
             if n >= a.steps and (sent := spikes[a.source][n - a.steps]).any():
-                states[a.target].deliver(a.current, a.matrix @ sent)
+                states[a.target].deliver(a.current, a.matrix @ sent, spikes[a.target][n])
         for name, state in states.items():
             state.reset(spikes[name][n])
     return spikes
