@@ -23,7 +23,7 @@ from neuromap.errors import NetworkError
 from neuromap.files.given import mapping_given
 from neuromap.forms.card import Card
 from neuromap.forms.formed import form
-from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.neurons.spiking_neuron import SpikingNeuron
 from neuromap.network.tables import check_tables, frozen_tables
 from neuromap.network.terms import EdgeTerm, MatrixSource, Term, check_term
 from neuromap.network.transforms.matrices import lent
@@ -62,7 +62,7 @@ class Node(Card):
     threshold : ndarray of int64, shape (size,), or None
         Threshold theta of every neuron, read-only; ``None`` for input nodes, spiking nodes and structure-only
         networks.
-    neuron : CurrentNeuron or None
+    neuron : SpikingNeuron or None
         What the node's neurons compute in every tick where they remember (a *spiking* node); ``None`` where they are
         frame neurons, and for input nodes. Single values are spread over all neurons.
 
@@ -75,7 +75,7 @@ class Node(Card):
     name: str
     shape: tuple[int, int, int] | None = None
     threshold: NDArray[np.int64] | None = None
-    neuron: CurrentNeuron | None = None
+    neuron: SpikingNeuron | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

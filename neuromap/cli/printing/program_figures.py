@@ -9,7 +9,7 @@ from neuromap.forms.numbers import seconds
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
-    from neuromap.mapping.bounds.lower_bounds import CoreBound
+    from neuromap.mapping.bounds.bound import CoreBound
     from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["UNITS", "figure_rows", "main_rows", "program_figures"]

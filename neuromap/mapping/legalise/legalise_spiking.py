@@ -102,7 +102,7 @@ def _populations(network: Network, position: dict[str, int]) -> list[Population]
             node=position[node.name],
             neurons=np.arange(node.size),
             shape=node.shape,
-            threshold=node.neuron.threshold,
+            threshold=np.ones(node.size, np.int64),  # what frame neurons have; its neuron has its own
             is_relay=False,
             is_output=node.name in network.outputs,
             sample_tick=_BEFORE_TICK_0,

@@ -8,7 +8,7 @@ from typing import Any
 from neuromap.forms.documents import json_text, load_schema
 from neuromap.forms.formed import form
 from neuromap.forms.numbers import json_count
-from neuromap.mapping.bounds.lower_bounds import CoreBound
+from neuromap.mapping.bounds.bound import CoreBound
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.figures.run_figures import EnergyFigures, NodeTimeFigures, RunFigures
