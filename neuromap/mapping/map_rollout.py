@@ -31,7 +31,7 @@ from neuromap.mapping.place.place import place
 from neuromap.mapping.route.route import route
 from neuromap.mapping.route.routes import Routes
 from neuromap.mapping.tile.tilings import Tilings
-from neuromap.network.network import EdgeKey
+from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["MappedRollout", "map_rollout", "map_with_stages"]

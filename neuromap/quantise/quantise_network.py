@@ -15,7 +15,9 @@ from neuromap.errors import NotSupportedError
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.network import Edge, Network, Node
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.matrices import MatrixTransform
 from neuromap.quantise.float_network import FloatNetwork
@@ -32,8 +34,8 @@ Ints = NDArray[np.int64]
 HOST = "host"
 """Input node of one silent neuron, for networks that have no input or nodes that none reaches."""
 _PULSES = (
-    "pulses of the last step in which a neuron rests, which is that of its spike where it has no refractory time, count "
-    "on the chip and are lost in the float model"
+    "pulses of the last step in which a neuron rests, which is that of its spike where it has no refractory time, "
+    "count on the chip and are lost in the float model"
 )
 
 

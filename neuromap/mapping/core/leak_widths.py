@@ -6,8 +6,9 @@ import numpy as np
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.refused.infeasible import Remedy, refuse
-from neuromap.network.network import Network, Node
+from neuromap.network.network import Network
 from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.node import Node
 
 __all__ = ["require_leak_widths"]
 

@@ -10,7 +10,8 @@ from neuromap.mapping.legalise.delay_legs import legs_of_delay, shared_legs
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Population
 from neuromap.mapping.legalise.refuse_delay import refuse_delay
 from neuromap.mapping.legalise.relays import LinkBuilder
-from neuromap.network.network import EdgeKey, Network
+from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
 from neuromap.network.terms import Term
 from neuromap.rollout.schedule.rollout import Rollout
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.files.toml_table import TomlTable
-from neuromap.network.network import Node
 from neuromap.network.neurons.current_neuron import MORE, CurrentNeuron
 from neuromap.network.neurons.leak_neuron import LeakNeuron
 from neuromap.network.neurons.spiking_neuron import SpikingNeuron
+from neuromap.network.node import Node
 
 __all__ = ["MODELS", "TENSOR", "neuron_tensor", "read_neuron", "stored_values", "with_stored_values"]
 

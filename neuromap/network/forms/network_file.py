@@ -14,11 +14,13 @@ from safetensors.numpy import save as save_tensors
 from neuromap.errors import NetworkError
 from neuromap.files.given import path_given
 from neuromap.files.whole_file import write_all
+from neuromap.network.edge import Edge
 from neuromap.network.forms.toml_text import write_table, write_text
 from neuromap.network.names import check_name
-from neuromap.network.network import Edge, Network, Node
+from neuromap.network.network import Network
 from neuromap.network.neurons.current_neuron import MORE
 from neuromap.network.neurons.spiking_neuron import SpikingNeuron, one_value
+from neuromap.network.node import Node
 from neuromap.network.tables import ENCODER, encoder_tensors
 from neuromap.network.terms import EdgeTerm, MatrixSource
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
-from neuromap.network.neurons.spiking_neuron import SpikingNeuron, checked_integers
-from neuromap.network.terms import MAX_CURRENTS
+from neuromap.network.neurons.spiking_neuron import MAX_CURRENTS, SpikingNeuron, checked_integers
 
 __all__ = ["MORE", "PARAMETERS", "WIDTHS", "CurrentNeuron"]
 

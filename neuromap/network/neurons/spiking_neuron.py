@@ -15,9 +15,12 @@ from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
 
-__all__ = ["SpikingNeuron", "checked_integers", "one_value"]
+__all__ = ["MAX_CURRENTS", "SpikingNeuron", "checked_integers", "one_value"]
 
 Ints = NDArray[np.int64]
+
+MAX_CURRENTS = 16
+"""Currents of one neuron."""
 
 
 @dataclass(frozen=True, eq=False)
