@@ -32,8 +32,8 @@ Ints = NDArray[np.int64]
 HOST = "host"
 """Input node of one silent neuron, for networks that have no input or nodes that none reaches."""
 _PULSES = (
-    "pulses of the last step in which a neuron rests, which is that of its spike where it has no refractory time, count "
-    "on the chip and are lost in the float model"
+    "pulses of the last step in which a neuron rests, which is that of its spike where it has no refractory time, "
+    "count on the chip and are lost in the float model"
 )
 
 
