@@ -164,6 +164,7 @@ def explore(
     (True, ['streaming'])
     """
     needs("explore", network, Network)
+    network.require_patterns("explore")
     weights = asked_networks(network, trained, images, deadline)
     if not weights:
         require_weights(network)

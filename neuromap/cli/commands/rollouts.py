@@ -64,6 +64,7 @@ def rollouts(
     if every and pattern:
         raise InputError("--all and --pattern: give one of them")
     net = nm.load_network(network)
+    net.require_patterns("rollouts")
     chosen, complete = _every_pattern(net, limit) if every else (_chosen_patterns(net, pattern or []), False)
     figures = pattern_counts(net)
     numbers = class_numbers(net, chosen, in_order=every)

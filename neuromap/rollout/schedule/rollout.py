@@ -206,15 +206,13 @@ class Rollout(Card):
     @cached_property
     def _phases(self) -> list[int]:
         indexed, period = self._indexed, self.frame_period
+        if self.network.is_spiking:
+            return [1] * indexed.graph.n  # all nodes compute in every tick, and delays are those of the edges
         if self.execution == "windowed":
             phases = self._known.copy()
         else:
             phases = pipelined_phases(indexed, self._latencies, period)
-        if not self.network.is_spiking:  # there the delay of an input's edge is part of the network
-            sample_late(indexed, self._latencies, period, phases)
-        else:
-            for u in indexed.graph.inputs:
-                phases[u] = 1
+        sample_late(indexed, self._latencies, period, phases)
         return phases
 
     @cached_property
