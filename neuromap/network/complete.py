@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from neuromap.errors import NetworkError
 from neuromap.files.given import needs
-from neuromap.network.network import Edge, Network, Node
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.network.transforms.kinds import Conv, Dense, Pool
 
 __all__ = ["check_pooling", "require_weights"]

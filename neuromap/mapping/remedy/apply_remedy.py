@@ -15,7 +15,8 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.synapse_lists import SynapseLists
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy
-from neuromap.network.network import Edge, Network
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
 from neuromap.network.terms import MatrixSource
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.matrices import MatrixTransform

@@ -12,7 +12,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.pins_file import check_pins
 from neuromap.mapping.asked.progress import Progress
-from neuromap.mapping.core.refuse_spiking import require_frame_neurons
+from neuromap.mapping.core.refuse_spiking import require_no_currents
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.lists.fill_cores import ListPartition, ways
 from neuromap.mapping.lists.map_lists import partition_lists
@@ -21,7 +21,7 @@ from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.place.place import place
 from neuromap.mapping.remedy.apply_remedy import Request
 from neuromap.mapping.route.route import route
-from neuromap.network.network import EdgeKey
+from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["Outline", "map_in_outline"]
@@ -81,7 +81,7 @@ def map_in_outline(request: Request, progress: Progress | None = None) -> Outlin
 
 
 def _of_crossbars(rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None) -> Outline:
-    require_frame_neurons(rollout.network, chip)
+    require_no_currents(rollout.network, chip)
     found = partition_rollout(rollout, chip, options, progress)
     parts = found.partition
     wires, n_cores = route(parts).wires, len(parts.cores)

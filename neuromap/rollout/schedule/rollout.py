@@ -17,7 +17,8 @@ from neuromap.errors import InputError, PatternError
 from neuromap.files.given import needs
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
-from neuromap.network.network import EdgeKey, Network
+from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period

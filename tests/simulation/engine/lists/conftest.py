@@ -131,7 +131,7 @@ def list_chips():
 def list_program():
     """A program whose cores each have a character: at rest or restless, decays of nothing, part and all, any scale."""
 
-    def make(rng, chip, n_cores, scale=None, with_joins=True):
+    def make(rng, chip, n_cores, scale=None):
         shape = (n_cores, chip.neurons)
         whole, rail = 1 << chip.lists.decay_bits, 2 ** (chip.potential_bits - 1) - 1
         scale = int(rng.choice([1, 30, 3000, 2**23, 2**31 - 1])) if scale is None else scale
@@ -167,7 +167,7 @@ def list_program():
             refractory=of_core(rng.choice([0, 1, 2, 7, 255], shape)).astype(np.uint8),
             current=np.where(busy, table(-min(scale, 100), min(scale, 100)), 0).astype(np.int32),
             voltage=np.where(busy, table(-min(scale, rail), min(scale, rail)), 0).astype(np.int32),
-            joined=joins(shape) if with_joins and rng.random() < 0.5 else None,
+            joined=joins(shape) if rng.random() < 0.5 else None,
         )
         in_use = rng.integers(0, chip.axons, n_cores, endpoint=True)
         axons = np.append(0, np.cumsum(in_use))

@@ -154,7 +154,7 @@ def test_engines_equal_brian2(brian2, list_program, fed_axons, loihi_like):
     programs, fed = [], []
     while len(programs) < N_NETWORKS:
         scale = int(rng.choice([30, 3000, 2**20, 2**26]))
-        program = one_source_each(list_program(rng, loihi_like, N_CORES, scale, with_joins=False))
+        program = one_source_each(list_program(rng, loihi_like, N_CORES, scale))
         free = free_axons(program)
         if len(free):
             programs.append(program)
