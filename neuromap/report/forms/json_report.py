@@ -17,7 +17,7 @@ from neuromap.rollout.schedule.execution import TIME_AXIS
 
 __all__ = ["RUN_KEYS", "SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
 
-SCHEMA_ID = "neuromap-latency-report-6"
+SCHEMA_ID = "neuromap-latency-report-7"
 """What the member ``format`` of a report says."""
 
 RUN_KEYS = tuple(f.name for f in fields(RunFigures))
