@@ -163,8 +163,8 @@ def report(
         frames = DEFAULT_ACCURACY_FRAMES if accuracy_frames is None else accuracy_frames
         shown = {"options": options, "images": images, "n_accuracy_frames": frames, **arguments}
         with progress_bar("report") as progress:
-            executions = wanted or (EXECUTIONS[:1] if net.is_spiking else EXECUTIONS)  # there both are one
-            made = nm.latency_report(net, spec, chosen, executions, progress=progress, **shown)
+            runs = wanted or (EXECUTIONS[:1] if net.is_spiking else EXECUTIONS)  # there both are one
+            made = nm.latency_report(net, spec, chosen, runs, progress=progress, **shown)
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
     drawn = [] if pictures is None else [(Path(pictures) / name, text) for name, text in picture_files(made).items()]
