@@ -98,6 +98,8 @@ def _most_axons(sources: Sources, population: Population, chip: ChipSpec) -> int
     """Count the axons that the neediest neuron takes alone, on a core with as many as one could wish for."""
     if chip.core_model == "synapse-list":
         return _most_lists(sources, population)
+    if population.neuron is not None:
+        return None
     core: CoreModel = core_of(chip)
     most = 0
     for n in sources.busiest:
