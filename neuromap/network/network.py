@@ -17,7 +17,7 @@ from typing import Any
 import networkx as nx
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.errors import InputError, NetworkError
+from neuromap.errors import NetworkError
 from neuromap.files.given import mapping_given
 from neuromap.forms.card import Card
 from neuromap.forms.formed import form
@@ -208,25 +208,6 @@ class Network(Card):
     def pattern_names(self) -> tuple[str, ...]:
         """Names of its rollout patterns: streaming, sequential, those of its file; of spiking ones streaming alone."""
         return RESERVED_PATTERNS[:1] if self.is_spiking else (*RESERVED_PATTERNS, *self.patterns)
-
-    def require_patterns(self, what: str) -> None:
-        """Refuse a spiking network where patterns are compared.
-
-        Parameters
-        ----------
-        what : str
-            What compares them, for the message.
-
-        Raises
-        ------
-        InputError
-            If its nodes are spiking.
-        """
-        if self.is_spiking:
-            raise InputError(
-                f"{what}: network {self.name} is spiking and has one rollout, streaming, in which a frame is a tick; "
-                "a report shows its times"
-            )
 
     @cached_property
     def is_spiking(self) -> bool:
