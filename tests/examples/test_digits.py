@@ -82,8 +82,7 @@ def test_only_the_ternary_network_has_neurons_that_both_excite_and_inhibit(netwo
 def test_weights_file_is_small_and_in_few_bits(name):
     path = DIGITS / f"{name}.safetensors"
     assert path.stat().st_size < 16_384
-    for key, tensor in load_file(path).items():
-        assert tensor.dtype == (np.int32 if key.endswith(".threshold") else np.int8)
+    assert {tensor.dtype for tensor in load_file(path).values()} == {np.dtype(np.int8)}
 
 
 def test_structures_are_those_of_the_paper(networks):
