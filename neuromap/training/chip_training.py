@@ -108,7 +108,7 @@ def train_for_chip(
     """
     patterns = patterns_of("train_for_chip", rollout)
     needs("train_for_chip: chip", chip, ChipSpec)
-    require_frames(rollout.network, "train", "networks of frame nodes are trained")
+    require_frames(patterns[0].network, "train", "networks of frame nodes are trained")
     require_torch("training")
     options = TrainingOptions() if options is None else options
     hardware = HardwareOptions() if hardware is None else hardware
