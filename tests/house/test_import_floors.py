@@ -14,6 +14,7 @@ import pytest
 
 OPTIONAL = {"brian2", "elephant", "neo", "quantities", "torch", "sklearn", "matplotlib", "nengo", "nir", "onnx", "pymetis", "h5py", "pandas", "PIL"}
 ADAPTERS: dict[str, set[str]] = {
+    "backends/brian2": {"brian2"},
     "training/model": {"torch"},
     "training/loop": {"torch"},
     "training/parallel": {"torch"},

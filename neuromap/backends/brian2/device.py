@@ -26,7 +26,7 @@ _PERIOD = 10 * second
 _OPTIONS = ("chip", "engine", "profile")
 
 
-class NeuromapDevice(RuntimeDevice):  # type: ignore[misc] # Brian2 has no types
+class NeuromapDevice(RuntimeDevice):
     """Runs networks of Brian2 on a simulated chip; ``set_device("neuromap", chip="loihi1", engine="fast")``.
 
     Groups and synapses are translated, put into integers and mapped when a network is run for the first time; then
@@ -192,11 +192,12 @@ def _require_unchanged(before: Translated, now: Translated, written: Mapping[str
 
 def _changed(what: str) -> NotSupportedError:
     return NotSupportedError(
-        f"{what}: was changed between two runs, while the chip goes on from its own state; set it before the first run, "
-        "or restore a state from before"
+        f"{what}: was changed between two runs, while the chip goes on from its own state; set it before the first "
+        "run, or restore a state from before"
     )
 
 
 def register() -> NeuromapDevice:
     """Make the device known to Brian2 as "neuromap"."""
-    return all_devices.setdefault("neuromap", NeuromapDevice())
+    made: NeuromapDevice = all_devices.setdefault("neuromap", NeuromapDevice())
+    return made

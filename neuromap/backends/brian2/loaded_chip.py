@@ -163,8 +163,11 @@ class _Places:
         self.core, self.slot = core[order], slot[order]
         self.compartments = np.full(fed.shape, -1, np.int64)
         self.compartments[0] = self.slot
-        for n in np.flatnonzero(fed[1:].any(axis=0)).tolist() if program.neurons.joined is not None else ():
-            joined = np.flatnonzero(program.neurons.joined[self.core[n]] == self.slot[n])
+        table = program.neurons.joined
+        if table is None:
+            return
+        for n in np.flatnonzero(fed[1:].any(axis=0)).tolist():
+            joined = np.flatnonzero(table[self.core[n]] == self.slot[n])
             self.compartments[1 + np.flatnonzero(fed[1:, n]), n] = joined
 
 

@@ -89,7 +89,7 @@ def neuron_model(group: Any, namespace: Mapping[str, Any], chip: ChipSpec) -> Ne
     rows = _linear_rows(group)
     _check_flags(group, v)
     tau, drive = _membrane(group, v, rows, constants, chip)
-    currents = tuple(name for name in rows if name != v)
+    currents = tuple(sorted((name for name in rows if name != v), key=lambda name: (name not in rows[v][0], name)))
     taus = tuple(_current(group, name, v, rows, constants, chip) for name in currents)
     gains = tuple(constants.of_sympy(rows[v][0].get(name, 0), _quote(group, v)) for name in currents)
     has_leak = np.isfinite(tau)
@@ -118,12 +118,12 @@ def _linear_rows(group: Any) -> dict[str, tuple[dict[str, Any], Any]]:
     if equations.is_stochastic:
         noisy = [n for n in equations.diff_eq_names if equations[n].stochastic_variables]
         raise refused(
-            group.name, _quote(group, (noisy or list(equations.diff_eq_names))[0]), "noise (xi) is not computed"
+            group.name, _quote(group, sorted(noisy or equations.diff_eq_names)[0]), "noise (xi) is not computed"
         )
     found = dict(equations.get_substituted_expressions(group.variables))
     symbols = {name: sympy.Symbol(name, real=True) for name in equations.diff_eq_names}
     rows = {}
-    for name in equations.diff_eq_names:
+    for name in sorted(equations.diff_eq_names):
         expression = str_to_sympy(found[name].code).expand()
         factors = {other: expression.diff(symbol) for other, symbol in symbols.items()}
         constant = expression.subs(dict.fromkeys(symbols.values(), 0))

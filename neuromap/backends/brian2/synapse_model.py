@@ -62,7 +62,7 @@ def synapse_statements(synapses: Any, namespace: Mapping[str, Any]) -> list[Syna
         If it is outside the supported class, quoting the equation or statement.
     """
     name = synapses.name
-    for variable, equation in synapses.equations.items():
+    for variable, equation in [*synapses.equations.items(), *(synapses.event_driven or {}).items()]:
         if equation.type == DIFFERENTIAL_EQUATION:
             raise refused(name, f"d{variable}/dt = {equation.expr.code}", "synapses of the chip are constant weights")
         if equation.type == SUBEXPRESSION and "summed" in equation.flags:
@@ -113,7 +113,7 @@ def _constants(synapses: Any, i: Ints, j: Ints, namespace: Mapping[str, Any]) ->
     """Values for each synapse: its own parameters, and parameters of source and target."""
     fixed = [name for name, equation in synapses.equations.items() if equation.type == PARAMETER]
     ends = ((whole_group(synapses.source), "_pre", i), (whole_group(synapses.target), "_post", j))
-    numbers = {}
+    numbers: dict[str, Ints] = {}
     for group, suffix, which in ends:
         for name, equation in getattr(group, "user_equations", {}).items():
             if equation.type == PARAMETER:

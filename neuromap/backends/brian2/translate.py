@@ -125,7 +125,8 @@ def _one_dt(groups: list[Any]) -> float:
     if len(steps) > 1:
         told = ", ".join(f"{name} {1e3 * dt:g} ms" for dt, name in steps.items())
         raise refused(groups[0].name, f"dt of {told}", "the chip has one tick for all", "give all groups one dt")
-    return next(iter(steps))
+    (dt,) = steps
+    return dt
 
 
 def _check_ends(synapses: Any, statements: list[SynapseStatement], known: Mapping[str, Any]) -> None:
