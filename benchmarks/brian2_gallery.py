@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import MagicMock
 
+import numpy as np
+
 SECONDS = 120
 _ABSENT = ("matplotlib", "mpl_toolkits", "cv2", "tqdm", "pandas", "joblib", "sbi", "torch", "cycler")
 """Packages that draw, or that only some examples need: whatever is asked of them is answered by nothing."""
@@ -36,6 +38,11 @@ _DRAWING = (
 """Names that examples have from pylab, through Brian2."""
 
 
+def _subplots(nrows: int = 1, ncols: int = 1, **_: Any) -> tuple[Any, Any]:
+    axes = np.array([[MagicMock() for _ in range(ncols)] for _ in range(nrows)])
+    return MagicMock(), axes[0, 0] if axes.size == 1 else axes.squeeze()
+
+
 class _Anything(types.ModuleType):
     """A module with every name."""
 
@@ -46,7 +53,7 @@ class _Anything(types.ModuleType):
             return "3.9.0"
         if name.startswith("__"):
             raise AttributeError(name)
-        return MagicMock()
+        return _subplots if name == "subplots" else MagicMock()
 
 
 class _Nothing:
@@ -74,7 +81,8 @@ def prepare() -> None:
     """Import what all examples need, once, and put the classifying device in the place of all others."""
     sys.meta_path.insert(0, _Nothing())  # type: ignore[arg-type]
     for name in _DRAWING.split():
-        setattr(builtins, name, MagicMock())
+        setattr(builtins, name, _subplots if name == "subplots" else MagicMock())
+    builtins.plt.subplots = _subplots  # type: ignore[attr-defined]
     import brian2
     from brian2.core.namespace import get_local_namespace
     from brian2.devices.device import all_devices
@@ -155,14 +163,18 @@ def main() -> None:
     arguments.add_argument("folder", nargs="?", type=Path)
     arguments.add_argument("--table", type=Path)
     arguments.add_argument("--out", type=Path)
+    arguments.add_argument("--again", default="", help="only those whose verdict in --out has this text")
     given = arguments.parse_args()
     if given.table:
         print(table(json.loads(given.table.read_text(encoding="utf-8"))["examples"]), end="")
         return
     prepare()
-    found: dict[str, str] = {}
+    before = json.loads(given.out.read_text(encoding="utf-8")) if given.again else {}
+    found: dict[str, str] = before.get("examples", {})
     for path in sorted(given.folder.rglob("*.py")):
         name = path.relative_to(given.folder).as_posix()
+        if given.again and given.again not in found.get(name, ""):
+            continue
         found[name] = classify(path.resolve())
         print(f"{name}: {found[name]}", flush=True)
         if given.out:

@@ -85,8 +85,8 @@ def neuron_model(group: Any, namespace: Mapping[str, Any], chip: ChipSpec) -> Ne
     equations = group.user_equations
     fixed = tuple(name for name, eq in equations.items() if eq.type == PARAMETER)
     constants = Constants(group, namespace, fixed)
-    v, threshold = _threshold(group, constants)
     rows = _linear_rows(group)
+    v, threshold = _threshold(group, constants)
     _check_flags(group, v)
     tau, drive = _membrane(group, v, rows, constants, chip)
     currents = tuple(sorted((name for name in rows if name != v), key=lambda name: (name not in rows[v][0], name)))

@@ -103,6 +103,10 @@ def _check_kind(thing: Any) -> None:
         return _check_contents(thing)
     if isinstance(thing, brian2.PoissonInput):
         raise refused(thing.name, f"PoissonInput onto {thing._target_var!r}", "the chip draws no numbers", _POISSON)
+    if isinstance(thing, brian2.SpatialNeuron):
+        raise refused(
+            thing.name, f"Im = {thing.equations['Im'].expr.code}", "neurons of the chip are points, no cables"
+        )
     if type(thing) is not brian2.NeuronGroup and not isinstance(thing, brian2.Subgroup):
         raise refused(thing.name, kind, "it has no counterpart on the chip")
     return _check_contents(thing)
