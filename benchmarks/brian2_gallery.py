@@ -27,7 +27,7 @@ from unittest.mock import MagicMock
 import numpy as np
 
 SECONDS = 120
-_ABSENT = ("matplotlib", "mpl_toolkits", "cv2", "tqdm", "pandas", "joblib", "sbi", "torch", "cycler")
+_ABSENT = ("matplotlib", "mpl_toolkits", "cv2", "tqdm", "pandas", "joblib", "sbi", "torch", "cycler", "progressbar")
 """Packages that draw, or that only some examples need: whatever is asked of them is answered by nothing."""
 
 
