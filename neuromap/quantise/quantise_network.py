@@ -15,7 +15,9 @@ from neuromap.errors import NotSupportedError
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.network import Edge, Network, Node
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.matrices import MatrixTransform
 from neuromap.quantise.float_network import FloatNetwork
