@@ -1,0 +1,1 @@
+"""Other tools on the chip: one folder for each."""
