@@ -1,0 +1,1 @@
+"""Back ends of other projects' simulators, on neuromap's chips."""

@@ -1,0 +1,142 @@
+"""The network of integers that runs on the chip, and how its inputs stand for values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.backends.nengo.chip_integers import (
+    as_current_neuron,
+    feed_integers,
+    held_weights,
+    link_decay,
+    neuron_scales,
+)
+from neuromap.backends.nengo.chip_plan import ChipPlan
+from neuromap.forms.card import Card
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.network import Edge, EdgeKey, Network, Node
+from neuromap.network.terms import EdgeTerm
+from neuromap.network.transforms.matrices import MatrixTransform
+
+__all__ = ["ChipNetwork", "FedNode", "as_chip_network"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+SILENT = "silent"
+"""Input node without spikes, for ensembles that only have a bias."""
+
+
+@dataclass(frozen=True, eq=False)
+class FedNode(Card):
+    """An input node whose spikes are the bits of values.
+
+    Attributes
+    ----------
+    name : str
+        Of the node.
+    unit : ndarray of float, shape (m,)
+        What the least bit of each value is worth.
+    """
+
+    name: str
+    unit: Floats
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False)
+class ChipNetwork(Card):
+    """A plan in integers.
+
+    Attributes
+    ----------
+    network : Network
+        A node for every ensemble, an input node for every feed.
+    fed : tuple of FedNode or None
+        By ensemble.
+    scales : tuple of ndarray of int64, shape (n,)
+        Thresholds, by ensemble: the voltage 1 of Nengo.
+    """
+
+    network: Network
+    fed: tuple[FedNode | None, ...]
+    scales: tuple[Ints, ...]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+def as_chip_network(plan: ChipPlan, chip: ChipSpec) -> ChipNetwork:
+    """Write a plan in integers.
+
+    Parameters
+    ----------
+    plan : ChipPlan
+        At least one ensemble.
+    chip : ChipSpec
+        With synapse-list cores.
+
+    Returns
+    -------
+    ChipNetwork
+    """
+    scales = tuple(neuron_scales(plan, i, chip) for i in range(len(plan.ensembles)))
+    decays = tuple(_decays(plan, i, chip) for i in range(len(plan.ensembles)))
+    nodes: dict[str, Node] = {}
+    edges: dict[EdgeKey, Edge] = {}
+    fed: list[FedNode | None] = []
+    for i, ensemble in enumerate(plan.ensembles):
+        name, n = ensemble.name, len(ensemble.bias)
+        if ensemble.feed is None:
+            source = SILENT
+            weights, node = np.zeros((n, 1), np.int64), None
+        else:
+            source = f"{name}.feed"
+            weights, unit = feed_integers(ensemble, ensemble.feed, scales[i], chip)
+            node = FedNode(source, unit)
+        fed.append(node)
+        nodes[source] = Node(source, (1, 1, weights.shape[1]))
+        neuron = as_current_neuron(ensemble, scales[i], decays[i], chip)
+        nodes[name] = Node(name, (1, 1, n), neuron=neuron)
+        edges[source, name] = Edge(source, name, MatrixTransform(weights))
+    terms = _terms(plan, scales, decays, chip)
+    for (u, v), (first, *more) in terms.items():
+        also = tuple(EdgeTerm(MatrixTransform(weights), 1, current) for weights, current in more)
+        edges[u, v] = Edge(u, v, MatrixTransform(first[0]), 1, first[1], also)
+    network = Network(plan.name, nodes, edges, outputs=tuple(e.name for e in plan.ensembles))
+    return ChipNetwork(network, tuple(fed), scales)
+
+
+def _decays(plan: ChipPlan, number: int, chip: ChipSpec) -> list[int]:
+    """List the currents of an ensemble: what the host feeds is forgotten in the same tick."""
+    found = {link_decay(0, plan.dt, chip)} if plan.ensembles[number].feed is not None else set()
+    found |= {link_decay(link.tau, plan.dt, chip) for link in plan.links if link.target == number}
+    return sorted(found, reverse=True) or [link_decay(0, plan.dt, chip)]
+
+
+def _terms(
+    plan: ChipPlan, scales: tuple[Ints, ...], decays: tuple[list[int], ...], chip: ChipSpec
+) -> dict[EdgeKey, list[tuple[Ints, int]]]:
+    """Write all links in integers; those of one source together, as they share lists."""
+    terms: dict[EdgeKey, list[tuple[Ints, int]]] = {}
+    for source, sender in enumerate(plan.ensembles):
+        mine = [link for link in plan.links if link.source == source]
+        parts = []
+        for link in mine:
+            target = plan.ensembles[link.target].neuron
+            kept = link_decay(link.tau, plan.dt, chip) / 2**chip.lists.decay_bits
+            factor = scales[link.target] * target.share * kept * sender.neuron.spike
+            parts.append(link.weights * factor[:, None])
+        if not mine:
+            continue
+        rows = np.cumsum([len(part) for part in parts])[:-1]
+        for link, weights in zip(mine, np.split(held_weights(np.concatenate(parts), chip), rows), strict=True):
+            current = decays[link.target].index(link_decay(link.tau, plan.dt, chip))
+            key = (sender.name, plan.ensembles[link.target].name)
+            terms.setdefault(key, []).append((weights, current))
+    return terms

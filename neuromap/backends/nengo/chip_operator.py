@@ -1,0 +1,178 @@
+"""The operator that runs the chip: in every step values become spikes, the chip takes a tick, spikes become signals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from nengo.builder.operator import Operator
+from numpy.typing import NDArray
+
+from neuromap.backends.nengo.chip_integers import FEED_BITS
+from neuromap.backends.nengo.mapped_plan import MappedPlan
+from neuromap.simulation.engine.engine import Engine
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.run.tick_run import TickSpikes
+
+__all__ = ["ChipOperator", "ChipState"]
+
+Floats = NDArray[np.float64]
+_LOWEST, _HIGHEST = -(2 ** (FEED_BITS - 1)), 2 ** (FEED_BITS - 1) - 1
+
+
+class ChipState:
+    """What a run has done on the chip; mutable, made anew by every reset.
+
+    Attributes
+    ----------
+    engine : Engine
+        The chip.
+    ticks : list of TickSpikes
+        All that was sent.
+    inputs : list of ndarray of int64
+        Neurons of the input nodes that spiked, tick by tick, numbered through.
+    clipped : int
+        Values that did not fit their feed.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.ticks: list[TickSpikes] = []
+        self.inputs: list[NDArray[np.int64]] = []
+        self.clipped = 0
+
+
+class ChipOperator(Operator):  # type: ignore[misc] # Nengo has no types
+    """Runs the chip within Nengo's own simulator.
+
+    Parameters
+    ----------
+    mapped : MappedPlan
+        What is on the chip.
+    choice : EngineChoice
+        What runs its ticks.
+    inputs : sequence of Signal or None
+        What the host feeds every ensemble.
+    offsets : sequence of array_like or None
+        What is taken from it first.
+    outputs, voltages : sequence of Signal
+        Spikes and voltages of every ensemble.
+    probed : sequence of bool
+        Whose voltages are wanted.
+
+    Notes
+    -----
+    1. sets outputs and voltages
+    2. incs nothing
+    3. reads inputs
+    4. updates nothing
+    """
+
+    def __init__(
+        self,
+        mapped: MappedPlan,
+        choice: EngineChoice,
+        *,
+        inputs: Sequence[Any],
+        offsets: Sequence[Any],
+        outputs: Sequence[Any],
+        voltages: Sequence[Any],
+        probed: Sequence[bool],
+    ) -> None:
+        super().__init__(tag="chip")
+        self.mapped, self._choice = mapped, choice
+        self._fed = [i for i, signal in enumerate(inputs) if signal is not None]
+        self._offsets = [np.asarray(offsets[i]) for i in self._fed]
+        self._probed = [i for i, wanted in enumerate(probed) if wanted]
+        self._n_outputs = len(outputs)
+        self.sets = [*outputs, *voltages]
+        self.incs = []
+        self.reads = [inputs[i] for i in self._fed]
+        self.updates = []
+        self._loaded: Engine | None = None
+        self.state: ChipState | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_loaded": None, "state": None}
+
+    def make_step(self, signals: Any, dt: float, rng: Any) -> Callable[[], None]:
+        """Make the function that takes a step, with a chip in the state before tick 0."""
+        if self._loaded is None:
+            self._loaded = make_engine(self.mapped.program, self._choice)
+        state = self.state = ChipState(self._loaded.fork())
+        feeds = self._feeds(signals)
+        fired = np.zeros(len(self.mapped.neuron_core), np.bool_)
+        outputs = self._outputs(signals)
+        voltages = self._voltages(signals)
+
+        def step() -> None:
+            bits = np.zeros(self.mapped.n_inputs, np.bool_)
+            for feed in feeds:
+                state.clipped += feed.encode(bits)
+            rows = np.flatnonzero(bits[self.mapped.host_input])
+            host = self.mapped.host_core[rows], self.mapped.host_axon[rows]
+            cores, neurons = state.engine.step(*host)
+            fired[:] = False
+            fired[self.mapped.place[cores, neurons]] = True
+            for signal, mine, spike in outputs:
+                signal[...] = fired[mine] * spike
+            for write in voltages:
+                write(state.engine)
+            tick = state.engine.tick - 1
+            state.inputs.append(np.flatnonzero(bits))
+            state.ticks.append(TickSpikes(tick, cores, neurons, *(h.astype(np.int32) for h in host)))
+
+        return step
+
+    def _feeds(self, signals: Any) -> list[_Feed]:
+        feeds = []
+        for k, i in enumerate(self._fed):
+            node = self.mapped.built.fed[i]
+            assert node is not None
+            first = self.mapped.first_input[node.name]
+            feeds.append(_Feed(signals[self.reads[k]], self._offsets[k], node.unit, first))
+        return feeds
+
+    def _outputs(self, signals: Any) -> list[tuple[Any, slice, float]]:
+        found, start = [], 0
+        for signal, ensemble in zip(self.sets[: self._n_outputs], self.mapped.plan.ensembles, strict=True):
+            stop = start + len(ensemble.bias)
+            found.append((signals[signal], slice(start, stop), ensemble.neuron.spike))
+            start = stop
+        return found
+
+    def _voltages(self, signals: Any) -> list[Callable[[Engine], None]]:
+        start = np.cumsum([0, *(len(e.bias) for e in self.mapped.plan.ensembles)])
+        return [
+            _voltage_writer(signals[self.sets[self._n_outputs + i]], self.mapped, slice(start[i], start[i + 1]), i)
+            for i in self._probed
+        ]
+
+
+def _voltage_writer(signal: Any, mapped: MappedPlan, mine: slice, number: int) -> Callable[[Engine], None]:
+    cores, row = np.unique(mapped.neuron_core[mine], return_inverse=True)
+    slots, scales = mapped.neuron_slot[mine], mapped.built.scales[number]
+
+    def write(engine: Engine) -> None:
+        signal[...] = engine.potentials_of(cores)[row, slots] / scales
+
+    return write
+
+
+class _Feed:
+    """Turns values into bits; what rounding leaves over is added in the next tick, so that sums over time are true."""
+
+    def __init__(self, signal: Floats, offset: Floats, unit: Floats, first: int) -> None:
+        self._signal, self._offset, self._unit = signal, offset, unit
+        self._rest = np.zeros(len(unit))
+        self._mine = slice(first, first + len(unit) * FEED_BITS)
+
+    def encode(self, bits: NDArray[np.bool_]) -> int:
+        """Write the bits of the signal's values; return how many values had to be clipped."""
+        wanted = (self._signal - self._offset) / self._unit + self._rest
+        code = np.rint(np.clip(wanted, _LOWEST, _HIGHEST)).astype(np.int64)
+        self._rest = np.clip(wanted - code, -0.5, 0.5)
+        bits[self._mine] = (code[:, None] >> np.arange(FEED_BITS) & 1).astype(np.bool_).reshape(-1)
+        return int((np.abs(wanted - code) > 1).sum())

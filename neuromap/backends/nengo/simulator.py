@@ -1,0 +1,88 @@
+"""Nengo's simulator, with the ensembles that fit on a simulated chip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nengo
+from nengo.builder import Model
+from nengo.cache import get_default_decoder_cache
+
+from neuromap.backends.nengo.chip_builder import ChipBuilder
+from neuromap.backends.nengo.mapped_plan import MappedPlan
+from neuromap.backends.nengo.placement import Placement
+from neuromap.errors import InputError
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.simulation.engine.engine_choice import EngineChoice
+
+__all__ = ["Simulator"]
+
+
+class Simulator(nengo.Simulator):  # type: ignore[misc] # Nengo has no types
+    """Runs a Nengo network: ensembles that fit on a chip, all else on the host by Nengo itself.
+
+    Parameters
+    ----------
+    network : nengo.Network or None
+        What is built; None if ``model`` has been built already.
+    dt : float
+        Seconds of a step, which is a tick of the chip.
+    seed : int, optional
+        Of what is random while it runs; that of the network + 1 by default.
+    model : nengo.builder.Model, optional
+        To build into.
+    progress_bar, optimize
+        As :class:`nengo.Simulator`.
+    chip : str or ChipSpec
+        With synapse-list cores; a chip file or the name of one.
+    engine : str
+        What runs the ticks: "fast" or "numpy"; their spikes are equal.
+
+    Raises
+    ------
+    InputError
+        If the chip has cores of another kind.
+    NotSupportedError
+        If an ensemble with ``on_chip = True`` cannot be on the chip.
+    DoesNotFitError
+        If what is to be on the chip does not fit.
+    """
+
+    def __init__(
+        self,
+        network: nengo.Network | None,
+        dt: float = 0.001,
+        seed: int | None = None,
+        model: Model | None = None,
+        progress_bar: Any = True,
+        optimize: bool = True,
+        *,
+        chip: str | ChipSpec = "loihi1",
+        engine: str = "fast",
+    ) -> None:
+        self.closed = True  # as long as nothing is built
+        spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
+        if spec.core_model != "synapse-list":
+            raise InputError(f"chip {spec.name}: has cores of kind {spec.core_model}; Nengo runs on synapse-list cores")
+        choice = EngineChoice(engine, threads=1)
+        if model is None:
+            model = Model(float(dt), f"{network}, dt={dt:f}", get_default_decoder_cache())
+        if network is not None:
+            model.builder = ChipBuilder(spec, choice)
+        super().__init__(network, dt, seed, model, progress_bar, optimize)
+
+    @property
+    def _builder(self) -> ChipBuilder | None:
+        builder = self.model.builder
+        return builder if isinstance(builder, ChipBuilder) else None
+
+    @property
+    def placement(self) -> Placement | None:
+        """What runs where, and why; None for a model that was built without a chip."""
+        return self._builder.placement if self._builder is not None else None
+
+    @property
+    def mapped(self) -> MappedPlan | None:
+        """What is on the chip; None where that is nothing."""
+        return self._builder.mapped if self._builder is not None else None
