@@ -28,10 +28,10 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 __all__ = ["ChipBuilder"]
 
 Floats = NDArray[np.float64]
-_DECODED_LIMIT = 4.0
-"""Greatest magnitude of a value that is fed, in radii."""
-_NEURON_LIMIT = (16.0, 64.0)
-"""The same of what single neurons are fed: in their gains, and in J."""
+_MARGIN = 1.6
+"""What currents hold, in parts of what the radius of an ensemble, or of the source of a link, makes of them."""
+_WIDE = 16.0
+"""The same of what single neurons are fed where links add to it."""
 
 
 class ChipBuilder(Builder):
@@ -43,6 +43,8 @@ class ChipBuilder(Builder):
         With synapse-list cores.
     choice : EngineChoice
         What runs its ticks.
+    ticks_per_step : int
+        Ticks of the chip in a step of the simulator.
 
     Attributes
     ----------
@@ -54,18 +56,18 @@ class ChipBuilder(Builder):
         What runs the chip.
     """
 
-    def __init__(self, chip: ChipSpec, choice: EngineChoice) -> None:
-        self.chip, self._choice = chip, choice
+    def __init__(self, chip: ChipSpec, choice: EngineChoice, ticks_per_step: int) -> None:
+        self.chip, self._choice, self.ticks_per_step = chip, choice, ticks_per_step
         self.placement: Placement | None = None
         self.mapped: MappedPlan | None = None
         self.operator: ChipOperator | None = None
         self._voltages: dict[Any, Floats] = {}
-        self._links: list[tuple[Any, Any, Floats, float]] = []
+        self._links: list[tuple[Any, Any, Floats, Floats, float]] = []
 
     def build(self, model: Model, obj: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override] # of a class
         """Build an object into a model; see :meth:`nengo.builder.Builder.build`."""
         if isinstance(obj, nengo.Network) and model.toplevel is None:
-            self.placement = place_network(obj, model.dt, self.chip)
+            self.placement = place_network(obj, model.dt / self.ticks_per_step, self.chip)
             built = Builder.build(model, obj, *args, **kwargs)
             self._finish(model, obj)
             return built
@@ -79,7 +81,7 @@ class ChipBuilder(Builder):
         return Builder.build(model, obj, *args, **kwargs)
 
     def _neuron(self, model: Model, ensemble: Any) -> ChipNeuron:
-        return as_chip_neuron(ensemble.neuron_type, model.dt, self.chip.lists.decay_bits)
+        return as_chip_neuron(ensemble.neuron_type, model.dt / self.ticks_per_step, self.chip.lists.decay_bits)
 
     def _build_neurons(self, model: Model, kind: Any, neurons: Any) -> None:
         """Leave the neurons' operator out; their voltages are there to be probed."""
@@ -123,7 +125,18 @@ class ChipBuilder(Builder):
             weights = into
         model.params[connection] = BuiltConnection(points, info, weights, connection.transform)
         tau = 0.0 if connection.synapse is None else float(connection.synapse.tau)
-        self._links.append((_ensemble(source), _ensemble(target), into, tau))
+        greatest = self._greatest(model, _ensemble(source), into, decoded=not isinstance(source, Neurons))
+        self._links.append((_ensemble(source), _ensemble(target), into, greatest, tau))
+
+    def _greatest(self, model: Model, source: Any, weights: Floats, *, decoded: bool) -> Floats:
+        """Bound what a link adds to J: with a margin over what is decoded at all points, or with all neurons at once."""
+        neuron = self._neuron(model, source)
+        if not decoded:
+            up, down = (np.maximum(sign * weights, 0).sum(axis=1) for sign in (1, -1))
+            return np.asarray(np.maximum(up, down) * neuron.greatest_rate)
+        built = model.params[source]
+        drive = built.gain * (built.eval_points @ built.encoders.T / source.radius) + built.bias
+        return np.asarray(_MARGIN * np.abs(weights @ neuron.rates(drive).T).max(axis=1))
 
     def _encode(self, model: Model, connection: Any, target: Any, weights: Floats) -> Floats:
         """Turn weights to a target's dimensions, or neurons, into weights to J of all its neurons."""
@@ -143,7 +156,8 @@ class ChipBuilder(Builder):
         feeds = {e: self._feed(model, e, network) for e in ensembles}
         plan = ChipPlan(
             "nengo",
-            float(model.dt),
+            float(model.dt) / self.ticks_per_step,
+            self.ticks_per_step,
             tuple(
                 PlannedEnsemble(
                     f"E{i}{_slug(e.label)}",
@@ -155,7 +169,7 @@ class ChipBuilder(Builder):
                 for i, e in enumerate(ensembles)
             ),
             tuple(
-                PlannedLink(ensembles.index(u), ensembles.index(v), weights, tau) for u, v, weights, tau in self._links
+                PlannedLink(ensembles.index(u), ensembles.index(v), *weights) for u, v, *weights in self._links
             ),
         )
         self.mapped = _map(plan, ensembles, self.chip)
@@ -181,13 +195,14 @@ class ChipBuilder(Builder):
         ]
         built = model.params[ensemble]
         if ensemble.noise is not None or any(_feeds_neurons(c) for c in mine):
-            limit = np.maximum(_NEURON_LIMIT[0] * np.abs(built.gain), _NEURON_LIMIT[1])
-            feed = PlannedFeed(np.eye(ensemble.n_neurons), limit)
-            return model.sig[ensemble.neurons]["in"], feed, built.bias
+            is_linked = any(v is ensemble for _, v, *_ in self._links)
+            reach = _WIDE if is_linked else _MARGIN
+            limit = reach * np.abs(built.gain) + np.abs(built.bias) + 2
+            return model.sig[ensemble.neurons]["in"], PlannedFeed(np.eye(ensemble.n_neurons), limit, False), built.bias
         if not mine:
             return None, None, None
-        limit = np.full(ensemble.dimensions, _DECODED_LIMIT * ensemble.radius)
-        return model.sig[ensemble]["in"], PlannedFeed(built.scaled_encoders, limit), 0.0
+        limit = np.full(ensemble.dimensions, _MARGIN * ensemble.radius)
+        return model.sig[ensemble]["in"], PlannedFeed(built.scaled_encoders, limit, True), 0.0
 
 
 def _feeds_neurons(connection: Any) -> bool:

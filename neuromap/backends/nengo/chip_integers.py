@@ -1,9 +1,11 @@
 r"""The plan in integers: scales, thresholds, biases and weights that the chip's cores hold.
 
-Every neuron has a scale of its own, S, at which its threshold 1 is held: as large as its threshold, its bias and the
-greatest current that can come allow, so that currents never wrap and rounding toward zero is far below them. What a
-tick adds to the voltage is then J S k (``ChipNeuron.share``). Weights of one source lie in one list: mantissas times one
-power of 2, in even steps where signs are mixed.
+Every neuron has a scale of its own, S, at which its threshold 1 is held, and what a tick adds to its voltage is J S k
+(``ChipNeuron.share``). S is as large as the range of its currents allows, for two reasons: rounding toward zero is then
+far below anything that counts, and the lower rail of the voltage lies as near to 0 as it can. Nengo's neurons stop at
+0, so that they answer at once when their input turns; the chip's fall to the rail, -2^23 / S thresholds.
+
+Weights of one source lie in one list: mantissas times one power of 2, in even steps where signs are mixed.
 """
 
 from __future__ import annotations
@@ -13,24 +15,29 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.backends.nengo.chip_plan import ChipPlan, PlannedEnsemble, PlannedFeed
+from neuromap.backends.nengo.chip_plan import ChipPlan, PlannedEnsemble, PlannedFeed, PlannedLink
+from neuromap.backends.nengo.value_code import code_weights, unit_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.neurons.current_neuron import CurrentNeuron
 
-__all__ = ["FEED_BITS", "as_current_neuron", "feed_integers", "held_weights", "link_decay", "neuron_scales"]
+__all__ = ["as_current_neuron", "feed_integers", "held_weights", "link_decay", "link_factor", "neuron_scales"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-FEED_BITS = 13
-"""Bits of a value that the host sends, with the sign: one axon each."""
-_ROOM = 0.7
-"""Share of the range of currents that is used."""
+_ROOM = 0.95
+"""Share of the range of currents that is used: they wrap beyond it."""
 
 
 def link_decay(tau: float, dt: float, chip: ChipSpec) -> int:
     """Give the decay of a current that filters with ``tau``; all of it where that is 0."""
     whole = 1 << chip.lists.decay_bits
     return whole if tau <= 0 else max(1, int(np.rint(-np.expm1(-dt / tau) * whole)))
+
+
+def link_factor(plan: ChipPlan, link: PlannedLink, chip: ChipSpec) -> float:
+    """Give what a spike over a weight of 1 adds to the current, in thresholds."""
+    kept = link_decay(link.tau, plan.dt, chip) / 2**chip.lists.decay_bits
+    return plan.ensembles[link.target].neuron.share * kept * plan.ensembles[link.source].neuron.spike
 
 
 def neuron_scales(plan: ChipPlan, number: int, chip: ChipSpec) -> Ints:
@@ -50,42 +57,31 @@ def neuron_scales(plan: ChipPlan, number: int, chip: ChipSpec) -> Ints:
     ndarray of int64, shape (n,)
     """
     ensemble = plan.ensembles[number]
-    share = ensemble.neuron.share
-    drive = _greatest_drive(plan, number) * share
-    fraction = _ROOM * min(chip.lists.current_range[1], chip.potential_range[1])
-    greatest_bias = ((1 << (chip.lists.bias_bits - 1)) - 1) << chip.lists.bias_shifts[1]
-    step = 1 << chip.lists.threshold_shift
+    most_weight = _greatest_mantissa(chip) << chip.lists.weight_shifts[1]
+    step, most = 1 << chip.lists.threshold_shift, (1 << chip.threshold_bits) - 1
+    scale = np.full(len(ensemble.bias), float(most * step))
     with np.errstate(divide="ignore"):
-        scale = np.minimum(fraction / drive, 0.99 * greatest_bias / (np.abs(ensemble.bias) * share))
-    if ensemble.feed is not None:
-        scale = np.minimum(scale, _greatest_for_feed(ensemble, chip))
-    scale = np.minimum(scale, 0.4 * chip.potential_range[1])
-    most = ((1 << chip.threshold_bits) - 1) * step
-    scales: Ints = (np.clip(scale // step, 1, most // step) * step).astype(np.int64)
+        for drive in _drives(plan, number, chip):
+            scale = np.minimum(scale, _ROOM * chip.lists.current_range[1] / (drive * ensemble.neuron.share))
+        for link in plan.links:
+            if link.target == number:
+                weight = np.abs(link.weights).max(axis=1) * link_factor(plan, link, chip)
+                scale = np.minimum(scale, most_weight / weight)
+    scales: Ints = (np.clip(scale // step, 1, most) * step).astype(np.int64)
     return scales
 
 
-def _greatest_drive(plan: ChipPlan, number: int) -> Floats:
-    """Sum the greatest magnitudes that J's parts from outside can have."""
+def _drives(plan: ChipPlan, number: int, chip: ChipSpec) -> list[Floats]:
+    """List the greatest J of every current of an ensemble; that of the bias is the first."""
     ensemble = plan.ensembles[number]
-    drive = np.zeros(len(ensemble.bias))
+    drives: dict[int, Floats] = {}
     if ensemble.feed is not None:
-        drive += np.abs(ensemble.feed.weights) @ ensemble.feed.limit
+        drives[link_decay(0, plan.dt, chip)] = ensemble.feed.greatest
     for link in plan.links:
         if link.target == number:
-            drive += np.abs(link.weights).sum(axis=1) * plan.ensembles[link.source].neuron.greatest_rate
-    return drive
-
-
-def _greatest_for_feed(ensemble: PlannedEnsemble, chip: ChipSpec) -> Floats:
-    """Give the scales at which the greatest bit of a feed is held in a list."""
-    feed = ensemble.feed
-    assert feed is not None
-    spare = chip.lists.weight_shifts[1] - (FEED_BITS - 1)
-    unit = np.abs(feed.weights) * (feed.limit / 2 ** (FEED_BITS - 1)) * ensemble.neuron.share
-    with np.errstate(divide="ignore"):
-        greatest: Floats = (_greatest_mantissa(chip) * 2.0**spare / unit).min(axis=1)
-    return greatest
+            decay = link_decay(link.tau, plan.dt, chip)
+            drives[decay] = drives.get(decay, 0) + link.greatest
+    return [np.abs(ensemble.bias), *drives.values()]
 
 
 def _greatest_mantissa(chip: ChipSpec) -> int:
@@ -99,38 +95,30 @@ def as_current_neuron(
 ) -> CurrentNeuron:
     """Write an ensemble's neurons in integers.
 
+    The bias is a current that nothing decays, which is wider than the chip's biases, and exact.
+
     Parameters
     ----------
     ensemble : PlannedEnsemble
     scales : ndarray of int64, shape (n,)
         Thresholds.
     decays : sequence of int
-        Of all currents.
+        Of all currents but that of the bias.
     chip : ChipSpec
         Widths.
     """
     return CurrentNeuron(
         threshold=scales,
-        current_decay=decays[0],  # type: ignore[arg-type] # single numbers become arrays
-        voltage_decay=ensemble.neuron.voltage_decay,  # type: ignore[arg-type]
-        bias=_held_bias(ensemble.bias * scales * ensemble.neuron.share, chip),
-        refractory=ensemble.neuron.refractory,  # type: ignore[arg-type]
+        current=np.rint(ensemble.bias * scales * ensemble.neuron.share).astype(np.int64),
+        current_decay=0,  # type: ignore[arg-type] # single numbers become arrays
         voltage=np.rint(ensemble.voltage * scales).astype(np.int64),
-        more_current_decays=tuple(np.array(d) for d in decays[1:]),
+        voltage_decay=ensemble.neuron.voltage_decay,  # type: ignore[arg-type]
+        refractory=ensemble.neuron.refractory,  # type: ignore[arg-type]
+        more_current_decays=tuple(np.array(decay) for decay in decays),
         decay_bits=chip.lists.decay_bits,
         current_bits=chip.lists.current_bits,
         voltage_bits=chip.potential_bits,
     )
-
-
-def _held_bias(bias: Floats, chip: ChipSpec) -> Ints:
-    """Round biases to a mantissa times a power of 2."""
-    most = (1 << (chip.lists.bias_bits - 1)) - 1
-    least, greatest = chip.lists.bias_shifts
-    with np.errstate(divide="ignore"):
-        shift = np.clip(np.ceil(np.log2(np.abs(bias) / most)), least, greatest).astype(np.int64)
-    mantissa = np.clip(np.rint(bias / 2.0**shift), -most, most).astype(np.int64)
-    return mantissa << shift
 
 
 def held_weights(weights: Floats, chip: ChipSpec) -> Ints:
@@ -161,13 +149,11 @@ def feed_integers(ensemble: PlannedEnsemble, feed: PlannedFeed, scales: Ints, ch
 
     Returns
     -------
-    weights : ndarray of int64, shape (n, m * FEED_BITS)
-        Of the bits of value 0, the least first, the last of which counts negative; then those of value 1, and so on.
+    weights : ndarray of int64, shape (n, m * CODE_SIZE)
+        Of all spikes that value 0 is sent as, then value 1, and so on (:mod:`neuromap.backends.nengo.value_code`).
     unit : ndarray of float, shape (m,)
-        What the least bit is worth.
+        What the least spike is worth.
     """
-    unit = feed.limit / 2 ** (FEED_BITS - 1)
+    unit = unit_of(feed.limit)
     lowest = held_weights(feed.weights * unit * (scales * ensemble.neuron.share)[:, None], chip)
-    bits = 2 ** np.arange(FEED_BITS, dtype=np.int64)
-    bits[-1] *= -1
-    return (lowest[:, :, None] * bits).reshape(len(lowest), -1), unit
+    return (lowest[:, :, None] * code_weights()).reshape(len(lowest), -1), unit

@@ -13,6 +13,7 @@ from neuromap.backends.nengo.chip_integers import (
     feed_integers,
     held_weights,
     link_decay,
+    link_factor,
     neuron_scales,
 )
 from neuromap.backends.nengo.chip_plan import ChipPlan
@@ -103,20 +104,19 @@ def as_chip_network(plan: ChipPlan, chip: ChipSpec) -> ChipNetwork:
         nodes[source] = Node(source, (1, 1, weights.shape[1]))
         neuron = as_current_neuron(ensemble, scales[i], decays[i], chip)
         nodes[name] = Node(name, (1, 1, n), neuron=neuron)
-        edges[source, name] = Edge(source, name, MatrixTransform(weights))
-    terms = _terms(plan, scales, decays, chip)
+        edges[source, name] = Edge(source, name, MatrixTransform(weights), current=int(node is not None))
+    terms, delay = _terms(plan, scales, decays, chip), plan.ticks_per_step
     for (u, v), (first, *more) in terms.items():
-        also = tuple(EdgeTerm(MatrixTransform(weights), 1, current) for weights, current in more)
-        edges[u, v] = Edge(u, v, MatrixTransform(first[0]), 1, first[1], also)
+        also = tuple(EdgeTerm(MatrixTransform(weights), delay, current) for weights, current in more)
+        edges[u, v] = Edge(u, v, MatrixTransform(first[0]), delay, first[1], also)
     network = Network(plan.name, nodes, edges, outputs=tuple(e.name for e in plan.ensembles))
     return ChipNetwork(network, tuple(fed), scales)
 
 
 def _decays(plan: ChipPlan, number: int, chip: ChipSpec) -> list[int]:
-    """List the currents of an ensemble: what the host feeds is forgotten in the same tick."""
+    """List the decays of an ensemble's currents after that of the bias: what the host feeds is forgotten at once."""
     found = {link_decay(0, plan.dt, chip)} if plan.ensembles[number].feed is not None else set()
-    found |= {link_decay(link.tau, plan.dt, chip) for link in plan.links if link.target == number}
-    return sorted(found, reverse=True) or [link_decay(0, plan.dt, chip)]
+    return sorted(found | {link_decay(link.tau, plan.dt, chip) for link in plan.links if link.target == number})[::-1]
 
 
 def _terms(
@@ -128,15 +128,12 @@ def _terms(
         mine = [link for link in plan.links if link.source == source]
         parts = []
         for link in mine:
-            target = plan.ensembles[link.target].neuron
-            kept = link_decay(link.tau, plan.dt, chip) / 2**chip.lists.decay_bits
-            factor = scales[link.target] * target.share * kept * sender.neuron.spike
-            parts.append(link.weights * factor[:, None])
+            parts.append(link.weights * (scales[link.target] * link_factor(plan, link, chip))[:, None])
         if not mine:
             continue
         rows = np.cumsum([len(part) for part in parts])[:-1]
         for link, weights in zip(mine, np.split(held_weights(np.concatenate(parts), chip), rows), strict=True):
-            current = decays[link.target].index(link_decay(link.tau, plan.dt, chip))
+            current = 1 + decays[link.target].index(link_decay(link.tau, plan.dt, chip))
             key = (sender.name, plan.ensembles[link.target].name)
             terms.setdefault(key, []).append((weights, current))
     return terms

@@ -9,8 +9,9 @@ import numpy as np
 from nengo.builder.operator import Operator
 from numpy.typing import NDArray
 
-from neuromap.backends.nengo.chip_integers import FEED_BITS
+from neuromap.backends.nengo.chip_plan import PlannedFeed
 from neuromap.backends.nengo.mapped_plan import MappedPlan
+from neuromap.backends.nengo.value_code import CODE_SIZE, HIGHEST, LOWEST, as_spikes
 from neuromap.simulation.engine.engine import Engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
@@ -19,7 +20,6 @@ from neuromap.simulation.run.tick_run import TickSpikes
 __all__ = ["ChipOperator", "ChipState"]
 
 Floats = NDArray[np.float64]
-_LOWEST, _HIGHEST = -(2 ** (FEED_BITS - 1)), 2 ** (FEED_BITS - 1) - 1
 
 
 class ChipState:
@@ -103,43 +103,49 @@ class ChipOperator(Operator):  # type: ignore[misc] # Nengo has no types
             self._loaded = make_engine(self.mapped.program, self._choice)
         state = self.state = ChipState(self._loaded.fork())
         feeds = self._feeds(signals)
-        fired = np.zeros(len(self.mapped.neuron_core), np.bool_)
+        fired = np.zeros(len(self.mapped.neuron_core))
         outputs = self._outputs(signals)
         voltages = self._voltages(signals)
 
         def step() -> None:
-            bits = np.zeros(self.mapped.n_inputs, np.bool_)
-            for feed in feeds:
-                state.clipped += feed.encode(bits)
-            rows = np.flatnonzero(bits[self.mapped.host_input])
-            host = self.mapped.host_core[rows], self.mapped.host_axon[rows]
-            cores, neurons = state.engine.step(*host)
-            fired[:] = False
-            fired[self.mapped.place[cores, neurons]] = True
+            fired[:] = 0
+            for _ in range(self.mapped.plan.ticks_per_step):
+                tick()
             for signal, mine, spike in outputs:
                 signal[...] = fired[mine] * spike
             for write in voltages:
                 write(state.engine)
-            tick = state.engine.tick - 1
-            state.inputs.append(np.flatnonzero(bits))
-            state.ticks.append(TickSpikes(tick, cores, neurons, *(h.astype(np.int32) for h in host)))
+
+        def tick() -> None:
+            spikes = np.zeros(self.mapped.n_inputs, np.bool_)
+            for feed in feeds:
+                state.clipped += feed.encode(spikes)
+            rows = np.flatnonzero(spikes[self.mapped.host_input])
+            host = self.mapped.host_core[rows], self.mapped.host_axon[rows]
+            now = state.engine.tick
+            cores, neurons = state.engine.step(*host)
+            fired[self.mapped.place[cores, neurons]] += 1
+            state.inputs.append(np.flatnonzero(spikes))
+            state.ticks.append(TickSpikes(now, cores, neurons, *(h.astype(np.int32) for h in host)))
 
         return step
 
     def _feeds(self, signals: Any) -> list[_Feed]:
         feeds = []
         for k, i in enumerate(self._fed):
-            node = self.mapped.built.fed[i]
+            node, feed = self.mapped.built.fed[i], self.mapped.plan.ensembles[i].feed
             assert node is not None
+            assert feed is not None
             first = self.mapped.first_input[node.name]
-            feeds.append(_Feed(signals[self.reads[k]], self._offsets[k], node.unit, first))
+            feeds.append(_Feed(signals[self.reads[k]], self._offsets[k], feed, node.unit, first))
         return feeds
 
     def _outputs(self, signals: Any) -> list[tuple[Any, slice, float]]:
         found, start = [], 0
         for signal, ensemble in zip(self.sets[: self._n_outputs], self.mapped.plan.ensembles, strict=True):
             stop = start + len(ensemble.bias)
-            found.append((signals[signal], slice(start, stop), ensemble.neuron.spike))
+            spike = ensemble.neuron.spike / self.mapped.plan.ticks_per_step
+            found.append((signals[signal], slice(start, stop), spike))
             start = stop
         return found
 
@@ -162,17 +168,27 @@ def _voltage_writer(signal: Any, mapped: MappedPlan, mine: slice, number: int) -
 
 
 class _Feed:
-    """Turns values into bits; what rounding leaves over is added in the next tick, so that sums over time are true."""
+    """Turns values into spikes; what rounding leaves over is added in the next tick, so that sums over time are true."""
 
-    def __init__(self, signal: Floats, offset: Floats, unit: Floats, first: int) -> None:
-        self._signal, self._offset, self._unit = signal, offset, unit
+    def __init__(self, signal: Floats, offset: Floats, feed: PlannedFeed, unit: Floats, first: int) -> None:
+        self._signal, self._offset, self._feed, self._unit = signal, offset, feed, unit
         self._rest = np.zeros(len(unit))
-        self._mine = slice(first, first + len(unit) * FEED_BITS)
+        self._mine = slice(first, first + len(unit) * CODE_SIZE)
 
-    def encode(self, bits: NDArray[np.bool_]) -> int:
-        """Write the bits of the signal's values; return how many values had to be clipped."""
-        wanted = (self._signal - self._offset) / self._unit + self._rest
-        code = np.rint(np.clip(wanted, _LOWEST, _HIGHEST)).astype(np.int64)
+    def encode(self, spikes: NDArray[np.bool_]) -> int:
+        """Write the spikes of the signal's values; return how many values had to be clipped."""
+        given = self._signal - self._offset
+        values = self._within(given)
+        wanted = values / self._unit + self._rest
+        code = np.clip(np.rint(wanted), LOWEST, HIGHEST).astype(np.int64)
         self._rest = np.clip(wanted - code, -0.5, 0.5)
-        bits[self._mine] = (code[:, None] >> np.arange(FEED_BITS) & 1).astype(np.bool_).reshape(-1)
-        return int((np.abs(wanted - code) > 1).sum())
+        spikes[self._mine] = as_spikes(code).reshape(-1)
+        return int((values != given).sum())
+
+    def _within(self, values: Floats) -> Floats:
+        """Shorten a vector, or clip single values, to the limit."""
+        limit = self._feed.limit
+        if self._feed.is_vector:
+            length = float(np.linalg.norm(values))
+            return values * (limit[0] / length) if length > limit[0] else values
+        return np.clip(values, -limit, limit)

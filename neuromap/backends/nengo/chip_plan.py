@@ -26,13 +26,23 @@ class PlannedFeed(Card):
         What a value of 1 adds to J.
     limit : ndarray of float, shape (m,)
         Values lie between minus and plus this; what is beyond is clipped.
+    is_vector : bool
+        Whether the values are a vector whose length is at most ``limit[0]``; a longer one is shortened.
     """
 
     weights: Floats
     limit: Floats
+    is_vector: bool
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
+
+    @property
+    def greatest(self) -> Floats:
+        """The greatest magnitude of what it adds to J, shape (n,)."""
+        if self.is_vector:
+            return np.asarray(np.linalg.norm(self.weights, axis=1) * self.limit[0])
+        return np.asarray(np.abs(self.weights) @ self.limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +83,8 @@ class PlannedLink(Card):
         Positions of the ensembles.
     weights : ndarray of float, shape (n_target, n_source)
         What a filtered spike train of 1 adds to J.
+    greatest : ndarray of float, shape (n_target,)
+        The greatest magnitude of what it adds to J.
     tau : float
         Time constant of its filter in seconds; 0 where there is none.
     """
@@ -80,6 +92,7 @@ class PlannedLink(Card):
     source: int
     target: int
     weights: Floats
+    greatest: Floats
     tau: float
 
     def __post_init__(self) -> None:
@@ -96,11 +109,14 @@ class ChipPlan(Card):
         Of the network.
     dt : float
         Seconds of a tick.
+    ticks_per_step : int
+        Ticks in a step of Nengo, which is what a spike takes over a link.
     ensembles : tuple of PlannedEnsemble
     links : tuple of PlannedLink
     """
 
     name: str
     dt: float
+    ticks_per_step: int
     ensembles: tuple[PlannedEnsemble, ...]
     links: tuple[PlannedLink, ...]

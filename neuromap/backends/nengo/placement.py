@@ -13,9 +13,9 @@ from nengo.ensemble import Neurons
 from nengo.transforms import Dense, NoTransform, Sparse
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.backends.nengo.chip_integers import FEED_BITS
 from neuromap.backends.nengo.chip_neuron import why_not
 from neuromap.backends.nengo.on_chip import asked_place
+from neuromap.backends.nengo.value_code import CODE_SIZE
 from neuromap.errors import NotSupportedError
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -162,9 +162,9 @@ def _move_beyond_capacity(network: nengo.Network, chip: ChipSpec, reasons: dict[
     links = [(_owner(c.pre_obj), _owner(c.post_obj)) for c in network.all_connections if c.learning_rule_type is None]
     while mine:
         here = set(mine)
-        feeds = sum(e.n_neurons * max(1, e.dimensions) * FEED_BITS for e in mine)
+        feeds = sum(e.n_neurons * max(1, e.dimensions) * CODE_SIZE for e in mine)
         pairs = sum(u.n_neurons * v.n_neurons for u, v in links if u in here and v in here)
-        neurons = sum(e.n_neurons for e in mine)
+        neurons = sum(3 * e.n_neurons for e in mine)
         bits = (feeds + pairs) * chip.lists.synapse_bits
         cores = bits / chip.lists.synapse_memory_bits + neurons / chip.neurons
         if cores <= 0.8 * chip.n_usable_cores:

@@ -27,7 +27,7 @@ class Simulator(nengo.Simulator):  # type: ignore[misc] # Nengo has no types
     network : nengo.Network or None
         What is built; None if ``model`` has been built already.
     dt : float
-        Seconds of a step, which is a tick of the chip.
+        Seconds of a step.
     seed : int, optional
         Of what is random while it runs; that of the network + 1 by default.
     model : nengo.builder.Model, optional
@@ -38,6 +38,9 @@ class Simulator(nengo.Simulator):  # type: ignore[misc] # Nengo has no types
         With synapse-list cores; a chip file or the name of one.
     engine : str
         What runs the ticks: "fast" or "numpy"; their spikes are equal.
+    ticks_per_step : int
+        Ticks of the chip in a step of ``dt``. More of them make rates finer, as spikes fall on ticks, and cost as much
+        more time and energy; a spike takes a step from ensemble to ensemble all the same.
 
     Raises
     ------
@@ -60,16 +63,20 @@ class Simulator(nengo.Simulator):  # type: ignore[misc] # Nengo has no types
         *,
         chip: str | ChipSpec = "loihi1",
         engine: str = "fast",
+        ticks_per_step: int = 1,
     ) -> None:
         self.closed = True  # as long as nothing is built
         spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
         if spec.core_model != "synapse-list":
             raise InputError(f"chip {spec.name}: has cores of kind {spec.core_model}; Nengo runs on synapse-list cores")
+        most = spec.delay[1]
+        if not isinstance(ticks_per_step, int) or not 1 <= ticks_per_step <= most:
+            raise InputError(f"ticks_per_step: found {ticks_per_step!r:.60}; allowed are 1 to {most}")
         choice = EngineChoice(engine, threads=1)
         if model is None:
             model = Model(float(dt), f"{network}, dt={dt:f}", get_default_decoder_cache())
         if network is not None:
-            model.builder = ChipBuilder(spec, choice)
+            model.builder = ChipBuilder(spec, choice, ticks_per_step)
         super().__init__(network, dt, seed, model, progress_bar, optimize)
 
     @property
