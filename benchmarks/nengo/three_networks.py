@@ -80,7 +80,7 @@ def main() -> None:
     """Run everything and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--ticks-per-step", type=int, default=1)
+    parser.add_argument("--ticks-per-step", type=int, default=2)
     parser.add_argument("--write", action="store_true", help="write the results' file")
     arguments = parser.parse_args()
     rows = {}

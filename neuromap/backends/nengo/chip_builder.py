@@ -12,6 +12,7 @@ from nengo.builder.connection import BuiltConnection, get_eval_points, get_targe
 from nengo.ensemble import Neurons
 from nengo.exceptions import BuildError
 from nengo.neurons import NeuronType
+from nengo.rc import rc
 from nengo.solvers import NoSolver, Solver
 from nengo.transforms import Dense, NoTransform
 from numpy.typing import NDArray
@@ -88,7 +89,7 @@ class ChipBuilder(Builder):
         ensemble = neurons.ensemble
         state = kind.make_state(ensemble.n_neurons, rng=np.random.RandomState(model.seeds[ensemble] + 1))
         self._voltages[ensemble] = np.asarray(state["voltage"], np.float64)
-        model.sig[neurons]["voltage"] = Signal(self._voltages[ensemble], name=f"{neurons}.voltage")
+        model.sig[neurons]["voltage"] = Signal(self._voltages[ensemble].astype(rc.float_dtype), name=f"{neurons}.voltage")
 
     def _build_decoders(self, model: Model, solver: Any, connection: Any, rng: Any) -> tuple[Any, Floats, Any]:
         """Solve for decoders on the rates of the chip's neurons."""
@@ -97,9 +98,9 @@ class ChipBuilder(Builder):
         points = get_eval_points(model, connection, rng)
         targets = get_targets(connection, points)
         if solver.weights and not solver.compositional:
-            if not isinstance(connection.transform, Dense):
-                raise BuildError("Non-compositional solvers only work with Dense transforms")
-            targets = targets @ connection.transform.sample(rng=rng).T
+            if not isinstance(connection.transform, (Dense, NoTransform)):
+                raise BuildError(f"Building {connection}: Non-compositional solvers only work with Dense transforms")
+            targets = targets @ _matrix(connection.transform, targets.shape[1], rng).T
             targets = targets @ model.params[connection.post_obj].scaled_encoders.T[connection.post_slice]
         drive = built.gain * (points @ built.encoders.T / source.radius) + built.bias
         activities = self._neuron(model, source).rates(drive)
@@ -236,10 +237,10 @@ def _map(plan: ChipPlan, ensembles: tuple[Any, ...], chip: ChipSpec) -> MappedPl
         return map_plan(plan, chip)
     except DoesNotFitError as error:
         names = {p.name: str(e) for p, e in zip(plan.ensembles, ensembles, strict=True)}
-        node = getattr(error.infeasible, "node", None)
+        node = getattr(error.infeasibility, "node", None)
         who = names.get(str(node), f"{len(ensembles)} ensembles")
         raise type(error)(
             f"{who}: {error}; run it on the host: neuromap.backends.nengo.add_params(network), then "
             "network.config[ensemble].on_chip = False",
-            error.infeasible,
+            error.infeasibility,
         ) from None

@@ -11,32 +11,69 @@ Weights of one source lie in one list: mantissas times one power of 2, in even s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.backends.nengo.chip_plan import ChipPlan, PlannedEnsemble, PlannedFeed, PlannedLink
-from neuromap.backends.nengo.value_code import code_weights, unit_of
+from neuromap.backends.nengo.value_code import GREATEST_POWER, code_weights, unit_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.neurons.current_neuron import CurrentNeuron
 
-__all__ = ["as_current_neuron", "feed_integers", "held_weights", "link_decay", "link_factor", "neuron_scales"]
+__all__ = ["Filter", "as_current_neuron", "feed_integers", "filters_of", "held_weights", "link_factor", "neuron_scales"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _ROOM = 0.95
 """Share of the range of currents that is used: they wrap beyond it."""
+_DECAY_ERROR = 0.002
+"""Relative error of a decay that is let pass."""
 
 
-def link_decay(tau: float, dt: float, chip: ChipSpec) -> int:
-    """Give the decay of a current that filters with ``tau``; all of it where that is 0."""
+class Filter(NamedTuple):
+    """A current that filters a share of what comes.
+
+    Attributes
+    ----------
+    decay : int
+        In parts of 2**decay_bits.
+    share : float
+        Of the weights.
+    """
+
+    decay: int
+    share: float
+
+
+def filters_of(tau: float, dt: float, chip: ChipSpec) -> tuple[Filter, ...]:
+    """Give the currents that filter as an exponential of time constant ``tau`` does; one that forgets where it is 0.
+
+    Where the decay that is nearest would be too far from the right one, two currents share the weights, so that the
+    time by which the filter delays a slow signal is right.
+
+    Parameters
+    ----------
+    tau, dt : float
+        Seconds.
+    chip : ChipSpec
+        Widths.
+    """
     whole = 1 << chip.lists.decay_bits
-    return whole if tau <= 0 else max(1, int(np.rint(-np.expm1(-dt / tau) * whole)))
+    if tau <= 0:
+        return (Filter(whole, 1.0),)
+    exact = -np.expm1(-dt / tau) * whole
+    near = max(1, int(np.rint(exact)))
+    low = int(exact)
+    if abs(near - exact) <= _DECAY_ERROR * exact or low < 1:
+        return (Filter(near, 1.0),)
+    share = float((1 / exact - 1 / (low + 1)) / (1 / low - 1 / (low + 1)))
+    return Filter(low, share), Filter(low + 1, 1 - share)
 
 
-def link_factor(plan: ChipPlan, link: PlannedLink, chip: ChipSpec) -> float:
-    """Give what a spike over a weight of 1 adds to the current, in thresholds."""
-    kept = link_decay(link.tau, plan.dt, chip) / 2**chip.lists.decay_bits
+def link_factor(plan: ChipPlan, link: PlannedLink, part: Filter, chip: ChipSpec) -> float:
+    """Give what a spike over a weight of 1 adds to a current, in thresholds."""
+    kept = part.share * part.decay / 2**chip.lists.decay_bits
     return plan.ensembles[link.target].neuron.share * kept * plan.ensembles[link.source].neuron.spike
 
 
@@ -65,8 +102,8 @@ def neuron_scales(plan: ChipPlan, number: int, chip: ChipSpec) -> Ints:
             scale = np.minimum(scale, _ROOM * chip.lists.current_range[1] / (drive * ensemble.neuron.share))
         for link in plan.links:
             if link.target == number:
-                weight = np.abs(link.weights).max(axis=1) * link_factor(plan, link, chip)
-                scale = np.minimum(scale, most_weight / weight)
+                factor = max(link_factor(plan, link, part, chip) for part in filters_of(link.tau, plan.dt, chip))
+                scale = np.minimum(scale, most_weight / (np.abs(link.weights).max(axis=1) * factor))
     scales: Ints = (np.clip(scale // step, 1, most) * step).astype(np.int64)
     return scales
 
@@ -76,11 +113,11 @@ def _drives(plan: ChipPlan, number: int, chip: ChipSpec) -> list[Floats]:
     ensemble = plan.ensembles[number]
     drives: dict[int, Floats] = {}
     if ensemble.feed is not None:
-        drives[link_decay(0, plan.dt, chip)] = ensemble.feed.greatest
+        drives[filters_of(0, plan.dt, chip)[0].decay] = ensemble.feed.greatest
     for link in plan.links:
         if link.target == number:
-            decay = link_decay(link.tau, plan.dt, chip)
-            drives[decay] = drives.get(decay, 0) + link.greatest
+            for part in filters_of(link.tau, plan.dt, chip):
+                drives[part.decay] = drives.get(part.decay, 0) + part.share * link.greatest
     return [np.abs(ensemble.bias), *drives.values()]
 
 
@@ -121,8 +158,8 @@ def as_current_neuron(
     )
 
 
-def held_weights(weights: Floats, chip: ChipSpec) -> Ints:
-    """Round weights, all that a source has, to even mantissas times one power of 2 per source.
+def held_weights(weights: Floats, chip: ChipSpec, spare: int = 0) -> Ints:
+    """Round weights, all that a source has, to even mantissas times one power of 2 per source; clip what is too great.
 
     Parameters
     ----------
@@ -130,6 +167,8 @@ def held_weights(weights: Floats, chip: ChipSpec) -> Ints:
         In units of the chip.
     chip : ChipSpec
         Widths.
+    spare : int
+        Powers of 2 by which they will be multiplied.
 
     Returns
     -------
@@ -139,7 +178,7 @@ def held_weights(weights: Floats, chip: ChipSpec) -> Ints:
     least, greatest = chip.lists.weight_shifts
     with np.errstate(divide="ignore"):
         shift = np.ceil(np.log2(np.abs(weights).max(axis=0, initial=0) / most))
-    shift = np.clip(shift, least, greatest).astype(np.int64)
+    shift = np.clip(shift, least, greatest - spare).astype(np.int64)
     mantissa = np.clip(np.rint(weights / 2.0**shift / step) * step, -most, most).astype(np.int64)
     return mantissa << shift
 
@@ -155,5 +194,5 @@ def feed_integers(ensemble: PlannedEnsemble, feed: PlannedFeed, scales: Ints, ch
         What the least spike is worth.
     """
     unit = unit_of(feed.limit)
-    lowest = held_weights(feed.weights * unit * (scales * ensemble.neuron.share)[:, None], chip)
+    lowest = held_weights(feed.weights * unit * (scales * ensemble.neuron.share)[:, None], chip, GREATEST_POWER)
     return (lowest[:, :, None] * code_weights()).reshape(len(lowest), -1), unit

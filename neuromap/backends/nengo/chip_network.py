@@ -11,8 +11,8 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.backends.nengo.chip_integers import (
     as_current_neuron,
     feed_integers,
+    filters_of,
     held_weights,
-    link_decay,
     link_factor,
     neuron_scales,
 )
@@ -115,25 +115,33 @@ def as_chip_network(plan: ChipPlan, chip: ChipSpec) -> ChipNetwork:
 
 def _decays(plan: ChipPlan, number: int, chip: ChipSpec) -> list[int]:
     """List the decays of an ensemble's currents after that of the bias: what the host feeds is forgotten at once."""
-    found = {link_decay(0, plan.dt, chip)} if plan.ensembles[number].feed is not None else set()
-    return sorted(found | {link_decay(link.tau, plan.dt, chip) for link in plan.links if link.target == number})[::-1]
+    found = set(filters_of(0, plan.dt, chip)) if plan.ensembles[number].feed is not None else set()
+    for link in plan.links:
+        if link.target == number:
+            found |= set(filters_of(link.tau, plan.dt, chip))
+    return sorted({part.decay for part in found}, reverse=True)
 
 
 def _terms(
     plan: ChipPlan, scales: tuple[Ints, ...], decays: tuple[list[int], ...], chip: ChipSpec
 ) -> dict[EdgeKey, list[tuple[Ints, int]]]:
-    """Write all links in integers; those of one source together, as they share lists."""
+    """Write all links in integers, with their currents; those of one source together, as they share lists."""
     terms: dict[EdgeKey, list[tuple[Ints, int]]] = {}
     for source, sender in enumerate(plan.ensembles):
-        mine = [link for link in plan.links if link.source == source]
-        parts = []
-        for link in mine:
-            parts.append(link.weights * (scales[link.target] * link_factor(plan, link, chip))[:, None])
+        mine = [
+            (link, part)
+            for link in plan.links
+            if link.source == source
+            for part in filters_of(link.tau, plan.dt, chip)
+        ]
         if not mine:
             continue
-        rows = np.cumsum([len(part) for part in parts])[:-1]
-        for link, weights in zip(mine, np.split(held_weights(np.concatenate(parts), chip), rows), strict=True):
-            current = 1 + decays[link.target].index(link_decay(link.tau, plan.dt, chip))
-            key = (sender.name, plan.ensembles[link.target].name)
-            terms.setdefault(key, []).append((weights, current))
+        floats = [
+            link.weights * (scales[link.target] * link_factor(plan, link, part, chip))[:, None] for link, part in mine
+        ]
+        rows = np.cumsum([len(weights) for weights in floats])[:-1]
+        held = np.split(held_weights(np.concatenate(floats), chip), rows)
+        for (link, part), weights in zip(mine, held, strict=True):
+            current = 1 + decays[link.target].index(part.decay)
+            terms.setdefault((sender.name, plan.ensembles[link.target].name), []).append((weights, current))
     return terms

@@ -35,13 +35,34 @@ class ChipState:
         Neurons of the input nodes that spiked, tick by tick, numbered through.
     clipped : int
         Values that did not fit their feed.
+    rests : list of ndarray of float
+        What rounding has left over of every feed's values, in units.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine | None, rests: list[Floats]) -> None:
+        self._engine = engine
         self.ticks: list[TickSpikes] = []
         self.inputs: list[NDArray[np.int64]] = []
         self.clipped = 0
+        self.rests = rests
+
+    @property
+    def engine(self) -> Engine:
+        """The chip."""
+        assert self._engine is not None
+        return self._engine
+
+    def without_engine(self) -> ChipState:
+        """Copy everything but the engine."""
+        other = ChipState(None, [rest.copy() for rest in self.rests])
+        other.take_over(self)
+        return other
+
+    def take_over(self, past: ChipState) -> None:
+        """Take over what another run has done."""
+        self.ticks, self.inputs, self.clipped = list(past.ticks), list(past.inputs), past.clipped
+        for rest, mine in zip(past.rests, self.rests, strict=True):
+            mine[...] = rest
 
 
 class ChipOperator(Operator):  # type: ignore[misc] # Nengo has no types
@@ -93,16 +114,24 @@ class ChipOperator(Operator):  # type: ignore[misc] # Nengo has no types
         self.updates = []
         self._loaded: Engine | None = None
         self.state: ChipState | None = None
+        self.past: ChipState | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_loaded": None, "state": None}
+        return self.__dict__ | {"_loaded": None, "state": None, "past": self.state and self.state.without_engine()}
+
+    def replay(self, past: ChipState) -> None:
+        """Bring the chip, which is at tick 0, to where another was, by what that was fed."""
+        assert self.state is not None
+        for tick in past.ticks:
+            self.state.engine.step(tick.host_cores, tick.host_axons)
+        self.state.take_over(past)
 
     def make_step(self, signals: Any, dt: float, rng: Any) -> Callable[[], None]:
         """Make the function that takes a step, with a chip in the state before tick 0."""
         if self._loaded is None:
             self._loaded = make_engine(self.mapped.program, self._choice)
-        state = self.state = ChipState(self._loaded.fork())
         feeds = self._feeds(signals)
+        state = self.state = ChipState(self._loaded.fork(), [feed.rest for feed in feeds])
         fired = np.zeros(len(self.mapped.neuron_core))
         outputs = self._outputs(signals)
         voltages = self._voltages(signals)
@@ -172,16 +201,16 @@ class _Feed:
 
     def __init__(self, signal: Floats, offset: Floats, feed: PlannedFeed, unit: Floats, first: int) -> None:
         self._signal, self._offset, self._feed, self._unit = signal, offset, feed, unit
-        self._rest = np.zeros(len(unit))
+        self.rest = np.zeros(len(unit))
         self._mine = slice(first, first + len(unit) * CODE_SIZE)
 
     def encode(self, spikes: NDArray[np.bool_]) -> int:
         """Write the spikes of the signal's values; return how many values had to be clipped."""
         given = self._signal - self._offset
         values = self._within(given)
-        wanted = values / self._unit + self._rest
+        wanted = values / self._unit + self.rest
         code = np.clip(np.rint(wanted), LOWEST, HIGHEST).astype(np.int64)
-        self._rest = np.clip(wanted - code, -0.5, 0.5)
+        self.rest[...] = np.clip(wanted - code, -0.5, 0.5)
         spikes[self._mine] = as_spikes(code).reshape(-1)
         return int((values != given).sum())
 

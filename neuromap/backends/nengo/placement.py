@@ -174,16 +174,20 @@ def _move_beyond_capacity(network: nengo.Network, chip: ChipSpec, reasons: dict[
 
 def _against_link(connection: Any, network: nengo.Network, reasons: Mapping[Any, str], dt: float, chip: ChipSpec) -> str:
     """Say what keeps a connection from the chip."""
-    ends = (_owner(connection.pre_obj), _owner(connection.post_obj))
+    ends, known = (_owner(connection.pre_obj), _owner(connection.post_obj)), set(network.all_ensembles)
     for end in ends:
         if not isinstance(end, nengo.Ensemble):
             return f"its {'source' if end is ends[0] else 'target'} runs on the host"
+        if end not in known:
+            return f"{end} is not in the network"
         if end in reasons:
             return f"{end} runs on the host"
     if connection.learning_rule_type is not None:
         return "it learns"
     if not isinstance(connection.transform, (Dense, NoTransform, Sparse)):
         return f"its transform is {type(connection.transform).__name__}; the chip has Dense and Sparse"
+    if isinstance(connection.transform, Sparse) and isinstance(connection.pre_obj, nengo.Ensemble):
+        return "its transform is Sparse, and it is decoded"
     if any(probe.obj is connection for probe in network.all_probes):
         return "it is probed"
     synapse = connection.synapse

@@ -63,7 +63,7 @@ class Simulator(nengo.Simulator):  # type: ignore[misc] # Nengo has no types
         *,
         chip: str | ChipSpec = "loihi1",
         engine: str = "fast",
-        ticks_per_step: int = 1,
+        ticks_per_step: int = 2,
     ) -> None:
         self.closed = True  # as long as nothing is built
         spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
@@ -78,6 +78,14 @@ class Simulator(nengo.Simulator):  # type: ignore[misc] # Nengo has no types
         if network is not None:
             model.builder = ChipBuilder(spec, choice, ticks_per_step)
         super().__init__(network, dt, seed, model, progress_bar, optimize)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go on where another simulator was written to bytes; its chip is fed anew all that it was fed."""
+        builder = state["model"].builder
+        past = builder.operator.past if isinstance(builder, ChipBuilder) and builder.operator is not None else None
+        super().__setstate__(state)
+        if past is not None and not state["closed"]:
+            builder.operator.replay(past)
 
     @property
     def _builder(self) -> ChipBuilder | None:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CODE_SIZE", "HIGHEST", "LOWEST", "as_spikes", "code_weights", "unit_of"]
+__all__ = ["CODE_SIZE", "GREATEST_POWER", "HIGHEST", "LOWEST", "as_spikes", "code_weights", "unit_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _LOW_BITS = 11
+GREATEST_POWER = _LOW_BITS - 1
+"""Power of 2 of the greatest weight, in units."""
 LOWEST, HIGHEST = -(2 << _LOW_BITS), (2 << _LOW_BITS) - 1
 """Bounds of the integers."""
 _UP, _DOWN = 2, 4
