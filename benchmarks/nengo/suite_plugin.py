@@ -1,6 +1,6 @@
 """A pytest plugin: runs Nengo's own tests on neuromap's back end, and tells which of them the chip took part in.
 
-``-p suite_plugin`` with this folder on the path; ``suite.ini`` names the simulator below. ``--chip-json FILE`` writes the
+``-p suite_plugin`` with this folder on the path; ``suite.ini`` names the simulator. ``--chip-json FILE`` writes the
 counts and the list.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import neuromap.backends.nengo.simulator as backend
+from neuromap.backends.nengo import Simulator
 
 STEPPED: set[str] = set()
 """Tests in which an ensemble took a step on the chip."""
@@ -20,14 +20,17 @@ OUTCOMES: dict[str, tuple[str, str]] = {}
 _now = [""]
 
 
-class Simulator(backend.Simulator):
-    """The back end; remembers in which test its chip took a step."""
+_take_step = Simulator.step
 
-    def step(self) -> None:
-        """Take a step."""
-        super().step()
-        if self.mapped is not None:
-            STEPPED.add(_now[0])
+
+def _step(simulator: Simulator) -> None:
+    """Take a step, and remember in which test a chip took it."""
+    _take_step(simulator)
+    if simulator.mapped is not None:
+        STEPPED.add(_now[0])
+
+
+Simulator.step = _step
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

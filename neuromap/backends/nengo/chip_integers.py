@@ -132,7 +132,8 @@ def as_current_neuron(
 ) -> CurrentNeuron:
     """Write an ensemble's neurons in integers.
 
-    The bias is a current that nothing decays, which is wider than the chip's biases, and exact.
+    The bias is a current that nothing decays, which is wider than the chip's biases, and exact. Neurons whose bias is
+    beyond all bounds, as their intercept is at the edge of what can come, stay silent as they should.
 
     Parameters
     ----------
@@ -144,9 +145,10 @@ def as_current_neuron(
     chip : ChipSpec
         Widths.
     """
+    most = chip.lists.current_range[1]
     return CurrentNeuron(
         threshold=scales,
-        current=np.rint(ensemble.bias * scales * ensemble.neuron.share).astype(np.int64),
+        current=np.clip(np.rint(ensemble.bias * scales * ensemble.neuron.share), -most, most).astype(np.int64),
         current_decay=0,  # type: ignore[arg-type] # single numbers become arrays
         voltage=np.rint(ensemble.voltage * scales).astype(np.int64),
         voltage_decay=ensemble.neuron.voltage_decay,  # type: ignore[arg-type]
