@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
 from neuromap.forms.card import Card
-from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.routes.xy_route import xy_route
 
 __all__ = ["RouteWalk", "route_difference", "walk_routes"]
@@ -31,7 +31,7 @@ class RouteWalk(Card):
     Attributes
     ----------
     spikes : int
-        Spikes of neurons with a target.
+        Spikes that are sent: one for every target of a neuron that fires.
     hops : int
         Links between routers that they cross.
     crossings : int
@@ -50,12 +50,12 @@ class RouteWalk(Card):
         freeze_arrays(self)
 
 
-def walk_routes(program: Program, fired: ArrayLike | None = None) -> RouteWalk:
-    """Walk the route of every neuron with a target, hop by hop.
+def walk_routes(program: ChipProgram, fired: ArrayLike | None = None) -> RouteWalk:
+    """Walk the route from every neuron to each of its targets, hop by hop.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand.
     fired : array_like of int, shape (C, N), optional
         How often each neuron fires; once by default. Neurons without a target send nothing.
@@ -73,8 +73,8 @@ def walk_routes(program: Program, fired: ArrayLike | None = None) -> RouteWalk:
     loads = np.zeros((6, chip.rows, chip.columns), np.int64)
     hops = crossings = 0
     times: Counter[tuple[int, int]] = Counter()
-    for core, neuron, count in _sending(program, fired):
-        times[core, int(program.target_core[core, neuron])] += count
+    for core, _, target, count in _sent(program, fired):
+        times[core, target] += count
     for (core, target), count in times.items():
         places = [*xy_route(_place(program, core), _place(program, target))]
         loads[4, places[0][1], places[0][0]] += count
@@ -88,7 +88,7 @@ def walk_routes(program: Program, fired: ArrayLike | None = None) -> RouteWalk:
 
 
 def route_difference(
-    program: Program,
+    program: ChipProgram,
     loads: NDArray[np.integer],
     fired: ArrayLike | None = None,
     *,
@@ -98,15 +98,15 @@ def route_difference(
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
         Mapped, or written by hand.
     loads : ndarray of int, shape (6, rows, columns)
         Spikes over every link, as in :class:`RouteWalk`.
     fired : array_like of int, shape (C, N), optional
         How often each neuron fires; once by default.
     hops : int or ndarray of int, shape (C, N), optional
-        Hops of all spikes together, or of one spike of every neuron; entries of neurons that send nothing are not
-        looked at.
+        Hops of all spikes together, or of the spikes that every neuron sends when it fires once; entries of neurons
+        that send nothing are not looked at.
 
     Returns
     -------
@@ -122,13 +122,14 @@ def route_difference(
     if loads.shape != walk.loads.shape:
         raise InputError(f"loads: found shape {loads.shape}; needs {walk.loads.shape}")
     if hops is not None and not isinstance(hops, int):
-        if hops.shape != program.target_core.shape:
-            raise InputError(f"hops: found shape {hops.shape}; needs {program.target_core.shape}")
-        for core, neuron, _ in _sending(program, fired):
-            end = _place(program, int(program.target_core[core, neuron]))
-            walked = sum(1 for _ in xy_route(_place(program, core), end)) - 1
-            if walked != hops[core, neuron]:
-                return f"spike of core {core}, neuron {neuron}: {hops[core, neuron]} hops; its route has {walked}"
+        if hops.shape != program.shape:
+            raise InputError(f"hops: found shape {hops.shape}; needs {program.shape}")
+        walked: Counter[tuple[int, int]] = Counter()
+        for core, neuron, target, _ in _sent(program, fired):
+            walked[core, neuron] += sum(1 for _ in xy_route(_place(program, core), _place(program, target))) - 1
+        for (core, neuron), right in walked.items():
+            if right != hops[core, neuron]:
+                return f"spike of core {core}, neuron {neuron}: {hops[core, neuron]} hops; its route has {right}"
     for direction, y, x in np.argwhere(loads != walk.loads):
         found, right = loads[direction, y, x], walk.loads[direction, y, x]
         return f"link {_NAMES[direction]} of router ({x}, {y}): {found} spikes; its routes carry {right}"
@@ -137,18 +138,21 @@ def route_difference(
     return None
 
 
-def _sending(program: Program, fired: ArrayLike | None) -> list[tuple[int, int, int]]:
-    """Core, neuron and number of spikes of every neuron that sends any."""
-    shape = program.target_core.shape
+def _sent(program: ChipProgram, fired: ArrayLike | None) -> list[tuple[int, int, int, int]]:
+    """Core and neuron, core of the target, and number of spikes of every way that carries any."""
+    shape = program.shape
     counts = np.ones(shape, np.int64) if fired is None else np.asarray(fired)
     if counts.shape != shape or counts.dtype.kind not in "iub":
         raise InputError(f"fired: found {counts.dtype} of shape {counts.shape}; needs integers of shape {shape}")
     if (counts < 0).any():
         raise InputError(f"fired: found {counts.min()}; a neuron fires 0 times or more")
-    cores, neurons = np.nonzero((program.target_core >= 0) & (counts > 0))
-    return list(zip(cores.tolist(), neurons.tolist(), counts[cores, neurons].astype(np.int64).tolist(), strict=True))
+    wires = program.wires
+    times = counts[wires.core, wires.neuron].astype(np.int64)
+    carries = times > 0
+    columns = (wires.core, wires.neuron, wires.target_core, times)
+    return list(zip(*(column[carries].tolist() for column in columns), strict=True))
 
 
-def _place(program: Program, core: int) -> tuple[int, int]:
+def _place(program: ChipProgram, core: int) -> tuple[int, int]:
     x, y = program.coordinates[core].tolist()
     return x, y

@@ -24,6 +24,7 @@ from neuromap.network.neurons.current_neuron import CurrentNeuron
 __all__ = ["ListNeurons", "as_list_neurons"]
 
 Ints = NDArray[np.int64]
+_SCALE = Remedy("neuron", None, "scale or round weights, thresholds and biases of the node alike")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +72,12 @@ def as_list_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
     if population.neuron is None:
         found = _frame_neurons(population, chip)
     else:
-        _require_widths(population.name, population.neuron, chip)
-        found = ListNeurons(population.neuron, 1, np.zeros(len(population.neurons), np.int64))
+        neuron = population.neuron
+        if not isinstance(neuron, CurrentNeuron):
+            text = f"its neurons have a constant leak, V := V + leak, and a floor; those of {chip.name} decay"
+            raise refuse("neuron", population.name, 1, 0, text, [Remedy("chip", "truenorth", "truenorth computes it")])
+        _require_widths(population.name, neuron, chip)
+        found = ListNeurons(neuron, 1, np.zeros(len(population.neurons), np.int64))
     _require_values(population.name, found.neuron, chip)
     return found
 
@@ -96,7 +101,7 @@ def _require_widths(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
     for field, bound in (has | {"voltage_bits": chip.potential_bits}).items():
         if (wanted := getattr(neuron, field)) != bound:
             text = f"its neuron is defined with {field} = {wanted}, those of {chip.name} have {bound}"
-            raise refuse("neuron", name, wanted, bound, text, [Remedy("neuron", bound, f"{field} = {bound} would do")])
+            raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", bound, f"{field} = {bound} would do")])
 
 
 def _require_values(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
@@ -113,18 +118,17 @@ def _require_values(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
     for what, values, bound, unit in bounds:
         if (greatest := int(values.max(initial=0))) > bound:
             raise _too_great(name, f"{what} of {greatest} {unit}", greatest, bound, chip)
-    mantissa = np.abs(neuron.bias)
-    for shift in range(lists.bias_shifts[0], lists.bias_shifts[1] + 1):
-        held = (np.abs(neuron.bias) <= ((1 << (lists.bias_bits - 1)) - 1) << shift) & (neuron.bias % (1 << shift) == 0)
-        mantissa = np.where(held, 0, mantissa)
-    if mantissa.any():
-        wrong = int(neuron.bias[np.argmax(mantissa)])
-        bound = ((1 << (lists.bias_bits - 1)) - 1) << lists.bias_shifts[1]
-        raise _too_great(
-            name, f"a bias of {wrong}, in {lists.bias_bits} bits times a power of 2", abs(wrong), bound, chip
-        )
+    least, greatest = lists.bias_shifts
+    zeros = np.bitwise_count((neuron.bias & -neuron.bias) - 1)  # of the bits below the last 1; 64 for a bias of 0
+    mantissa = neuron.bias >> np.minimum(zeros, greatest)
+    bits = np.frexp(np.abs(mantissa + (mantissa < 0)).astype(float))[1] + 1  # two's complement reaches one farther down
+    bits += np.where((zeros < least) & (neuron.bias != 0), lists.bias_bits, 0)  # too fine a step: no mantissa does
+    if (demand := int(bits.max(initial=0))) > lists.bias_bits:
+        wrong = int(neuron.bias[np.argmax(bits)])
+        power = f"times one power of 2, 2^{least} to 2^{greatest}"
+        text = f"a bias of {wrong} takes {demand} bits {power}; a neuron of {chip.name} has {lists.bias_bits}"
+        raise refuse("potential", name, demand, lists.bias_bits, text, [_SCALE])
 
 
 def _too_great(name: str, what: str, demand: int, bound: int, chip: ChipSpec) -> DoesNotFitError:
-    remedy = Remedy("neuron", bound, "scale weights, thresholds and biases of the node alike")
-    return refuse("potential", name, demand, bound, f"it has {what}; a neuron of {chip.name} holds {bound}", [remedy])
+    return refuse("potential", name, demand, bound, f"it has {what}; a neuron of {chip.name} holds {bound}", [_SCALE])

@@ -15,8 +15,9 @@ _NAMED = 3
 class NodeCopies:
     """Neurons of the chip that carry the label of one node.
 
-    A neuron of the chip sends to one axon, with one delay. So a neuron of the network is there once for every axon that
-    it feeds, and once where it is read out; delays beyond a neuron's longest take relays.
+    A neuron of a crossbar core sends to one axon, with one delay. So a neuron of the network is there once for every
+    axon that it feeds, and once where it is read out. Neurons of cores with synapse lists send to any number of axons
+    and have no copies. Delays beyond the longest take relays, whatever the cores.
 
     Attributes
     ----------
@@ -33,7 +34,7 @@ class NodeCopies:
     most_cores : int
         Cores that one neuron of the network is sent to, at most, by all that stand for it.
     most_delays : int
-        Different delays with which it is sent, at most.
+        Different delays with which it is sent, at most; those of synapses are not counted.
     is_output : bool
         Whether it is read out.
     """
@@ -70,10 +71,9 @@ def copies_line(nodes: Sequence[NodeCopies]) -> str:
     )
     named = "; ".join(map(_words, grown[:_NAMED]))
     more = f"; and other nodes ({len(grown) - _NAMED})" if len(grown) > _NAMED else ""
-    return (
-        f"{neurons:,} neurons of the network became {on_chip:,} on the chip, where a neuron sends to one axon with one "
-        f"delay: {named}{more}."
-    )
+    fans_out = any(node.copies or node.splitters for node in nodes)
+    why = "where a neuron sends to one axon with one delay" if fans_out else "where delays are longer than one can be"
+    return f"{neurons:,} neurons of the network became {on_chip:,} on the chip, {why}: {named}{more}."
 
 
 def _words(node: NodeCopies) -> str:

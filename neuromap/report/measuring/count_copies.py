@@ -32,9 +32,8 @@ def count_copies(program: ChipProgram) -> tuple[NodeCopies, ...]:
     splitter = np.zeros(len(core), np.bool_) if program.is_splitter is None else program.is_splitter[core, place]
     span = int(index.max(initial=0)) + 1
     source, n_nodes = node * span + index, len(program.nodes)
-    target, delay = program.target_core[core, place].astype(np.int64), program.delay[core, place].astype(np.int64)
-    sends = target >= 0
-    cores, delays = (_most_per_node(source[sends], what[sends], span, n_nodes) for what in (target, delay))
+    sent = program.sent_by(core, place)
+    cores, delays = (_most_per_node(source[sent.spike], what, span, n_nodes) for what in (sent.core, sent.delay))
     on_chip, relays, splitters = (_per_node(node[which], n_nodes) for which in (node >= 0, relay, splitter))
     neurons = _per_node(np.unique(source[~relay]) // span, n_nodes)
     return tuple(

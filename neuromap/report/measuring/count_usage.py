@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import run_heads
-from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.hardware.chip.chip_spec import CoreKind
+from neuromap.hardware.program.chip_program import ChipProgram, Wires
+from neuromap.hardware.program.list_program import ListProgram
+from neuromap.hardware.program.neurons_in_use import neurons_in_use
+from neuromap.hardware.program.program import Program
 from neuromap.report.figures.usage import Usage
 
 __all__ = ["count_usage", "sampling_frequency"]
 
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 CHUNK = 1024
 """Cores whose crossbars are counted at a time."""
 
@@ -30,19 +36,14 @@ def count_usage(program: ChipProgram) -> Usage:
     Usage
         The counts.
     """
-    sends = program.target_core >= 0
-    used = (program.neuron_node >= 0) | _has_synapse(program) | sends
-    fed = np.zeros(program.axon_types.shape, dtype=np.bool_)
-    fed[program.target_core[sends], program.target_axon[sends]] = True
-    fed[program.host.core, program.host.axon] = True
-    bias = np.zeros_like(fed)
-    constant = program.host.node < 0
-    bias[program.host.core[constant], program.host.axon[constant]] = True
-    neurons, axons, n_cores = int(used.sum()), int(fed.sum()), program.n_cores
+    wires, host = program.wires, program.host
+    fed = _n_axons(program, [wires.target_core, host.core], [wires.target_axon, host.axon])
+    constant = host.node < 0
+    neurons, n_cores = int(neurons_in_use(program).sum()), program.n_cores
     splitters = 0 if program.is_splitter is None else int(program.is_splitter.sum())
     copies, replicas = _copies_and_replicas(program)
-    deliveries, sources, most = _deliveries(program, sends)
-    hops, crossings = _ways(program, sends)
+    deliveries, sources, most = _deliveries(program, wires)
+    hops, crossings = _ways(program, wires)
     return Usage(
         cores=n_cores,
         cores_of_chip=program.chip.n_cores,
@@ -53,11 +54,11 @@ def count_usage(program: ChipProgram) -> Usage:
         replicas=replicas,
         splitters=splitters,
         relays=int(program.is_relay.sum()) - splitters,
-        axons=axons,
-        bias_axons=int(bias.sum()),
-        synapses=_synapses(program),
+        axons=fed,
+        bias_axons=_n_axons(program, [host.core[constant]], [host.axon[constant]]),
+        synapses=_SYNAPSES[program.chip.core_model](program),
         neuron_utilisation=neurons / max(1, n_cores * program.chip.neurons),
-        axon_utilisation=axons / max(1, n_cores * program.chip.axons),
+        axon_utilisation=fed / max(1, n_cores * program.chip.axons),
         deliveries=deliveries,
         mean_fan_out=deliveries / max(1, sources),
         largest_fan_out=most,
@@ -65,6 +66,8 @@ def count_usage(program: ChipProgram) -> Usage:
         mean_hops=float(hops.sum() / max(1, len(hops))),
         longest_way=int(hops.max(initial=0)),
         chip_crossings=crossings,
+        output_axons=_output_axons(program, wires) if isinstance(program, ListProgram) else None,
+        synapse_memory_utilisation=_memory_in_use(program) if isinstance(program, ListProgram) else None,
     )
 
 
@@ -73,15 +76,37 @@ def sampling_frequency(program: ChipProgram) -> float:
     return 1.0 / (program.period * program.chip.tick_seconds)
 
 
-def _has_synapse(program: ChipProgram) -> Bools:
-    columns = np.bitwise_or.reduce(program.crossbar, axis=1)
-    n_neurons = program.neuron_node.shape[1]
-    return np.unpackbits(columns, axis=-1, count=n_neurons, bitorder="little").astype(np.bool_)
+def _n_axons(program: ChipProgram, cores: Sequence[NDArray[np.integer]], axons: Sequence[NDArray[np.integer]]) -> int:
+    """Count distinct axons."""
+    fed = np.zeros((program.n_cores, int(program.axon_counts.max(initial=0))), np.bool_)
+    for core, axon in zip(cores, axons, strict=True):
+        fed[core, axon] = True
+    return int(fed.sum())
 
 
-def _synapses(program: ChipProgram) -> int:
+def _synapses_of_crossbars(program: Program) -> int:
     parts = range(0, program.n_cores, CHUNK)
     return sum(int(np.bitwise_count(program.crossbar[k : k + CHUNK]).sum(dtype=np.int64)) for k in parts)
+
+
+def _synapses_of_lists(program: ListProgram) -> int:
+    return len(program.synapses.neuron)
+
+
+def _output_axons(program: ListProgram, wires: Wires) -> int:
+    sender = wires.core * program.shape[1] + wires.neuron
+    return len(_runs(np.sort(sender * max(1, program.n_cores) + wires.target_core))[0])
+
+
+def _memory_in_use(program: ListProgram) -> float:
+    lists, table = program.chip.lists, program.synapses
+    bits = lists.list_memory(len(table.lists) - 1, len(table.neuron))
+    return bits / max(1, program.n_cores * lists.synapse_memory_bits)
+
+
+_SYNAPSES: Mapping[CoreKind, Callable[..., int]] = ReadOnlyMapping(
+    {"crossbar": _synapses_of_crossbars, "synapse-list": _synapses_of_lists}
+)
 
 
 def _source(node: NDArray[np.int32], index: NDArray[np.int32], program: ChipProgram) -> Ints:
@@ -111,25 +136,25 @@ def _copies_and_replicas(program: ChipProgram) -> tuple[int, int]:
     return len(source) - len(distinct), int((cores_of > 1).sum())
 
 
-def _deliveries(program: ChipProgram, sends: Bools) -> tuple[int, int, int]:
+def _deliveries(program: ChipProgram, wires: Wires) -> tuple[int, int, int]:
     """Count deliveries, their sources, and the cores of the source that has most."""
-    host, given = program.host, program.host.node >= 0
+    host, given, sender = program.host, program.host.node >= 0, (wires.core, wires.neuron)
     source = np.concatenate(
         [
-            _source(program.neuron_node[sends], program.neuron_index[sends], program),
+            _source(program.neuron_node[sender], program.neuron_index[sender], program),
             _source(host.node[given], host.index[given], program),
         ]
     )
-    core = np.concatenate([program.target_core[sends], host.core[given]])
+    core = np.concatenate([wires.target_core, host.core[given]])
     first = source.min(initial=0)  # neurons by hand may send without a label
     pairs = _runs(np.sort((source - first) * program.n_cores + core))[0]
     cores_of = _runs(pairs // max(1, program.n_cores))[1]
     return len(pairs), len(cores_of), int(cores_of.max(initial=0))
 
 
-def _ways(program: ChipProgram, sends: Bools) -> tuple[Ints, int]:
+def _ways(program: ChipProgram, wires: Wires) -> tuple[Ints, int]:
     """Give the hops to every target, and the chip boundaries crossed by all."""
-    source, target = np.nonzero(sends)[0], program.target_core[sends]
+    source, target = wires.core, wires.target_core
     hops, crossings = np.zeros(len(source), np.int64), 0
     for axis, cores in enumerate(program.chip.cores):
         place = program.coordinates[:, axis].astype(np.int64)

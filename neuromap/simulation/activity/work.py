@@ -63,7 +63,8 @@ class Work(Card):
     synaptic_events : int
         Synapses on those axons.
     neuron_updates : int
-        Neurons of all cores in use, idle ones too, times ticks: a core goes through all of them in every tick.
+        Neurons times ticks. A crossbar core goes through all of its neurons in every tick, idle ones too; a core with
+        synapse lists through those that are in use.
     core_events : ndarray of int64, shape (C,)
         Synaptic events of every core, summed over the ticks.
     peak_core_events : ndarray of int64, shape (C,)

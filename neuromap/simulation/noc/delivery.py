@@ -18,7 +18,7 @@ def delivered(program: ChipProgram, spikes: TickSpikes) -> NDArray[np.int64]:
     """Send the spikes of a tick through the mesh, and list what the cores receive.
 
     The core is the one at the router where the event simulation gives a spike out; so the list is equal to what an
-    engine has under way (:attr:`neuromap.simulation.engine.engine.Engine.pending`) if both agree.
+    engine of crossbar cores has under way (:attr:`neuromap.simulation.engine.engine.Engine.pending`) if both agree.
 
     Parameters
     ----------
@@ -34,14 +34,12 @@ def delivered(program: ChipProgram, spikes: TickSpikes) -> NDArray[np.int64]:
         -1 where a spike ends at a router that has no core of the program.
     """
     mesh = Mesh.of(program.chip)
-    has_target = program.target_core[spikes.cores, spikes.neurons] >= 0
-    cores, neurons = spikes.cores[has_target], spikes.neurons[has_target]
+    sent = program.sent_by(spikes.cores, spikes.neurons)
     events = MeshEvents(mesh, RouterClock.of(program.chip))
-    events.send(ways_of(program, cores, neurons), 0)
+    events.send(ways_of(program, spikes.cores[sent.spike], sent.core), 0)
     arrivals = events.run()
     core_at = np.full((mesh.rows, mesh.columns), -1, np.int64)
     core_at[program.coordinates[:, 1], program.coordinates[:, 0]] = np.arange(program.n_cores)
-    cores, neurons = cores[arrivals.spikes], neurons[arrivals.spikes]
-    due = spikes.tick + program.delay[cores, neurons].astype(np.int64)
-    axon = program.target_axon[cores, neurons].astype(np.int64)
+    due = spikes.tick + sent.delay[arrivals.spikes]
+    axon = sent.axon[arrivals.spikes]
     return np.unique(np.column_stack([due, core_at[arrivals.y, arrivals.x], axon]), axis=0)

@@ -63,7 +63,7 @@ class _LateSearch:
         self._program = program
         self._tick_cycles = tick_cycles
         self._events = MeshEvents(Mesh.of(program.chip), clock)
-        self._sent = np.zeros((0, 3), np.int64)  # tick, core and neuron of the spikes from number _first on
+        self._sent = np.zeros((0, 4), np.int64)  # tick, core, neuron and delay of the spikes from number _first on
         self._first = 0
         self._late: list[Ints] = []
         self._n_ticks = self._n_spikes = self._worst = 0
@@ -76,13 +76,13 @@ class _LateSearch:
             raise InputError(f"ticks: tick {tick} comes after tick {self._last}; give the ticks of a run in order")
         self._last = tick
         self._take(self._events.run(tick * self._tick_cycles))
-        has_target = self._program.target_core[spikes.cores, spikes.neurons] >= 0
-        cores, neurons = spikes.cores[has_target], spikes.neurons[has_target]
+        sent = self._program.sent_by(spikes.cores, spikes.neurons)
+        cores, neurons = spikes.cores[sent.spike], spikes.neurons[sent.spike]
         arrived = self._events.oldest - self._first
-        now = np.column_stack([np.full_like(cores, tick), cores, neurons])
+        now = np.column_stack([np.full_like(cores, tick), cores, neurons, sent.delay])
         self._sent = np.concatenate([self._sent[arrived:], now])
         self._first += arrived
-        self._events.send(ways_of(self._program, cores, neurons), tick * self._tick_cycles)
+        self._events.send(ways_of(self._program, cores, sent.core), tick * self._tick_cycles)
         self._n_ticks += 1
         self._n_spikes += len(cores)
 
@@ -99,7 +99,7 @@ class _LateSearch:
         self._take(self._events.run())
         late = np.concatenate(self._late)
         late = late[np.argsort(late[:, 0])]
-        _, tick, core, neuron, cycles = late.T
+        _, tick, core, neuron, delay, cycles = late.T
         program = self._program
         return LateSpikes(
             tick_cycles=self._tick_cycles,
@@ -110,7 +110,7 @@ class _LateSearch:
             core=core,
             neuron=neuron,
             arrival_cycles=cycles,
-            delay=program.delay[core, neuron].astype(np.int64),
+            delay=delay,
             node=program.neuron_node[core, neuron].astype(np.int64),
             node_index=program.neuron_index[core, neuron].astype(np.int64),
             node_names=tuple(port.name for port in program.nodes),

@@ -68,7 +68,7 @@ class TrafficCounter:
         mesh, cores, neurons = self._window.mesh, spikes.cores, spikes.neurons
         self._n_ticks += 1
         at_ports = np.bincount(self._chip[spikes.host_cores], minlength=self._port_peaks.size)
-        sent, ways, readouts = self._wires.add(spikes)
+        firing, ways, readouts = self._wires.add(spikes)
         at_ports += np.bincount(self._chip[cores], readouts, self._port_peaks.size).astype(np.int64)
         ports = at_ports.reshape(self._board.chips)
         if len(ways.x):
@@ -79,7 +79,7 @@ class TrafficCounter:
             if mesh.chips != (1, 1):
                 ports[self._window.chips] += port_spikes(mesh, flow.loads)
             bounds = arrival_bounds(mesh, self._clock, ways, flow)
-            np.maximum.at(self._node_arrivals, self._node[cores[sent], neurons[sent]], bounds)
+            np.maximum.at(self._node_arrivals, self._node[cores[firing], neurons[firing]], bounds)
             bound = int(bounds.max())
             self._safe = max(self._safe, bound)
             if bound > self._worst:  # else no spike of this tick is worse than the worst so far
@@ -177,5 +177,7 @@ def _all_fire(program: ChipProgram, window: Window, clock: RouterClock) -> tuple
 
 
 def _ways_of_cores(program: ChipProgram, window: Window, first: int, stop: int) -> Ways:
-    cores, neurons = np.nonzero(program.target_core[first:stop] >= 0)
-    return window.ways_of(program, cores + first, neurons)
+    n_cores, n_neurons = program.shape
+    cores, neurons = np.divmod(np.arange(first * n_neurons, min(stop, n_cores) * n_neurons), max(1, n_neurons))
+    sent = program.sent_by(cores, neurons)
+    return window.ways_of(program, cores[sent.spike], sent.core)

@@ -156,9 +156,9 @@ class Window(NamedTuple):
         columns, rows = (int(size) for size in high - low + 1)
         return cls(int(low[0]), int(low[1]), Mesh(columns, rows, board.chip_columns, board.chip_rows))
 
-    def ways_of(self, program: ChipProgram, cores: Ints, neurons: Ints) -> Ways:
-        """Ways of the spikes of some neurons, all of which have a target, in coordinates of the window."""
-        x, y, end_x, end_y = ways_of(program, cores, neurons)
+    def ways_of(self, program: ChipProgram, cores: NDArray[np.integer], targets: NDArray[np.integer]) -> Ways:
+        """Ways of spikes from cores to cores, in coordinates of the window."""
+        x, y, end_x, end_y = ways_of(program, cores, targets)
         return Ways(x - self.x, y - self.y, end_x - self.x, end_y - self.y)
 
     @property
@@ -173,21 +173,21 @@ class Window(NamedTuple):
         return np.s_[row : row + rows, column : column + columns]
 
 
-def ways_of(program: ChipProgram, cores: Ints, neurons: Ints) -> Ways:
-    """Ways of the spikes of some neurons, all of which have a target.
+def ways_of(program: ChipProgram, cores: NDArray[np.integer], targets: NDArray[np.integer]) -> Ways:
+    """Ways of spikes from cores to cores.
 
     Parameters
     ----------
     program : ChipProgram
-        Its coordinates and targets are used.
-    cores, neurons : ndarray of int, shape (n,)
-        The neurons.
+        Its coordinates are used.
+    cores, targets : ndarray of int, shape (n,)
+        Where each spike comes from and where it goes to, as rows of the coordinates.
 
     Returns
     -------
     Ways
-        From their cores to those of their targets.
+        A way for every pair.
     """
     start = program.coordinates[cores].astype(np.int64)
-    end = program.coordinates[program.target_core[cores, neurons]].astype(np.int64)
+    end = program.coordinates[targets].astype(np.int64)
     return Ways(*(np.ascontiguousarray(column) for column in (*start.T, *end.T)))

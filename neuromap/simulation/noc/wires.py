@@ -22,7 +22,7 @@ class WireCounts(NamedTuple):
     Attributes
     ----------
     spikes : int
-        Spikes of neurons with a target.
+        Spikes that are sent: one for every target of a neuron that fires.
     hops : int
         Links between routers that they cross.
     crossings : int
@@ -45,15 +45,15 @@ class TickWires(NamedTuple):
 
     Attributes
     ----------
-    sent : ndarray of bool, shape (n,)
-        Of the neurons that fire, those with a target.
+    firing : ndarray of int64, shape (m,)
+        Which of the neurons that fire sends each spike, by position; one may send none, or several.
     ways : Ways
         Of the spikes that are sent, in coordinates of the counter's window.
     readouts : ndarray of int64, shape (n,)
         How often each neuron that fires is read out.
     """
 
-    sent: NDArray[np.bool_]
+    firing: Ints
     ways: Ways
     readouts: Ints
 
@@ -90,12 +90,12 @@ class WireCounter:
         if len(self._readouts):
             numbers = self._numbers(cores, neurons)
             readouts += np.searchsorted(self._readouts, numbers, "right") - np.searchsorted(self._readouts, numbers)
-        sent = self._program.target_core[cores, neurons] >= 0
-        ways = self._window.ways_of(self._program, cores[sent], neurons[sent])
+        sent = self._program.sent_by(cores, neurons)
+        ways = self._window.ways_of(self._program, cores[sent.spike], sent.core)
         crossings = 0 if mesh.chips == (1, 1) else int(mesh.crossings(ways).sum())
         now = (len(ways.x), int(ways.hops.sum()), crossings, len(spikes.host_cores), int(readouts.sum()))
         self._counts = WireCounts(*(a + b for a, b in zip(self._counts, now, strict=True)))
-        return TickWires(sent, ways, readouts)
+        return TickWires(sent.spike, ways, readouts)
 
     def _numbers(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Ints:
         numbers: Ints = cores.astype(np.int64) * self._program.shape[1] + neurons

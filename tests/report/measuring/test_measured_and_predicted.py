@@ -21,6 +21,11 @@ from neuromap.verification.wave import measure
 SIGNED = {"weights": st.integers(-2, 2), "thresholds": st.integers(-1, 3)}
 
 
+@pytest.fixture(scope="module", params=["crossbar", "synapse-list"])
+def chip_of_kind(request, chip, list_chip):
+    return {"crossbar": chip, "synapse-list": list_chip}[request.param]
+
+
 def draw_mapped(data, networks, patterns, chip, **options):
     network = data.draw(networks(**options))
     rollout = Rollout(network, data.draw(patterns(network)), data.draw(st.sampled_from(["windowed", "pipelined"])))
@@ -30,13 +35,13 @@ def draw_mapped(data, networks, patterns, chip, **options):
 
 @given(st.data())
 @settings(deadline=None, max_examples=60)
-def test_where_all_ways_are_open_measured_equals_predicted(networks, patterns, chip, has_long_cycle, data):
-    rollout, program = draw_mapped(data, networks, patterns, chip)
+def test_where_all_ways_are_open_measured_equals_predicted(networks, patterns, chip_of_kind, has_long_cycle, data):
+    rollout, program = draw_mapped(data, networks, patterns, chip_of_kind)
     found = measure(program)
     assert set(found) == set(rollout.network.outputs)
     for name, response in found.items():
         assert response.first_response_ticks == rollout.first_response(name) * program.ticks_per_step
-        if has_long_cycle(rollout.network):
+        if has_long_cycle(rollout.network, without=program.left_out):
             assert response.full_response_ticks is None
         else:
             assert rollout.full_response_is_exact(name)
@@ -56,13 +61,22 @@ def test_weights_may_close_ways_but_open_none(networks, patterns, chip, data):
 
 @given(st.data())
 @settings(deadline=None, max_examples=40)
-def test_no_difference_is_seen_before_the_measured_first_response(networks, patterns, chip, data):
-    rollout, program = draw_mapped(data, networks, patterns, chip, **SIGNED)
+def test_no_difference_is_seen_before_the_measured_first_response(networks, patterns, chip_of_kind, data):
+    rollout, program = draw_mapped(data, networks, patterns, chip_of_kind, **SIGNED)
     frames = random_frames(rollout.network, 12, seed=data.draw(st.integers(0, 99)))
     found = measure(program)
     for name, ticks in first_difference(program, frames, 4).items():
         if ticks is not None:
             assert found[name].first_response_ticks <= ticks
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=60)
+def test_weights_close_the_same_ways_on_every_kind_of_core(networks, patterns, chip, list_chip, data):
+    rollout, program = draw_mapped(data, networks, patterns, chip, largest=4, **SIGNED)
+    lists = map_rollout(rollout, list_chip(delay=program.chip.delay))
+    assert lists.ticks_per_step == program.ticks_per_step
+    assert measure(lists) == measure(program)
 
 
 def chain(n=4):

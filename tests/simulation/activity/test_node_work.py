@@ -31,7 +31,7 @@ def test_no_spike_of_a_node_arrives_after_its_bound(case):
     for spikes in run_ticks(program, frames):
         sent = program.target_core[spikes.cores, spikes.neurons] >= 0
         cores, neurons = spikes.cores[sent], spikes.neurons[sent]
-        arrivals = simulate_arrivals(mesh, clock, ways_of(program, cores, neurons))
+        arrivals = simulate_arrivals(mesh, clock, ways_of(program, cores, program.target_core[cores, neurons]))
         for node, arrival in zip(program.neuron_node[cores, neurons], arrivals, strict=True):
             name = program.nodes[node].name
             seen[name] = max(seen[name], int(arrival))

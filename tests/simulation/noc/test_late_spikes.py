@@ -71,7 +71,7 @@ def test_late_spikes_are_those_of_a_simulation_cycle_by_cycle(programs, brute, d
     ]
     routes = []
     for _, core, neuron in sent:
-        way = ways_of(program, np.array([core]), np.array([neuron]))
+        way = ways_of(program, np.array([core]), program.target_core[[core], [neuron]])
         routes.append(brute.servers_of(mesh, clock, brute.each(way)[0]))
     arrivals = brute.cycle_by_cycle(routes, [tick * length for tick, _, _ in sent], min).tolist()
     expected = [
@@ -130,7 +130,7 @@ def test_safe_ticks_hold(programs, data):
     assert traffic.shortest_tick_cycles <= traffic.safe_tick_cycles <= traffic.safe_tick_any_cycles
     assert len(find_late_spikes(program, ticks, max(1, traffic.safe_tick_cycles))) == 0
     mesh, clock = Mesh.of(program.chip), RouterClock.of(program.chip)
-    every = ways_of(program, *np.nonzero(program.target_core >= 0))
+    every = ways_of(program, program.wires.core, program.wires.target_core)
     assert traffic.safe_tick_any_cycles == arrival_bounds(mesh, clock, every).max(initial=0)
 
 

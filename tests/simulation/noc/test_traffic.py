@@ -74,8 +74,9 @@ def test_the_shortest_tick_is_the_worst_arrival_of_all_ticks(programs, data):
     counter = TrafficCounter(program)
     for spikes in ticks:
         counter.add(spikes)
-        sent = program.target_core[spikes.cores, spikes.neurons] >= 0
-        arrivals = simulate_arrivals(mesh, clock, ways_of(program, spikes.cores[sent], spikes.neurons[sent]))
+        target = program.target_core[spikes.cores, spikes.neurons]
+        sent = target >= 0
+        arrivals = simulate_arrivals(mesh, clock, ways_of(program, spikes.cores[sent], target[sent]))
         if arrivals.max(initial=0) > worst:
             worst, at = int(arrivals.max()), spikes.tick
     traffic = counter.result()

@@ -1,4 +1,4 @@
-"""Forms of a program: its file."""
+"""Forms of a program, whatever its cores: its file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 __all__ = ["FORMS"]
 
+_FILE: Mapping[str, str] = ReadOnlyMapping({"file": "program_bytes.program_bytes"})
+
 FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
-    {
-        "Program": {"file": "program_bytes.program_bytes"},
-        "ListProgram": {"file": "program_bytes.program_bytes"},
-    }
+    dict.fromkeys(("ChipProgram", "Program", "ListProgram"), _FILE)
 )

@@ -102,7 +102,7 @@ def small_chip(neurons, axons, delay, current_bits, potential_bits, decay_bits):
     )  # fmt: skip
     return ChipSpec(
         name="small", cores=(16, 16), chips=(1, 1), axons=axons, neurons=neurons, axon_types=0, weight_bits=9,
-        leak_bits=0, threshold_bits=17, potential_bits=potential_bits, targets_per_neuron=axons, delay=delay,
+        leak_bits=0, threshold_bits=17, potential_bits=potential_bits, delay=delay,
         synapse_lists=lists,
     )  # fmt: skip
 
@@ -167,7 +167,7 @@ def list_program():
             refractory=of_core(rng.choice([0, 1, 2, 7, 255], shape)).astype(np.uint8),
             current=np.where(busy, table(-min(scale, 100), min(scale, 100)), 0).astype(np.int32),
             voltage=np.where(busy, table(-min(scale, rail), min(scale, rail)), 0).astype(np.int32),
-            joined=None if rng.random() < 0.5 else joins(shape),
+            joined=joins(shape) if rng.random() < 0.5 else None,
         )
         in_use = rng.integers(0, chip.axons, n_cores, endpoint=True)
         axons = np.append(0, np.cumsum(in_use))

@@ -1,0 +1,67 @@
+"""What the dependency wave asks of a program, whatever its cores are like."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from neuromap.hardware.program.chip_program import ChipProgram
+
+__all__ = ["NEVER", "Ticks", "Wiring"]
+
+Ticks: TypeAlias = NDArray[np.int64]
+
+NEVER = -(2**62)
+"""Tick of what the wave never reaches; below every tick that a program can have."""
+
+
+class Wiring(ABC):
+    """A program as the wave walks it; neuron n of core c has the number ``c * N + n``.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        Its labels are used.
+
+    Attributes
+    ----------
+    label : ndarray of int64, shape (C * N,)
+        Node of every neuron, -1 without.
+    relay : ndarray of bool, shape (C * N,)
+        Whether it is a relay or splitter.
+    """
+
+    def __init__(self, program: ChipProgram) -> None:
+        self.label = program.neuron_node.astype(np.int64).ravel()
+        self.relay = program.is_relay.ravel()
+        self._n_nodes = len(program.nodes)
+
+    @abstractmethod
+    def linked(self) -> NDArray[np.bool_]:
+        """Which node has a synapse onto which: shape (nodes, nodes), source first."""
+
+    @abstractmethod
+    def earliest(self, node: int) -> Ticks:
+        """Ticks from the sampling of an input until each neuron is first reached; ``NEVER`` where it is not."""
+
+    @abstractmethod
+    def latest(self, node: int) -> Ticks | None:
+        """Ticks from the sampling of an input until it last reaches each neuron, self-edges masked.
+
+        ``NEVER`` where it does not; ``None`` where the wave runs in circles, through relays or neurons without a
+        label.
+        """
+
+    @property
+    def self_edges_only(self) -> bool:
+        """Whether all cycles between the program's nodes, as its labels and synapses show them, are self-edges."""
+        return int(connected_components(coo_array(self.linked()), connection="strong")[0]) == self._n_nodes
+
+    def longest_path(self, sends: NDArray[np.bool_]) -> int:
+        """Bound the neurons on a path: every node at most once, and as many relays and unlabelled ones as send."""
+        return self._n_nodes + int(np.count_nonzero((self.relay | (self.label < 0)) & sends)) + 1

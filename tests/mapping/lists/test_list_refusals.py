@@ -1,0 +1,141 @@
+"""What synapse-list cores cannot hold is refused in one line: node, demand, bound, remedy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import neuromap as nm
+from neuromap.errors import DoesNotFitError, NetworkError, PatternError
+from neuromap.network import build_network
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.node import Node
+from neuromap.network.terms import EdgeTerm
+from neuromap.network.transforms.kinds import Dense
+from neuromap.network.transforms.weights import StoredWeights
+
+
+def spiking(weights=((64, 64),), delay=1, **neuron):
+    weights = np.array(weights)
+    shapes = (1, 1, weights.shape[1]), (1, 1, weights.shape[0])
+    nodes = {"I": Node("I", shapes[0]), "O": Node("O", shapes[1], neuron=CurrentNeuron(**({"threshold": 64} | neuron)))}
+    transform = Dense(*shapes, weights=StoredWeights(weights))
+    return Network("net", nodes, {("I", "O"): Edge("I", "O", transform, delay)})
+
+
+CASES = {
+    "axons": ({"axons": 1}, {}, "node O: one neuron needs 2 axons, a tiny core has 1"),
+    "synapse_memory": ({"synapse_memory_bits": 100}, {}, "178 bits of synapses, a tiny core has 100"),
+    "weights": ({}, {"weights": ((513, 64),)}, "weights up to 513 that are multiples of 1 lie in one list"),
+    "potential": (
+        {},
+        {"bias": 100001},
+        "takes 18 bits times one power of 2, 2^0 to 2^7; a neuron of tiny has 13",
+    ),
+    "neuron": ({}, {"decay_bits": 8, "current_decay": 0, "voltage_decay": 0}, "decay_bits = 8, those of tiny have 12"),
+    "cores": ({"neurons": 1, "cores": (1, 1)}, {"weights": ((64,), (64,))}, "needs 2 cores, tiny has 1"),
+}
+
+
+@pytest.mark.parametrize("limit", CASES)
+def test_every_limit_is_named_with_what_would_do(list_chip, limit):
+    figures, changes, text = CASES[limit]
+    with pytest.raises(DoesNotFitError) as refused:
+        nm.map_rollout(nm.Rollout(spiking(**changes), "streaming"), list_chip(**figures))
+    found = refused.value.infeasibility
+    assert (found.limit, found.demand > found.bound) == (limit, True)
+    assert text in str(refused.value)
+    assert found.remedies
+    assert "\n" not in str(refused.value)
+
+
+def test_thresholds_are_multiples_of_the_step(list_chip):
+    with pytest.raises(DoesNotFitError, match=r"threshold 100 is no multiple of 64, as tiny holds them.*; 64 would do"):
+        nm.map_rollout(nm.Rollout(spiking(threshold=100), "streaming"), list_chip())
+
+
+def test_drives_that_reach_the_rails_are_refused(list_chip):
+    net = build_network({"I": ((1, 1, 600), None), "O": ((1, 1, 1), [1])}, {("I", "O"): np.full((1, 600), 255)})
+    with pytest.raises(DoesNotFitError, match="sum up to 9792000 in units of its current, which holds 8388607"):
+        nm.map_rollout(nm.Rollout(net, "streaming"), list_chip())
+
+
+def test_crossbars_refuse_decaying_neurons():
+    with pytest.raises(DoesNotFitError, match=r"its neurons decay, u := u .*; a chip with synapse-list cores, such as"):
+        nm.map_rollout(nm.Rollout(spiking(), "streaming"), "truenorth")
+
+
+def test_spiking_networks_have_one_pattern():
+    with pytest.raises(PatternError, match="edge I -> O is sequential, but nodes of network net are spiking"):
+        nm.Rollout(spiking(), "sequential")
+
+
+def neuron(**values):
+    return CurrentNeuron(**({"threshold": 64} | values))
+
+
+SHAPE = (1, 1, 2)
+INPUT, SPIKES, FRAMES = (
+    Node("I", SHAPE),
+    Node("O", SHAPE, neuron=neuron()),
+    Node("H", SHAPE, threshold=np.ones(2, np.int64)),
+)
+DENSE = Dense(SHAPE, SHAPE, weights=StoredWeights(np.ones((2, 2), np.int64)))
+FAULTS = {
+    "decay": (lambda: neuron(current_decay=4097), "neuron: current_decay: found 4097; allowed are 0 to 4096"),
+    "float": (lambda: neuron(bias=0.5), "neuron: bias: found 0.5; allowed are integers"),
+    "size": (lambda: Node("O", SHAPE, neuron=neuron(bias=[1, 2, 3])), r"node O: neuron: bias: found \[3\] values"),
+    "both": (lambda: replace(FRAMES, neuron=neuron()), "node H: has a threshold and a neuron"),
+    "delay": (lambda: Edge("I", "O", DENSE, 0), "edge I -> O: delay: found 0; allowed are 1 to 4096"),
+    "mixed": (
+        lambda: Network(
+            "n", {"I": INPUT, "O": SPIKES, "H": FRAMES}, {key: Edge(*key, DENSE) for key in (("I", "O"), ("O", "H"))}
+        ),
+        "node H: has no neuron, while others have",
+    ),
+    "frames": (
+        lambda: Network("n", {"I": INPUT, "H": FRAMES}, {("I", "H"): Edge("I", "H", DENSE, 2)}),
+        "edge I -> H: has a delay, a current or further terms",
+    ),
+    "current": (
+        lambda: Network(
+            "n", {"I": INPUT, "O": SPIKES}, {("I", "O"): Edge("I", "O", DENSE, also=(EdgeTerm(DENSE, 1, 1),))}
+        ),
+        "edge I -> O: feeds current 1, but the neurons of O have 1",
+    ),
+    "input": (
+        lambda: Network("n", {"I": replace(INPUT, neuron=neuron()), "O": SPIKES}, {("I", "O"): Edge("I", "O", DENSE)}),
+        "node I: is an input node, whose spikes come from outside",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_networks_that_cannot_be_are_refused_in_one_line(fault):
+    make, text = FAULTS[fault]
+    with pytest.raises(NetworkError, match=text) as refused:
+        make()
+    assert "\n" not in str(refused.value)
+
+
+FILES = {
+    "bias = 3\n": ("bias = 0.5\n", "nodes.O.neuron.bias: found 0.5; allowed are integers from"),
+    'model = "current"': ('model = "lif"', "nodes.O.neuron.model: found 'lif'; allowed are \"current\""),
+    "threshold = 64\n": ("", "nodes.O.neuron.threshold: missing"),
+    "delay = 2\n": ("delay = 5000\n", "delay: found 5000; allowed are integers from 1 to 4096"),
+    "decay_bits = 12": ("decay_bit = 12", "nodes.O.neuron.decay_bit: unknown key"),
+}
+
+
+@pytest.mark.parametrize("old", FILES)
+def test_files_that_say_something_else_are_refused_with_their_key(tmp_path, old):
+    path = tmp_path / "net.toml"
+    spiking(delay=2, bias=3).save(path)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, FILES[old][0]))
+    with pytest.raises(NetworkError) as refused:
+        nm.load_network(path)
+    assert FILES[old][1] in str(refused.value)
