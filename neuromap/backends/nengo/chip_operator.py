@@ -17,7 +17,7 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.tick_run import TickSpikes
 
-__all__ = ["ChipOperator", "ChipState"]
+__all__ = ["ChipOperator", "ChipState", "frames_of"]
 
 Floats = NDArray[np.float64]
 
@@ -184,6 +184,22 @@ class ChipOperator(Operator):  # type: ignore[misc] # Nengo has no types
             _voltage_writer(signals[self.sets[self._n_outputs + i]], self.mapped, slice(start[i], start[i + 1]), i)
             for i in self._probed
         ]
+
+
+def frames_of(mapped: MappedPlan, state: ChipState) -> dict[str, NDArray[np.bool_]]:
+    """Write what a chip was fed and spiked as frames of its nodes, shape (ticks + 1, size)."""
+    network, n_ticks = mapped.built.network, len(state.ticks)
+    frames = {name: np.zeros((n_ticks + 1, node.size), np.bool_) for name, node in network.nodes.items()}
+    starts = np.cumsum([0, *(len(e.bias) for e in mapped.plan.ensembles)])
+    fed, fired = np.zeros((n_ticks + 1, mapped.n_inputs), np.bool_), np.zeros((n_ticks + 1, starts[-1]), np.bool_)
+    for t, (inputs, tick) in enumerate(zip(state.inputs, state.ticks, strict=True)):
+        fed[t, inputs] = True
+        fired[t + 1, mapped.place[tick.cores, tick.neurons]] = True
+    for name, first in mapped.first_input.items():
+        frames[name][:] = fed[:, first : first + frames[name].shape[1]]
+    for i, ensemble in enumerate(mapped.plan.ensembles):
+        frames[ensemble.name][:] = fired[:, starts[i] : starts[i + 1]]
+    return frames
 
 
 def _voltage_writer(signal: Any, mapped: MappedPlan, mine: slice, number: int) -> Callable[[Engine], None]:

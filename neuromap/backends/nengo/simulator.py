@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import nengo
+import numpy as np
 from nengo.builder import Model
 from nengo.cache import get_default_decoder_cache
+from numpy.typing import NDArray
 
 from neuromap.backends.nengo.chip_builder import ChipBuilder
+from neuromap.backends.nengo.chip_operator import frames_of
 from neuromap.backends.nengo.mapped_plan import MappedPlan
 from neuromap.backends.nengo.placement import Placement
+from neuromap.backends.nengo.run_report import RunReport, report_run
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -101,3 +105,29 @@ class Simulator(nengo.Simulator):  # type: ignore[misc] # Nengo has no types
     def mapped(self) -> MappedPlan | None:
         """What is on the chip; None where that is nothing."""
         return self._builder.mapped if self._builder is not None else None
+
+    def report(self) -> RunReport:
+        """Tell what ran where since the last reset, and what the chip did: cores, spikes, hops, energy, latency.
+
+        Returns
+        -------
+        RunReport
+            ``print`` shows it; its fields hold the figures.
+        """
+        builder = self._builder
+        operator = builder.operator if builder is not None else None
+        return report_run(
+            int(self.n_steps), float(self.dt), self.placement, self.mapped, operator.state if operator else None
+        )
+
+    @property
+    def chip_frames(self) -> dict[str, NDArray[np.bool_]]:
+        """Frames of all nodes on the chip since the last reset, for :func:`neuromap.reference` to check.
+
+        Frame i + 1 of an ensemble is what it spiked in tick i, frame i of an input node what it was fed in tick i, so
+        the last frame of the input nodes is silent. Empty where nothing is on the chip.
+        """
+        builder = self._builder
+        if builder is None or builder.operator is None or builder.operator.state is None:
+            return {}
+        return frames_of(builder.operator.mapped, builder.operator.state)
