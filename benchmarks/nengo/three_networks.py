@@ -65,7 +65,9 @@ NETWORKS: dict[str, tuple[Callable[[], Any], float]] = {
 }
 
 
-def run(make: Callable[[], Any], seconds: float, seed: int, simulator: Any, direct: bool = False, **options: Any) -> Any:
+def run(
+    make: Callable[[], Any], seconds: float, seed: int, simulator: Any, direct: bool = False, **options: Any
+) -> Any:
     """Give what a probe with a synapse of 30 ms sees, shape (steps, dimensions), and the simulator."""
     with nengo.Network(seed=seed) as network:
         if direct:
@@ -92,7 +94,9 @@ def main() -> None:
                 options = {"ticks_per_step": arguments.ticks_per_step} if which == "chip" else {}
                 found, sim = run(make, seconds, seed, simulator, **options)
                 errors[which].append(float(np.sqrt(np.mean((found - ideal) ** 2))))
-                assert which == "nengo" or all(p.where == "chip" for p in sim.placement if "Ensemble" in str(p.object)[:9])
+                assert which == "nengo" or all(
+                    p.where == "chip" for p in sim.placement if "Ensemble" in str(p.object)[:9]
+                )
         means = {which: float(np.mean(values)) for which, values in errors.items()}
         rows[name] = {"seconds": seconds, "rmse": errors, "mean": means, "ratio": means["chip"] / means["nengo"]}
         print(

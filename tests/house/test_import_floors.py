@@ -29,6 +29,7 @@ OPTIONAL = {
     "PIL",
 }
 ADAPTERS: dict[str, set[str]] = {
+    "backends/nengo": {"nengo"},
     "training/model": {"torch"},
     "training/loop": {"torch"},
     "training/parallel": {"torch"},

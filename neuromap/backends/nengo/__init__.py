@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 
-from neuromap.errors import InstallationError
-from neuromap.lazy_names import lazy_names
+from neuromap.errors import NotSupportedError
 
-if importlib.util.find_spec("nengo") is None:
-    raise InstallationError("neuromap.backends.nengo needs Nengo; install it with: pip install neuromap-rollouts[nengo]")
-
-_HOMES = {
+_DOORS = {
     "Placement": "placement",
     "RunReport": "run_report",
     "Simulator": "simulator",
@@ -24,5 +21,18 @@ if TYPE_CHECKING:
     from neuromap.backends.nengo.run_report import RunReport as RunReport
     from neuromap.backends.nengo.simulator import Simulator as Simulator
 
-__all__ = sorted(_HOMES)
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+__all__ = sorted(_DOORS)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _DOORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if importlib.util.find_spec("nengo") is None:
+        raise NotSupportedError(
+            "neuromap.backends.nengo: needs Nengo, which is not installed; pip install 'neuromap-rollouts[nengo]'"
+        )
+    return getattr(importlib.import_module(f"{__name__}.{_DOORS[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

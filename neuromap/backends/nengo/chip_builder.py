@@ -65,7 +65,7 @@ class ChipBuilder(Builder):
         self._voltages: dict[Any, Floats] = {}
         self._links: list[tuple[Any, Any, Floats, Floats, float]] = []
 
-    def build(self, model: Model, obj: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override] # of a class
+    def build(self, model: Model, obj: Any, *args: Any, **kwargs: Any) -> Any:
         """Build an object into a model; see :meth:`nengo.builder.Builder.build`."""
         if isinstance(obj, nengo.Network) and model.toplevel is None:
             self.placement = place_network(obj, model.dt / self.ticks_per_step, self.chip)
@@ -89,7 +89,9 @@ class ChipBuilder(Builder):
         ensemble = neurons.ensemble
         state = kind.make_state(ensemble.n_neurons, rng=np.random.RandomState(model.seeds[ensemble] + 1))
         self._voltages[ensemble] = np.asarray(state["voltage"], np.float64)
-        model.sig[neurons]["voltage"] = Signal(self._voltages[ensemble].astype(rc.float_dtype), name=f"{neurons}.voltage")
+        model.sig[neurons]["voltage"] = Signal(
+            self._voltages[ensemble].astype(rc.float_dtype), name=f"{neurons}.voltage"
+        )
 
     def _build_decoders(self, model: Model, solver: Any, connection: Any, rng: Any) -> tuple[Any, Floats, Any]:
         """Solve for decoders on the rates of the chip's neurons."""
@@ -106,8 +108,8 @@ class ChipBuilder(Builder):
         activities = self._neuron(model, source).rates(drive)
         if not activities.any():
             raise BuildError(
-                f"Building {connection}: 'activities' matrix is all zero for {source}: no evaluation point makes any of "
-                "its neurons fire; lower their intercepts, or give other eval_points"
+                f"Building {connection}: 'activities' matrix is all zero for {source}: no evaluation point makes any "
+                "of its neurons fire; lower their intercepts, or give other eval_points"
             )
         decoders, info = solver(activities, targets, rng=rng)
         return points, decoders.T, info
@@ -130,7 +132,7 @@ class ChipBuilder(Builder):
         self._links.append((_ensemble(source), _ensemble(target), into, greatest, tau))
 
     def _greatest(self, model: Model, source: Any, weights: Floats, *, decoded: bool) -> Floats:
-        """Bound what a link adds to J: with a margin over what is decoded at all points, or with all neurons at once."""
+        """Bound what a link adds to J: decoded, with a margin over all points; else with all neurons at once."""
         neuron = self._neuron(model, source)
         if not decoded:
             up, down = (np.maximum(sign * weights, 0).sum(axis=1) for sign in (1, -1))
@@ -170,7 +172,8 @@ class ChipBuilder(Builder):
                 for i, e in enumerate(ensembles)
             ),
             tuple(
-                PlannedLink(ensembles.index(u), ensembles.index(v), *weights) for u, v, *weights in self._links
+                PlannedLink(ensembles.index(u), ensembles.index(v), weights, greatest, tau)
+                for u, v, weights, greatest, tau in self._links
             ),
         )
         self.mapped = _map(plan, ensembles, self.chip)
@@ -190,9 +193,7 @@ class ChipBuilder(Builder):
         """Find what the host feeds an ensemble: the signal, the feed, and what of the signal the chip has already."""
         assert self.placement is not None
         mine = [
-            c
-            for c in network.all_connections
-            if _ensemble(c.post_obj) is ensemble and not self.placement.is_on_chip(c)
+            c for c in network.all_connections if _ensemble(c.post_obj) is ensemble and not self.placement.is_on_chip(c)
         ]
         built = model.params[ensemble]
         if ensemble.noise is not None or any(_feeds_neurons(c) for c in mine):

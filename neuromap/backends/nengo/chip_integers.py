@@ -74,7 +74,7 @@ def filters_of(tau: float, dt: float, chip: ChipSpec) -> tuple[Filter, ...]:
 def link_factor(plan: ChipPlan, link: PlannedLink, part: Filter, chip: ChipSpec) -> float:
     """Give what a spike over a weight of 1 adds to a current, in thresholds."""
     kept = part.share * part.decay / 2**chip.lists.decay_bits
-    return plan.ensembles[link.target].neuron.share * kept * plan.ensembles[link.source].neuron.spike
+    return float(plan.ensembles[link.target].neuron.share * kept * plan.ensembles[link.source].neuron.spike)
 
 
 def neuron_scales(plan: ChipPlan, number: int, chip: ChipSpec) -> Ints:
@@ -127,9 +127,7 @@ def _greatest_mantissa(chip: ChipSpec) -> int:
     return int(chip.weight_range[1]) // step * step
 
 
-def as_current_neuron(
-    ensemble: PlannedEnsemble, scales: Ints, decays: Sequence[int], chip: ChipSpec
-) -> CurrentNeuron:
+def as_current_neuron(ensemble: PlannedEnsemble, scales: Ints, decays: Sequence[int], chip: ChipSpec) -> CurrentNeuron:
     """Write an ensemble's neurons in integers.
 
     The bias is a current that nothing decays, which is wider than the chip's biases, and exact. Neurons whose bias is
@@ -182,7 +180,8 @@ def held_weights(weights: Floats, chip: ChipSpec, spare: int = 0) -> Ints:
         shift = np.ceil(np.log2(np.abs(weights).max(axis=0, initial=0) / most))
     shift = np.clip(shift, least, greatest - spare).astype(np.int64)
     mantissa = np.clip(np.rint(weights / 2.0**shift / step) * step, -most, most).astype(np.int64)
-    return mantissa << shift
+    held: Ints = mantissa << shift
+    return held
 
 
 def feed_integers(ensemble: PlannedEnsemble, feed: PlannedFeed, scales: Ints, chip: ChipSpec) -> tuple[Ints, Floats]:

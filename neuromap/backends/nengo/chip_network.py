@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.backends.nengo.chip_integers import (
@@ -19,7 +20,9 @@ from neuromap.backends.nengo.chip_integers import (
 from neuromap.backends.nengo.chip_plan import ChipPlan
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.network import Edge, EdgeKey, Network, Node
+from neuromap.network.edge import Edge, EdgeKey
+from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.matrices import MatrixTransform
 
@@ -104,13 +107,17 @@ def as_chip_network(plan: ChipPlan, chip: ChipSpec) -> ChipNetwork:
         nodes[source] = Node(source, (1, 1, weights.shape[1]))
         neuron = as_current_neuron(ensemble, scales[i], decays[i], chip)
         nodes[name] = Node(name, (1, 1, n), neuron=neuron)
-        edges[source, name] = Edge(source, name, MatrixTransform(weights), current=int(node is not None))
+        edges[source, name] = Edge(source, name, _transform(weights), current=int(node is not None))
     terms, delay = _terms(plan, scales, decays, chip), plan.ticks_per_step
     for (u, v), (first, *more) in terms.items():
-        also = tuple(EdgeTerm(MatrixTransform(weights), delay, current) for weights, current in more)
-        edges[u, v] = Edge(u, v, MatrixTransform(first[0]), delay, first[1], also)
+        also = tuple(EdgeTerm(_transform(weights), delay, current) for weights, current in more)
+        edges[u, v] = Edge(u, v, _transform(first[0]), delay, first[1], also)
     network = Network(plan.name, nodes, edges, outputs=tuple(e.name for e in plan.ensembles))
     return ChipNetwork(network, tuple(fed), scales)
+
+
+def _transform(weights: Ints) -> MatrixTransform:
+    return MatrixTransform(csr_array(weights))
 
 
 def _decays(plan: ChipPlan, number: int, chip: ChipSpec) -> list[int]:
@@ -129,10 +136,7 @@ def _terms(
     terms: dict[EdgeKey, list[tuple[Ints, int]]] = {}
     for source, sender in enumerate(plan.ensembles):
         mine = [
-            (link, part)
-            for link in plan.links
-            if link.source == source
-            for part in filters_of(link.tau, plan.dt, chip)
+            (link, part) for link in plan.links if link.source == source for part in filters_of(link.tau, plan.dt, chip)
         ]
         if not mine:
             continue

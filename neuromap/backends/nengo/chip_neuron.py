@@ -101,8 +101,8 @@ def why_not(neuron: Any, dt: float, greatest_refractory: int) -> str:
     """
     if type(neuron) not in (LIF, SpikingRectifiedLinear):
         return f"its neurons are {type(neuron).__name__}; the chip computes LIF and SpikingRectifiedLinear"
-    if type(neuron) is LIF and _rest(neuron, dt) > greatest_refractory:
-        return f"tau_ref = {neuron.tau_ref:g} s takes {_rest(neuron, dt)} ticks; the chip's neurons rest for {greatest_refractory}"
+    if type(neuron) is LIF and (rest := _rest(neuron, dt)) > greatest_refractory:
+        return f"tau_ref = {neuron.tau_ref:g} s takes {rest} ticks; the chip's neurons rest for {greatest_refractory}"
     if type(neuron) is LIF and 2**12 * -np.expm1(-dt / neuron.tau_rc) < 0.5:
         return f"tau_rc = {neuron.tau_rc:g} s is too long for decays of 12 bits at dt = {dt:g} s"
     state = neuron.initial_state or {}
@@ -121,5 +121,5 @@ def as_chip_neuron(neuron: Any, dt: float, decay_bits: int) -> ChipNeuron:
 
 
 def _rest(neuron: Any, dt: float) -> int:
-    """Ticks of rest: half a tick less than tau_ref, as a spike waits that long for the end of its tick, rounded down."""
+    """Ticks of rest: half a tick less than tau_ref, as a spike waits so long for the end of its tick; rounded down."""
     return max(0, int(np.ceil(neuron.tau_ref / dt - 1 - 1e-9)))

@@ -65,7 +65,7 @@ class ChipState:
             mine[...] = rest
 
 
-class ChipOperator(Operator):  # type: ignore[misc] # Nengo has no types
+class ChipOperator(Operator):
     """Runs the chip within Nengo's own simulator.
 
     Parameters
@@ -109,9 +109,9 @@ class ChipOperator(Operator):  # type: ignore[misc] # Nengo has no types
         self._probed = [i for i, wanted in enumerate(probed) if wanted]
         self._n_outputs = len(outputs)
         self.sets = [*outputs, *voltages]
-        self.incs = []
+        self.incs: list[Any] = []
         self.reads = [inputs[i] for i in self._fed]
-        self.updates = []
+        self.updates: list[Any] = []
         self._loaded: Engine | None = None
         self.state: ChipState | None = None
         self.past: ChipState | None = None
@@ -213,7 +213,7 @@ def _voltage_writer(signal: Any, mapped: MappedPlan, mine: slice, number: int) -
 
 
 class _Feed:
-    """Turns values into spikes; what rounding leaves over is added in the next tick, so that sums over time are true."""
+    """Turns values into spikes; what rounding leaves over is added in the next tick, so sums over time are true."""
 
     def __init__(self, signal: Floats, offset: Floats, feed: PlannedFeed, unit: Floats, first: int) -> None:
         self._signal, self._offset, self._feed, self._unit = signal, offset, feed, unit

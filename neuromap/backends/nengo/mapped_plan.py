@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,14 +86,15 @@ def map_plan(plan: ChipPlan, chip: ChipSpec) -> MappedPlan:
     host = program.host
     start = np.array([first_input.get(name, 0) for name in names])
     assert total == len(order)
-    assert not host.arrival.any() and (host.node >= 0).all()
+    assert not host.arrival.any()
+    assert (host.node >= 0).all()
     return MappedPlan(
         plan,
         built,
         program,
         first_input,
         n_inputs,
-        start[host.node] + host.index,
+        (start[host.node] + host.index).astype(np.int64),
         host.core.astype(np.int64),
         host.axon.astype(np.int64),
         place,
@@ -101,9 +103,10 @@ def map_plan(plan: ChipPlan, chip: ChipSpec) -> MappedPlan:
     )
 
 
-def _first(names: object, sizes: dict[str, int]) -> tuple[dict[str, int], int]:
+def _first(names: Iterable[str], sizes: dict[str, int]) -> tuple[dict[str, int], int]:
+    """Number the neurons of nodes through: the number of neuron 0 of each, and of all."""
     first, total = {}, 0
-    for name in names:  # type: ignore[attr-defined]
+    for name in names:
         first[name] = total
         total += sizes[name]
     return first, total

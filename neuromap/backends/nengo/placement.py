@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import networkx as nx
 import nengo
+import networkx as nx
 from nengo.connection import LearningRule
 from nengo.ensemble import Neurons
 from nengo.transforms import Dense, NoTransform, Sparse
@@ -118,7 +118,12 @@ def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placemen
         late = _within_a_step(network, links, reasons)
         if late is None:
             break
-        _move(network, late, "its input of a step needs what the chip computes in that step; no synapse lies between", reasons)
+        _move(
+            network,
+            late,
+            "its input of a step needs what the chip computes in that step; no synapse lies between",
+            reasons,
+        )
     places = {e: Placed(e, "host" if e in reasons else "chip", reasons.get(e, "")) for e in network.all_ensembles}
     places |= {n: Placed(n, "host", "nodes run on the host") for n in network.all_nodes}
     places |= {c: Placed(c, "host" if why else "chip", why) for c, why in links.items()}
@@ -169,10 +174,14 @@ def _move_beyond_capacity(network: nengo.Network, chip: ChipSpec, reasons: dict[
         cores = bits / chip.lists.synapse_memory_bits + neurons / chip.neurons
         if cores <= 0.8 * chip.n_usable_cores:
             return
-        _move(network, mine.pop(), f"the ensembles before it fill the {chip.n_usable_cores} cores of {chip.name}", reasons)
+        _move(
+            network, mine.pop(), f"the ensembles before it fill the {chip.n_usable_cores} cores of {chip.name}", reasons
+        )
 
 
-def _against_link(connection: Any, network: nengo.Network, reasons: Mapping[Any, str], dt: float, chip: ChipSpec) -> str:
+def _against_link(
+    connection: Any, network: nengo.Network, reasons: Mapping[Any, str], dt: float, chip: ChipSpec
+) -> str:
     """Say what keeps a connection from the chip."""
     ends, known = (_owner(connection.pre_obj), _owner(connection.post_obj)), set(network.all_ensembles)
     for end in ends:

@@ -23,7 +23,7 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 __all__ = ["Simulator"]
 
 
-class Simulator(nengo.Simulator):  # type: ignore[misc] # Nengo has no types
+class Simulator(nengo.Simulator):
     """Runs a Nengo network: ensembles that fit on a chip, all else on the host by Nengo itself.
 
     Parameters
