@@ -104,7 +104,7 @@ def map_plan(plan: ChipPlan, chip: ChipSpec) -> MappedPlan:
 
 
 def _first(names: Iterable[str], sizes: dict[str, int]) -> tuple[dict[str, int], int]:
-    """Number the neurons of nodes through: the number of neuron 0 of each, and of all."""
+    """Give the number of neuron 0 of every node where all are numbered through, and how many there are."""
     first, total = {}, 0
     for name in names:
         first[name] = total
