@@ -25,6 +25,8 @@ __all__ = ["Placed", "Placement", "place_network"]
 Where = Literal["chip", "host"]
 _PROBED = ("output", "spikes", "rates", "voltage", "decoded_output", "scaled_encoders")
 """What can be probed of an ensemble on the chip, or of its neurons."""
+_MOST_TAUS = 7
+"""Time constants of an ensemble's links: each may take two currents, beside those of the bias and the host."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placemen
     _move_beyond_capacity(network, chip, reasons)
     while True:
         links = {c: _against_link(c, network, reasons, dt, chip) for c in network.all_connections}
+        _refuse_more_taus(links)
         late = _within_a_step(network, links, reasons)
         if late is None:
             break
@@ -205,6 +208,17 @@ def _against_link(
     if synapse is not None and synapse.tau > dt * 2 ** (chip.lists.decay_bits + 1):
         return f"its synapse of {synapse.tau:g} s is too long for decays of {chip.lists.decay_bits} bits"
     return ""
+
+
+def _refuse_more_taus(links: dict[Any, str]) -> None:
+    """Let connections go over the host whose time constants are more than the currents of their target."""
+    taus: dict[Any, set[float]] = {}
+    for connection in [c for c, why in links.items() if not why]:
+        mine = taus.setdefault(_owner(connection.post_obj), set())
+        tau = 0.0 if connection.synapse is None else float(connection.synapse.tau)
+        if tau not in mine and len(mine) == _MOST_TAUS:
+            links[connection] = f"its target has {_MOST_TAUS} other time constants on the chip"
+        mine |= set() if links[connection] else {tau}
 
 
 def _owner(thing: Any) -> Any:

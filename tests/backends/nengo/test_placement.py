@@ -67,6 +67,16 @@ def test_a_way_over_the_host_within_a_step_moves_its_end_to_the_host():
     assert c not in found
 
 
+def test_time_constants_beyond_the_currents_of_a_neuron_go_over_the_host(simulator):
+    with nengo.Network(seed=1) as network:
+        a, b = nengo.Ensemble(5, 1), nengo.Ensemble(5, 1)
+        links = [nengo.Connection(a, b, synapse=0.05 + 0.01 * k) for k in range(9)]
+    found = host(network)
+    assert [link in found for link in links] == [False] * 7 + [True] * 2
+    with simulator(network) as sim:
+        sim.step()
+
+
 def test_what_is_asked_for_and_cannot_be_is_an_error_that_names_it(loop):
     from neuromap.backends.nengo import add_params
 
