@@ -110,13 +110,15 @@ def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placemen
         If an ensemble with ``on_chip = True`` cannot be on the chip.
     """
     reasons: dict[Any, str] = {}
+    known, connections = set(network.all_ensembles), network.all_connections
+    probed = {probe.obj for probe in network.all_probes}
     for ensemble in network.all_ensembles:
         reason = _against(network, ensemble, dt, chip)
         if reason:
             _move(network, ensemble, reason, reasons)
     _move_beyond_capacity(network, chip, reasons)
     while True:
-        links = {c: _against_link(c, network, reasons, dt, chip) for c in network.all_connections}
+        links = {c: _against_ends(c, known, reasons) or _against_link(c, probed, dt, chip) for c in connections}
         _refuse_more_taus(links)
         late = _within_a_step(network, links, reasons)
         if late is None:
@@ -182,25 +184,27 @@ def _move_beyond_capacity(network: nengo.Network, chip: ChipSpec, reasons: dict[
         )
 
 
-def _against_link(
-    connection: Any, network: nengo.Network, reasons: Mapping[Any, str], dt: float, chip: ChipSpec
-) -> str:
-    """Say what keeps a connection from the chip."""
-    ends, known = (_owner(connection.pre_obj), _owner(connection.post_obj)), set(network.all_ensembles)
-    for end in ends:
+def _against_ends(connection: Any, known: set[Any], reasons: Mapping[Any, str]) -> str:
+    """Say which end keeps a connection from the chip."""
+    for name, end in (("source", _owner(connection.pre_obj)), ("target", _owner(connection.post_obj))):
         if not isinstance(end, nengo.Ensemble):
-            return f"its {'source' if end is ends[0] else 'target'} runs on the host"
+            return f"its {name} runs on the host"
         if end not in known:
-            return f"{end} is not in the network"
+            return f"its {name}, {end}, is not in the network"
         if end in reasons:
-            return f"{end} runs on the host"
+            return f"its {name}, {end}, runs on the host"
+    return ""
+
+
+def _against_link(connection: Any, probed: set[Any], dt: float, chip: ChipSpec) -> str:
+    """Say what keeps a connection of two ensembles on the chip from it."""
     if connection.learning_rule_type is not None:
         return "it learns"
     if not isinstance(connection.transform, (Dense, NoTransform, Sparse)):
         return f"its transform is {type(connection.transform).__name__}; the chip has Dense and Sparse"
     if isinstance(connection.transform, Sparse) and isinstance(connection.pre_obj, nengo.Ensemble):
         return "its transform is Sparse, and it is decoded"
-    if any(probe.obj is connection for probe in network.all_probes):
+    if connection in probed:
         return "it is probed"
     synapse = connection.synapse
     if synapse is not None and type(synapse) is not nengo.Lowpass:
