@@ -10,7 +10,6 @@ import numpy as np
 from nengo.builder import Builder, Model, Signal
 from nengo.builder.connection import BuiltConnection, get_eval_points, get_targets
 from nengo.ensemble import Neurons
-from nengo.exceptions import BuildError
 from nengo.neurons import NeuronType
 from nengo.rc import rc
 from nengo.solvers import NoSolver, Solver
@@ -93,7 +92,7 @@ class ChipBuilder(Builder):
             self._voltages[ensemble].astype(rc.float_dtype), name=f"{neurons}.voltage"
         )
 
-    def _build_decoders(self, model: Model, solver: Any, connection: Any, rng: Any) -> tuple[Any, Floats, Any]:
+    def _build_decoders(self, model: Model, solver: Any, connection: Any, rng: Any) -> Any:
         """Solve for decoders on the rates of the chip's neurons."""
         source = connection.pre_obj
         built = model.params[source]
@@ -101,16 +100,13 @@ class ChipBuilder(Builder):
         targets = get_targets(connection, points)
         if solver.weights and not solver.compositional:
             if not isinstance(connection.transform, (Dense, NoTransform)):
-                raise BuildError(f"Building {connection}: Non-compositional solvers only work with Dense transforms")
+                return Builder.build(model, solver, connection, rng)  # which says why it cannot be
             targets = targets @ _matrix(connection.transform, targets.shape[1], rng).T
             targets = targets @ model.params[connection.post_obj].scaled_encoders.T[connection.post_slice]
         drive = built.gain * (points @ built.encoders.T / source.radius) + built.bias
         activities = self._neuron(model, source).rates(drive)
         if not activities.any():
-            raise BuildError(
-                f"Building {connection}: 'activities' matrix is all zero for {source}: no evaluation point makes any "
-                "of its neurons fire; lower their intercepts, or give other eval_points"
-            )
+            return Builder.build(model, solver, connection, rng)  # as above
         decoders, info = solver(activities, targets, rng=rng)
         return points, decoders.T, info
 

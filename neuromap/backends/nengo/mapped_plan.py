@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.backends.nengo.chip_network import ChipNetwork, as_chip_network
 from neuromap.backends.nengo.chip_plan import ChipPlan
 from neuromap.forms.card import Card
@@ -35,7 +36,7 @@ class MappedPlan(Card):
         In integers.
     program : ChipProgram
         On the chip.
-    first_input : dict of str to int
+    first_input : mapping of str to int
         Number of neuron 0 of every input node, among the neurons of all input nodes.
     n_inputs : int
         Their number.
@@ -50,7 +51,7 @@ class MappedPlan(Card):
     plan: ChipPlan
     built: ChipNetwork
     program: ChipProgram
-    first_input: dict[str, int]
+    first_input: Mapping[str, int]
     n_inputs: int
     host_input: Ints
     host_core: Ints
@@ -92,7 +93,7 @@ def map_plan(plan: ChipPlan, chip: ChipSpec) -> MappedPlan:
         plan,
         built,
         program,
-        first_input,
+        ReadOnlyMapping(first_input),
         n_inputs,
         (start[host.node] + host.index).astype(np.int64),
         host.core.astype(np.int64),
