@@ -81,7 +81,8 @@ class ChipBuilder(Builder):
         return Builder.build(model, obj, *args, **kwargs)
 
     def _neuron(self, model: Model, ensemble: Any) -> ChipNeuron:
-        return as_chip_neuron(ensemble.neuron_type, model.dt / self.ticks_per_step, self.chip.lists.decay_bits)
+        ticks = self.ticks_per_step
+        return as_chip_neuron(ensemble.neuron_type, model.dt / ticks, self.chip.lists.decay_bits, ticks)
 
     def _build_neurons(self, model: Model, kind: Any, neurons: Any) -> None:
         """Leave the neurons' operator out; their voltages are there to be probed."""

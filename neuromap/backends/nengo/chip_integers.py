@@ -96,7 +96,7 @@ def neuron_scales(plan: ChipPlan, number: int, chip: ChipSpec) -> Ints:
     ensemble = plan.ensembles[number]
     most_weight = _greatest_mantissa(chip) << chip.lists.weight_shifts[1]
     step, most = 1 << chip.lists.threshold_shift, (1 << chip.threshold_bits) - 1
-    scale = np.full(len(ensemble.bias), float(most * step))
+    scale = np.full(len(ensemble.bias), min(most * step, chip.potential_range[1] / ensemble.neuron.depth))
     with np.errstate(divide="ignore"):
         for drive in _drives(plan, number, chip):
             scale = np.minimum(scale, _ROOM * chip.lists.current_range[1] / (drive * ensemble.neuron.share))

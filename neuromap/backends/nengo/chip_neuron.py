@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 __all__ = ["ChipNeuron", "as_chip_neuron", "why_not"]
 
 Floats = NDArray[np.float64]
+_DEEPEST = 64.0
+"""Thresholds below 0 that are as good as no bound."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class ChipNeuron:
         Ticks of rest.
     amplitude : float
         Of a spike.
+    depth : float
+        How far below 0 the voltage must be able to fall, in thresholds.
     """
 
     dt: float
@@ -45,6 +49,7 @@ class ChipNeuron:
     decay_bits: int
     refractory: int
     amplitude: float
+    depth: float
 
     @property
     def share(self) -> float:
@@ -111,13 +116,26 @@ def why_not(neuron: Any, dt: float, greatest_refractory: int) -> str:
     return ""
 
 
-def as_chip_neuron(neuron: Any, dt: float, decay_bits: int) -> ChipNeuron:
-    """Give what a type of neurons, LIF or SpikingRectifiedLinear, is on the chip."""
-    decay, rest = 0, 0
-    if isinstance(neuron, LIF):
-        decay = int(np.rint(-np.expm1(-dt / neuron.tau_rc) * 2**decay_bits))
-        rest = _rest(neuron, dt)
-    return ChipNeuron(float(dt), decay, decay_bits, rest, float(neuron.amplitude))
+def as_chip_neuron(neuron: Any, dt: float, decay_bits: int, ticks_per_step: int) -> ChipNeuron:
+    """Give what a type of neurons, LIF or SpikingRectifiedLinear, is on the chip.
+
+    Parameters
+    ----------
+    neuron : nengo.neurons.NeuronType
+        Of an ensemble.
+    dt : float
+        Seconds of a tick.
+    decay_bits : int
+        Width of decays.
+    ticks_per_step : int
+        Ticks of a step, in which Nengo's LIF spikes once at most.
+    """
+    amplitude = float(neuron.amplitude)
+    if not isinstance(neuron, LIF):
+        return ChipNeuron(float(dt), 0, decay_bits, 0, amplitude, 1.0)
+    decay = int(np.rint(-np.expm1(-dt / neuron.tau_rc) * 2**decay_bits))
+    rest = max(_rest(neuron, dt), ticks_per_step - 1)
+    return ChipNeuron(float(dt), decay, decay_bits, rest, amplitude, float(np.clip(-neuron.min_voltage, 1, _DEEPEST)))
 
 
 def _rest(neuron: Any, dt: float) -> int:
