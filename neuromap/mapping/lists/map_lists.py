@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from neuromap.arrays.value import Value
+from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.list_program import ListProgram
 from neuromap.mapping.asked.options import MappingOptions
@@ -13,7 +14,7 @@ from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.lists.emit_lists import emit_lists
 from neuromap.mapping.lists.fill_cores import ListPartition, fill_cores, ways
-from neuromap.mapping.lists.list_network import list_network
+from neuromap.mapping.lists.list_network import ListNetwork, list_network
 from neuromap.mapping.lists.list_weights import require_weights_held
 from neuromap.mapping.place.place import place
 from neuromap.rollout.schedule.rollout import Rollout
@@ -64,8 +65,7 @@ def map_lists(
     """
     network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
     lists = list_network(network, chip)
-    parts = fill_cores(lists, chip)
-    require_weights_held(parts, chip)
+    parts = _partition(lists, chip)
     source, target = ways(parts)
     where = place(
         parts.n_cores,
@@ -77,3 +77,14 @@ def map_lists(
         progress=progress,
     )
     return MappedLists(parts, emit_lists(rollout, parts, where, chip))
+
+
+def _partition(lists: ListNetwork, chip: ChipSpec) -> ListPartition:
+    """Put neurons into cores; in their own order where neurons that share a core otherwise have no common weights."""
+    parts = fill_cores(lists, chip)
+    try:
+        require_weights_held(parts, chip)
+    except DoesNotFitError:
+        parts = fill_cores(lists, chip, by_number=True)
+        require_weights_held(parts, chip)
+    return parts

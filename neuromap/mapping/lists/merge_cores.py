@@ -1,0 +1,71 @@
+"""Merge cores that fit one: where nodes or blocks end, cores are left that are not full."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
+
+__all__ = ["merge_cores"]
+
+Ints = NDArray[np.int64]
+MOST = 64
+"""Cores that are tried with each other: those with the fewest compartments."""
+
+
+def merge_cores(core: Ints, groups: NeuronGroups, room: Room) -> Ints:
+    """Merge cores as long as two fit one; the two that share most signals come first.
+
+    Parameters
+    ----------
+    core : ndarray of int64, shape (g,)
+        Core of every group.
+    groups : NeuronGroups
+        What they read.
+    room : Room
+        What a core holds.
+
+    Returns
+    -------
+    ndarray of int64, shape (g,)
+        It takes at most as many deliveries.
+    """
+    core = core.copy()
+    n_cores = int(core.max()) + 1
+    used = np.bincount(core, groups.load, n_cores).astype(np.int64)
+    small = np.argsort(used, kind="stable")[:MOST]
+    small = small[2 * used[small] <= 2 * room.neurons - used[small].min()]
+    held = np.bincount(core, groups.synapses, n_cores).astype(np.int64)
+    reads = {c: _reads(np.flatnonzero(core == c), groups) for c in small.tolist()}
+    while True:
+        best, pair = -1, (0, 0)
+        for one in reads:
+            for other in reads:
+                if one < other and used[one] + used[other] <= room.neurons:
+                    shared = len(reads[one] & reads[other])
+                    n_axons = len(reads[one]) + len(reads[other]) - shared
+                    bits = n_axons * room.list_bits + int(held[one] + held[other]) * room.synapse_bits
+                    if shared > best and n_axons <= room.axons and bits <= room.memory:
+                        merged = np.where(core == other, one, core)
+                        if _outputs(merged, one, groups) <= room.output_axons:
+                            best, pair = shared, (one, other)
+        if best < 0:
+            return np.unique(core, return_inverse=True)[1].astype(np.int64)
+        one, other = pair
+        core[core == other] = one
+        used[one] += used[other]
+        held[one] += held[other]
+        reads[one] |= reads.pop(other)
+
+
+def _reads(mine: Ints, groups: NeuronGroups) -> set[int]:
+    return {s for g in mine.tolist() for s in groups.signal[groups.start[g] : groups.start[g + 1]].tolist()}
+
+
+def _outputs(core: Ints, one: int, groups: NeuronGroups) -> int:
+    n_cores = int(core.max()) + 1
+    sender = groups.sender[groups.signal]
+    sent = (sender >= 0) & (core[sender] == one)
+    reader = np.repeat(core, np.diff(groups.start))[sent]
+    return len(np.unique(groups.signal[sent] * n_cores + reader))

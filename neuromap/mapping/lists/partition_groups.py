@@ -1,0 +1,119 @@
+"""From groups to cores: the best of a few orders, refined.
+
+The orders are that of the neurons, blocks of rows, columns and features, and cores grown by shared signals. Counted
+are deliveries: pairs of a signal and a core that reads it. No order but the first may take more cores than the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.mapping.lists.block_order import Layer, block_order
+from neuromap.mapping.lists.fill_order import GroupOrder, fill_order
+from neuromap.mapping.lists.grow_order import grow_order
+from neuromap.mapping.lists.merge_cores import merge_cores
+from neuromap.mapping.lists.move_groups import move_groups
+from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
+
+__all__ = ["number_order", "partition_groups", "settle"]
+
+Ints = NDArray[np.int64]
+SHRINK = 0.75
+"""Share of the compartments that a core keeps where its output axons do not suffice."""
+MOST_GROWTH = 40_000_000_000
+"""Signals of cores times readers up to which cores are grown; some minutes."""
+
+
+def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] = ()) -> Ints:
+    """Put groups into cores with few deliveries.
+
+    Parameters
+    ----------
+    groups : NeuronGroups
+        Each of them fits a core, output axons aside.
+    room : Room
+        What a core holds.
+    layers : sequence of Layer, optional
+        Nodes with rows and columns.
+
+    Returns
+    -------
+    ndarray of int64, shape (g,)
+        Core of every group, numbered by their first groups. Deliveries are at most those of the order of the neurons
+        where that order is possible; a core may then still lack output axons, as it may where no order is.
+    """
+    first, stuck = settle(number_order(groups), groups, room)
+    best, least, most = first, groups.deliveries(first), int(first.max(initial=0)) + 1
+    if most == 1 and stuck < 0:
+        return first
+    for order in _orders(groups, room, layers, least):
+        core, lacks = settle(order, groups, room)
+        if lacks >= 0 or (stuck < 0 and core.max() >= most):
+            continue
+        if stuck >= 0 or (found := groups.deliveries(core)) < least:
+            best, least, stuck = core, groups.deliveries(core) if stuck >= 0 else found, -1
+    if stuck >= 0:
+        return first
+    return merge_cores(move_groups(best, groups, room), groups, room)
+
+
+def _orders(groups: NeuronGroups, room: Room, layers: Sequence[Layer], deliveries: int) -> Iterator[GroupOrder]:
+    if layers:
+        blocks = block_order(layers, groups, room)
+        yield blocks
+        yield GroupOrder(blocks.groups, np.arange(1, len(groups) + 1))  # cores are filled up with parts of blocks
+    if deliveries * (len(groups.signal) / max(1, groups.n_signals)) < MOST_GROWTH:
+        yield grow_order(groups, room)
+
+
+def number_order(groups: NeuronGroups) -> GroupOrder:
+    """Give the order of the neurons, without blocks.
+
+    Parameters
+    ----------
+    groups : NeuronGroups
+    """
+    return GroupOrder(np.arange(len(groups)), np.arange(1, len(groups) + 1))
+
+
+def settle(order: GroupOrder, groups: NeuronGroups, room: Room) -> tuple[Ints, int]:
+    """Fill cores in an order, with fewer neurons where output axons do not suffice.
+
+    Parameters
+    ----------
+    order : GroupOrder
+        All groups.
+    groups : NeuronGroups
+        Each of them fits a core, output axons aside.
+    room : Room
+        What a core holds.
+
+    Returns
+    -------
+    core : ndarray of int64, shape (g,)
+        Core of every group.
+    stuck : int
+        A group that lacks output axons alone in its core, or -1.
+    """
+    most = np.full(len(groups), room.neurons, np.int64)
+    while True:
+        core = fill_order(order, groups, room, most)
+        crowded = np.flatnonzero(_ways_out(core, groups) > room.output_axons)
+        for one in crowded.tolist():
+            mine = np.flatnonzero(core == one)
+            if len(mine) == 1:
+                return core, int(mine[0])
+            load = groups.load[mine]
+            most[mine] = np.minimum(most[mine], max(int(load.max()), int(SHRINK * load.sum())))
+        if not len(crowded):
+            return core, -1
+
+
+def _ways_out(core: Ints, groups: NeuronGroups) -> Ints:
+    n_cores = int(core.max(initial=0)) + 1
+    signal = np.unique(groups.signal * n_cores + np.repeat(core, np.diff(groups.start))) // n_cores
+    sender = groups.sender[signal]
+    return np.bincount(core[sender[sender >= 0]], minlength=n_cores)
