@@ -7,7 +7,7 @@ nothing, as they are there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from neuromap.network.transforms.kinds import Conv
 from neuromap.network.transforms.weights import StoredWeights
+from neuromap.network.transforms.windows import Padding
 
 __all__ = ["FAMILIES", "Family", "Hypergraph", "convolution_hypergraph", "random_hypergraph"]
 
@@ -54,8 +55,8 @@ class Family:
 
     Attributes
     ----------
-    graph : callable
-        Makes the network.
+    name : str
+        What it is called.
     neurons, axons : int
         Neurons and distinct sources of a core.
     side : int
@@ -141,8 +142,7 @@ def _layer(
         return np.repeat(np.arange(sizes[0]), sizes[1]), np.tile(np.arange(sizes[1]), sizes[0])
     groups = before[2] if pooled else 1
     weights = StoredWeights(np.ones((side, side, before[2] // groups, after[2]), np.int64))
-    same = after[0] * stride == before[0]
-    padding = "same" if same else "valid"
+    padding: Padding = "same" if after[0] * stride == before[0] else "valid"
     matrix = Conv(before, after, (side, side), (stride, stride), padding, groups=groups, weights=weights).matrix()
     row, column = matrix.tocoo().coords
     return row.astype(np.int64), column.astype(np.int64)
@@ -168,7 +168,7 @@ def _vgg() -> Hypergraph:
     return convolution_hypergraph([*shapes, (1, 1, 10)], [*((3, s, False) for s in strides), (0, 1, False)])
 
 
-_MAKE = {
+_MAKE: dict[str, Callable[[], Hypergraph]] = {
     "LeNet-like": _lenet,
     "VGG-like": _vgg,
     "random 4k": lambda: random_hypergraph(4 * 1024, 128, 32),

@@ -52,13 +52,13 @@ def _best_of_layer(first: int, shape: tuple[int, int, int], groups: NeuronGroups
     size = shape[0] * shape[1] * shape[2]
     mine = _part_of(groups, first, first + size)
     rows = GroupOrder(np.arange(size), np.arange(1, size + 1))
-    core = fill_order(rows, mine, room)
-    best, most, least = rows, int(core.max()), mine.deliveries(core)
+    core, least = fill_order(rows, mine, room)
+    best, most = rows, int(core.max())
     if most:
         for block in _blocks(shape, room.neurons):
             order = _in_blocks(shape, block)
-            core = fill_order(order, mine, room)
-            if core.max() <= most and (found := mine.deliveries(core)) < least:
+            core, found = fill_order(order, mine, room)
+            if core.max() <= most and found < least:
                 best, least = order, found
     return GroupOrder(best.groups + first, best.ends)
 

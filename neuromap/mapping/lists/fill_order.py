@@ -37,7 +37,7 @@ class GroupOrder(Value):
         freeze_arrays(self)
 
 
-def fill_order(order: GroupOrder, groups: NeuronGroups, room: Room, most: Ints | None = None) -> Ints:
+def fill_order(order: GroupOrder, groups: NeuronGroups, room: Room, most: Ints | None = None) -> tuple[Ints, int]:
     """Put groups into cores, in an order.
 
     Parameters
@@ -53,17 +53,19 @@ def fill_order(order: GroupOrder, groups: NeuronGroups, room: Room, most: Ints |
 
     Returns
     -------
-    ndarray of int64, shape (g,)
+    core : ndarray of int64, shape (g,)
         Core of every group, -1 where it is not in the order.
+    deliveries : int
+        Distinct pairs of a signal and a core that reads it.
     """
     core = np.full(len(groups), -1, np.int64)
     most = np.full(len(groups), room.neurons, np.int64) if most is None else most
     stamp = np.full((2, groups.n_signals), -1, np.int64)
-    compiled_for(_fill, 2 * len(groups.signal))(
+    deliveries = compiled_for(_fill, 2 * len(groups.signal))(
         order.groups, order.ends, groups.start, groups.signal, groups.load, groups.synapses, room.as_array(), most,
         stamp, core,
     )  # fmt: skip
-    return core
+    return core, deliveries
 
 
 def _fill(
@@ -78,8 +80,8 @@ def _fill(
     stamp: Any,
     core: Any,
 ) -> int:
-    """Fill ``core``; return how many cores there are."""
-    here, used, read, held = 0, 0, 0, 0
+    """Fill ``core``; return how many axons all cores take."""
+    here, used, read, held, total = 0, 0, 0, 0, 0
     limit = room[0]
     first = 0
     for block in range(len(ends)):
@@ -113,7 +115,8 @@ def _fill(
             core[g] = here
             used += load[g]
             read += fresh
+            total += fresh
             held += synapses[g]
             limit = min(limit, most[g])
         first = ends[block]
-    return here + 1
+    return total

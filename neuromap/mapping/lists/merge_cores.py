@@ -1,4 +1,4 @@
-"""Merge cores that fit one: where nodes or blocks end, cores are left that are not full."""
+"""Merge cores that fit one and empty small ones: where nodes or blocks end, cores are left that are not full."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from numpy.typing import NDArray
 
 from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
 
-__all__ = ["merge_cores"]
+__all__ = ["empty_cores", "merge_cores"]
 
 Ints = NDArray[np.int64]
+WORK = 20_000_000
+"""Groups times cores times signals up to which cores are emptied; some seconds."""
 MOST = 64
 """Cores that are tried with each other: those with the fewest compartments."""
 
@@ -57,6 +59,53 @@ def merge_cores(core: Ints, groups: NeuronGroups, room: Room) -> Ints:
         used[one] += used[other]
         held[one] += held[other]
         reads[one] |= reads.pop(other)
+
+
+def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int) -> Ints:
+    """Empty the smallest cores, group by group, into those with room, until there are few enough or it fails.
+
+    Parameters
+    ----------
+    core : ndarray of int64, shape (g,)
+        Core of every group.
+    groups : NeuronGroups
+        What they read.
+    room : Room
+        What a core holds; output axons are not looked at.
+    wanted : int
+        Cores.
+
+    Returns
+    -------
+    ndarray of int64, shape (g,)
+        It may take more deliveries.
+    """
+    core, n_cores = core.copy(), int(core.max()) + 1
+    used = np.bincount(core, groups.load, n_cores).astype(np.int64)
+    held = np.bincount(core, groups.synapses, n_cores).astype(np.int64)
+    order = np.argsort(used, kind="stable")
+    gone, kept = order[: max(0, n_cores - wanted)], order[max(0, n_cores - wanted) :]
+    moved = np.flatnonzero(np.isin(core, gone))
+    kept = kept[used[kept] < room.neurons]
+    if int(np.diff(groups.start)[moved].sum()) * len(kept) > WORK:
+        return core
+    reads = {c: _reads(np.flatnonzero(core == c), groups) for c in kept.tolist()}
+    for g in moved.tolist():
+        mine = _reads(np.array([g]), groups)
+        target, least = -1, room.axons + 1
+        for c, known in reads.items():
+            fresh = len(mine - known)
+            bits = (len(known) + fresh) * room.list_bits + int(held[c] + groups.synapses[g]) * room.synapse_bits
+            full = used[c] + groups.load[g] > room.neurons or len(known) + fresh > room.axons or bits > room.memory
+            if not full and fresh < least:
+                target, least = c, fresh
+        if target < 0:
+            break
+        core[g] = target
+        used[target] += groups.load[g]
+        held[target] += groups.synapses[g]
+        reads[target] |= mine
+    return np.unique(core, return_inverse=True)[1].astype(np.int64)
 
 
 def _reads(mine: Ints, groups: NeuronGroups) -> set[int]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from neuromap.mapping.lists.block_order import Layer, block_order
 from neuromap.mapping.lists.fill_order import GroupOrder, fill_order
 from neuromap.mapping.lists.grow_order import grow_order
-from neuromap.mapping.lists.merge_cores import merge_cores
+from neuromap.mapping.lists.merge_cores import empty_cores, merge_cores
 from neuromap.mapping.lists.move_groups import move_groups
 from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
 
@@ -45,16 +45,21 @@ def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] =
         Core of every group, numbered by their first groups. Deliveries are at most those of the order of the neurons
         where that order is possible; a core may then still lack output axons, as it may where no order is.
     """
-    first, stuck = settle(number_order(groups), groups, room)
-    best, least, most = first, groups.deliveries(first), int(first.max(initial=0)) + 1
-    if most == 1 and stuck < 0:
+    first, stuck, least = settle(number_order(groups), groups, room)
+    best, most = first, int(first.max(initial=0)) + 1
+    if most == 1:
         return first
     for order in _orders(groups, room, layers, least):
-        core, lacks = settle(order, groups, room)
-        if lacks >= 0 or (stuck < 0 and core.max() >= most):
+        core, lacks, found = settle(order, groups, room)
+        if lacks >= 0:
             continue
-        if stuck >= 0 or (found := groups.deliveries(core)) < least:
-            best, least, stuck = core, groups.deliveries(core) if stuck >= 0 else found, -1
+        if stuck < 0 and core.max() >= most:
+            core = empty_cores(merge_cores(core, groups, room), groups, room, most)
+            found = groups.deliveries(core)
+            if core.max() >= most or _crowded(core, groups, room, found):
+                continue
+        if stuck >= 0 or found < least:
+            best, least, stuck = core, found, -1
     if stuck >= 0:
         return first
     return merge_cores(move_groups(best, groups, room), groups, room)
@@ -79,7 +84,7 @@ def number_order(groups: NeuronGroups) -> GroupOrder:
     return GroupOrder(np.arange(len(groups)), np.arange(1, len(groups) + 1))
 
 
-def settle(order: GroupOrder, groups: NeuronGroups, room: Room) -> tuple[Ints, int]:
+def settle(order: GroupOrder, groups: NeuronGroups, room: Room) -> tuple[Ints, int, int]:
     """Fill cores in an order, with fewer neurons where output axons do not suffice.
 
     Parameters
@@ -97,23 +102,29 @@ def settle(order: GroupOrder, groups: NeuronGroups, room: Room) -> tuple[Ints, i
         Core of every group.
     stuck : int
         A group that lacks output axons alone in its core, or -1.
+    deliveries : int
+        Distinct pairs of a signal and a core that reads it.
     """
     most = np.full(len(groups), room.neurons, np.int64)
     while True:
-        core = fill_order(order, groups, room, most)
-        crowded = np.flatnonzero(_ways_out(core, groups) > room.output_axons)
-        for one in crowded.tolist():
+        core, deliveries = fill_order(order, groups, room, most)
+        crowded = _crowded(core, groups, room, deliveries)
+        for one in crowded:
             mine = np.flatnonzero(core == one)
             if len(mine) == 1:
-                return core, int(mine[0])
+                return core, int(mine[0]), deliveries
             load = groups.load[mine]
             most[mine] = np.minimum(most[mine], max(int(load.max()), int(SHRINK * load.sum())))
-        if not len(crowded):
-            return core, -1
+        if not crowded:
+            return core, -1, deliveries
 
 
-def _ways_out(core: Ints, groups: NeuronGroups) -> Ints:
+def _crowded(core: Ints, groups: NeuronGroups, room: Room, deliveries: int) -> list[int]:
+    """List the cores that lack output axons."""
+    if deliveries <= room.output_axons:
+        return []
     n_cores = int(core.max(initial=0)) + 1
     signal = np.unique(groups.signal * n_cores + np.repeat(core, np.diff(groups.start))) // n_cores
     sender = groups.sender[signal]
-    return np.bincount(core[sender[sender >= 0]], minlength=n_cores)
+    used = np.bincount(core[sender[sender >= 0]], minlength=n_cores)
+    return np.flatnonzero(used > room.output_axons).tolist()  # type: ignore[no-any-return]
