@@ -54,6 +54,7 @@ _ROOMS = (
     "hardware",
     "mapping",
     "network",
+    "quantise",
     "report",
     "rollout",
     "simulation",
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from neuromap import hardware as hardware
     from neuromap import mapping as mapping
     from neuromap import network as network
+    from neuromap import quantise as quantise
     from neuromap import report as report
     from neuromap import rollout as rollout
     from neuromap import simulation as simulation

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.network import Network, build_network
-from neuromap.network.network import EdgeKey
+from neuromap.network.edge import EdgeKey
 from neuromap.network.transforms.kinds import Conv, Identity, Pool
 from neuromap.network.transforms.weights import StoredWeights
 

@@ -14,7 +14,7 @@ import numpy as np
 from measure import Arguments, arguments, report
 from network import Network, read_network, synapses
 
-_READ_CLOCKS = r"""
+READ_CLOCKS = r"""
 { timespec cpu, wall; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu); clock_gettime(CLOCK_MONOTONIC, &wall);
   FILE *file = fopen("clocks.txt", "a");
   fprintf(file, "%.9f %.9f\n", cpu.tv_sec + 1e-9 * cpu.tv_nsec, wall.tv_sec + 1e-9 * wall.tv_nsec);
@@ -48,9 +48,9 @@ def _run(network: Network, asked: Arguments) -> tuple[list[int], float, float]:
     brian2.defaultclock.dt = 1 * brian2.ms
     net, rates = _model(network)
     net.run(asked.warm * brian2.ms)
-    brian2.device.insert_code("main", _READ_CLOCKS)
+    brian2.device.insert_code("main", READ_CLOCKS)
     net.run(asked.ticks * brian2.ms)
-    brian2.device.insert_code("main", _READ_CLOCKS)
+    brian2.device.insert_code("main", READ_CLOCKS)
     brian2.device.build(directory=str(project), compile=True, run=True, with_output=False)
     counts = np.rint(np.asarray(rates.rate / brian2.Hz) * 1e-3 * network.n_neurons).astype(int)
     assert len(counts) == asked.warm + asked.ticks

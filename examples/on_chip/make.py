@@ -24,7 +24,8 @@ from scipy.sparse import csr_array
 import neuromap as nm
 from neuromap.files.whole_file import write_whole
 from neuromap.network import Network, build_network
-from neuromap.network.network import Edge, EdgeKey, Node
+from neuromap.network.edge import Edge, EdgeKey
+from neuromap.network.node import Node
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.weights import SeededWeights
 from neuromap.simulation.stimulus.stimulus import random_frames

@@ -32,7 +32,7 @@ from neuromap.explorer.search.tolerance import check_tolerance, measured_toleran
 from neuromap.files.given import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.workers import check_processes
-from neuromap.network.complete import require_weights
+from neuromap.network.complete import require_frames, require_weights
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.behaviour import class_key, count_behaviour_classes
 from neuromap.rollout.patterns.class_numbers import all_class_numbers
@@ -164,6 +164,7 @@ def explore(
     (True, ['streaming'])
     """
     needs("explore", network, Network)
+    require_frames(network, "explore", "its one rollout is streaming, a frame a tick; a report shows its times")
     weights = asked_networks(network, trained, images, deadline)
     if not weights:
         require_weights(network)

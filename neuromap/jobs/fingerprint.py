@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
-from neuromap.network.neurons.current_neuron import PARAMETERS, WIDTHS
 
 __all__ = ["Fingerprint", "fingerprint_of_chip"]
 
@@ -36,11 +35,9 @@ class Fingerprint:
             if node.threshold is not None:
                 self._add_array(node.threshold.astype(np.int64))
             if node.neuron is not None:
-                self._add("neuron", *(getattr(node.neuron, width) for width in WIDTHS))
-                for parameter in PARAMETERS:
-                    self._add_array(getattr(node.neuron, parameter))
-                for decay in node.neuron.more_current_decays:
-                    self._add_array(decay)
+                self._add("neuron", node.neuron.model, *(getattr(node.neuron, name) for name in node.neuron.settings))
+                for array in node.neuron.arrays.values():
+                    self._add_array(array)
         for (u, v), edge in network.edges.items():
             for k, term in enumerate(edge.terms):
                 matrix = term.matrix.astype(np.int64)

@@ -19,7 +19,8 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.pins_file import check_pins
 from neuromap.mapping.asked.progress import Progress
-from neuromap.mapping.core.refuse_spiking import require_frame_neurons
+from neuromap.mapping.core.leak_widths import require_leak_widths
+from neuromap.mapping.core.refuse_spiking import require_no_currents
 from neuromap.mapping.emit.emit import emit
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.lists.fill_cores import ListPartition
@@ -30,7 +31,7 @@ from neuromap.mapping.place.place import place
 from neuromap.mapping.route.route import route
 from neuromap.mapping.route.routes import Routes
 from neuromap.mapping.tile.tilings import Tilings
-from neuromap.network.network import EdgeKey
+from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["MappedRollout", "map_rollout", "map_with_stages"]
@@ -129,7 +130,10 @@ def map_with_stages(
 def _map_crossbars(
     rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None, tilings: Tilings | None
 ) -> MappedRollout:
-    require_frame_neurons(rollout.network, chip)
+    if rollout.network.is_spiking:
+        require_no_currents(rollout.network, chip)
+        require_leak_widths(rollout.network, chip)
+        options = replace(options, splitters="never", pins=replace(options.pins, splitters=frozenset()))
     found = partition_rollout(rollout, chip, options, progress, tilings)
     parts = found.partition
     routes = route(parts)

@@ -9,12 +9,15 @@ from neuromap.lazy_names import lazy_names
 
 _HOMES = {
     "Conv": "transforms.kinds",
+    "CurrentNeuron": "neurons.current_neuron",
     "Dense": "transforms.kinds",
-    "Edge": "network",
+    "Edge": "edge",
+    "EdgeTerm": "terms",
     "Identity": "transforms.kinds",
+    "LeakNeuron": "neurons.leak_neuron",
     "MatrixTransform": "transforms.matrices",
     "Network": "network",
-    "Node": "network",
+    "Node": "node",
     "Pool": "transforms.kinds",
     "SeededWeights": "transforms.weights",
     "build_network": "build",
@@ -25,10 +28,13 @@ _HOMES = {
 if TYPE_CHECKING:
     from neuromap.network.build import build_network as build_network
     from neuromap.network.complete import require_weights as require_weights
+    from neuromap.network.edge import Edge as Edge
     from neuromap.network.file.network_file import load_network as load_network
-    from neuromap.network.network import Edge as Edge
     from neuromap.network.network import Network as Network
-    from neuromap.network.network import Node as Node
+    from neuromap.network.neurons.current_neuron import CurrentNeuron as CurrentNeuron
+    from neuromap.network.neurons.leak_neuron import LeakNeuron as LeakNeuron
+    from neuromap.network.node import Node as Node
+    from neuromap.network.terms import EdgeTerm as EdgeTerm
     from neuromap.network.transforms.kinds import Conv as Conv
     from neuromap.network.transforms.kinds import Dense as Dense
     from neuromap.network.transforms.kinds import Identity as Identity

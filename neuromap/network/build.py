@@ -8,8 +8,10 @@ from typing import Any, TypeAlias
 from neuromap.errors import NetworkError
 from neuromap.files.given import mapping_given
 from neuromap.network.complete import check_pooling
+from neuromap.network.edge import Edge, EdgeKey, edge_pair
 from neuromap.network.names import check_name
-from neuromap.network.network import Edge, EdgeKey, Network, Node, check_ends, edge_pair
+from neuromap.network.network import Network, check_ends
+from neuromap.network.node import Node
 from neuromap.network.terms import MatrixSource
 from neuromap.network.thresholds import spread_threshold
 from neuromap.network.transforms.kinds import Transform

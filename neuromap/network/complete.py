@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from neuromap.errors import NetworkError
+from neuromap.errors import InputError, NetworkError
 from neuromap.files.given import needs
-from neuromap.network.network import Edge, Network, Node
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.network.transforms.kinds import Conv, Dense, Pool
 
-__all__ = ["check_pooling", "require_weights"]
+__all__ = ["check_pooling", "require_frames", "require_weights"]
 
 
 def require_weights(network: Network) -> None:
@@ -73,3 +75,23 @@ def check_pooling(nodes: Mapping[str, Node], edges: Iterable[Edge]) -> None:
                     f"node {name}: threshold {others[0]} after edge {into[0].label}, a pool and its only "
                     "edge; OR-pooling needs threshold 1"
                 )
+
+
+def require_frames(network: Network, what: str, instead: str) -> None:
+    """Refuse a spiking network where frame networks alone have a meaning.
+
+    Parameters
+    ----------
+    network : Network
+    what : str
+        What takes frame networks, for the message.
+    instead : str
+        What a user of a spiking network can do, for the message.
+
+    Raises
+    ------
+    InputError
+        If its nodes are spiking.
+    """
+    if network.is_spiking:
+        raise InputError(f"{what}: network {network.name} is spiking; {instead}")

@@ -1,4 +1,4 @@
-"""Nodes, edges and the network: the first value of the flow.
+"""The network: the first value of the flow.
 
 A *network* is a finite directed graph in which every node is reachable from an input node (Fischer,
 Köhler, Pfeil 2018, section 2). A node is a layer, an edge a transformation between two layers. Networks
@@ -7,212 +7,28 @@ built with :meth:`Network.from_edges` carry no shapes: they serve the theory com
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import networkx as nx
 
-from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.files.given import mapping_given
 from neuromap.forms.card import Card
 from neuromap.forms.formed import form
-from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.edge import Edge, EdgeKey, edge_pair
+from neuromap.network.node import Node
 from neuromap.network.tables import check_tables, frozen_tables
-from neuromap.network.terms import EdgeTerm, MatrixSource, Term, check_term
-from neuromap.network.transforms.matrices import lent
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
-__all__ = [
-    "RESERVED_PATTERNS",
-    "Edge",
-    "EdgeKey",
-    "Network",
-    "Node",
-    "check_ends",
-    "edge_pair",
-]
-
-EdgeKey: TypeAlias = tuple[str, str]
+__all__ = ["RESERVED_PATTERNS", "Network", "check_ends"]
 
 RESERVED_PATTERNS = ("streaming", "sequential")
 """Pattern names that every network has; a network's own patterns take others."""
-
-
-@dataclass(frozen=True, eq=False)
-class Node(Card):
-    """A layer of neurons.
-
-    Attributes
-    ----------
-    name : str
-        Name in the file.
-    shape : tuple of three int or None
-        Rows, columns, features; ``None`` where the network has structure only.
-    threshold : ndarray of int64, shape (size,), or None
-        Threshold theta of every neuron, read-only; ``None`` for input nodes, spiking nodes and structure-only
-        networks.
-    neuron : CurrentNeuron or None
-        What the node's neurons compute in every tick where they remember (a *spiking* node); ``None`` where they are
-        frame neurons, and for input nodes. Single values are spread over all neurons.
-
-    Raises
-    ------
-    NetworkError
-        If the node has a threshold and a neuron, or a neuron's values are not one per neuron.
-    """
-
-    name: str
-    shape: tuple[int, int, int] | None = None
-    threshold: NDArray[np.int64] | None = None
-    neuron: CurrentNeuron | None = None
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-        if self.neuron is None:
-            return
-        if self.threshold is not None:
-            raise NetworkError(
-                f"node {self.name}: has a threshold and a neuron, which has one of its own; give one of them"
-            )
-        try:
-            object.__setattr__(self, "neuron", self.neuron.spread(self.size))
-        except NetworkError as error:
-            raise NetworkError(f"node {self.name}: {error}") from None
-
-    @property
-    def size(self) -> int:
-        """Number of neurons.
-
-        Raises
-        ------
-        NetworkError
-            If the node has no shape.
-        """
-        if self.shape is None:
-            raise NetworkError(f"node {self.name}: has no shape, so no neurons; add shape = [rows, columns, features]")
-        return math.prod(self.shape)
-
-
-@dataclass(frozen=True, eq=False)
-class Edge(Card):
-    """A transformation from one node to another (or the same).
-
-    Attributes
-    ----------
-    source, target : str
-        Names of the nodes.
-    transform : MatrixSource or None
-        Builds the matrix; ``None`` where the network has structure only.
-    delay : int
-        Frames, which are ticks, that a spike takes over the edge; other than 1 in spiking networks only.
-    current : int
-        Which current of the target's neurons it feeds, in spiking networks.
-    also : tuple of EdgeTerm
-        Further transforms of the edge, with delays and currents of their own, in spiking networks.
-
-    Raises
-    ------
-    NetworkError
-        If a delay or the number of a current is out of range.
-    """
-
-    source: str
-    target: str
-    transform: MatrixSource | None = None
-    delay: int = 1
-    current: int = 0
-    also: tuple[EdgeTerm, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "also", tuple(self.also))
-        try:
-            check_term(self.delay, self.current)
-        except NetworkError as error:
-            raise NetworkError(f"edge {self.label}: {error}") from None
-
-    @property
-    def delays(self) -> tuple[int, int]:
-        """Least and greatest delay of its terms, in ticks."""
-        delays = [self.delay, *(term.delay for term in self.also)]
-        return min(delays), max(delays)
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """All transforms of the edge as matrices, each with its delay and current.
-
-        Raises
-        ------
-        NetworkError
-            As :meth:`matrix`.
-        """
-        return (Term(self.matrix(), self.delay, self.current), *self._more_terms)
-
-    @cached_property
-    def _more_terms(self) -> tuple[Term, ...]:
-        try:
-            return tuple(Term(lent(term.transform.matrix()), term.delay, term.current) for term in self.also)
-        except NetworkError as error:
-            raise NetworkError(f"edge {self.label}: {error}") from None
-
-    @property
-    def key(self) -> EdgeKey:
-        """The pair ``(source, target)``."""
-        return (self.source, self.target)
-
-    @property
-    def label(self) -> str:
-        """The edge as it is written in files: ``"H1 -> O"``."""
-        return f"{self.source} -> {self.target}"
-
-    @cached_property
-    def _matrix(self) -> csr_array:
-        if self.transform is None:
-            raise NetworkError(
-                f'edge {self.label}: has no transform, so no weights; add transform = "dense" or another'
-            )
-        try:
-            return self.transform.matrix()
-        except NetworkError as error:
-            raise NetworkError(f"edge {self.label}: {error}") from None
-
-    def matrix(self) -> csr_array:
-        """Weights as an integer sparse matrix, built once.
-
-        Returns
-        -------
-        csr_array of int64, shape (n_target, n_source)
-            No explicit zeros. Its arrays are read-only, and what is put in their place changes the network as little.
-
-        Raises
-        ------
-        NetworkError
-            If the edge has structure only, or its weights are not known.
-        """
-        return lent(self._matrix)
-
-
-def edge_pair(edge: object) -> EdgeKey:
-    """Take an edge as it is given: a pair of names.
-
-    Raises
-    ------
-    NetworkError
-        If it is something else.
-    """
-    if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) != 2:
-        raise NetworkError(f"edge {edge!r:.60}: is no pair (source, target) of names")
-    return str(edge[0]), str(edge[1])
 
 
 def check_ends(edges: Iterable[EdgeKey], nodes: Collection[str]) -> None:
@@ -290,7 +106,7 @@ class Network(Card):
             "edges": len(self.edges),
             "inputs": ", ".join(self.inputs),
             "outputs": ", ".join(self.outputs),
-            "patterns": ", ".join(["streaming", "sequential", *self.patterns]),
+            "patterns": ", ".join(self.pattern_names),
         }
 
     @classmethod
@@ -387,6 +203,11 @@ class Network(Card):
                 + (f", nor {len(lost) - 1} more" if len(lost) > 1 else "")
                 + "; every node needs a path from an input"
             )
+
+    @property
+    def pattern_names(self) -> tuple[str, ...]:
+        """Names of its rollout patterns: streaming, sequential, those of its file; of spiking ones streaming alone."""
+        return RESERVED_PATTERNS[:1] if self.is_spiking else (*RESERVED_PATTERNS, *self.patterns)
 
     @cached_property
     def is_spiking(self) -> bool:

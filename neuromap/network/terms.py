@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
+from neuromap.network.neurons.spiking_neuron import MAX_CURRENTS
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["MAX_CURRENTS", "MAX_DELAY", "EdgeTerm", "MatrixSource", "Term", "check_term"]
+__all__ = ["MAX_DELAY", "EdgeTerm", "MatrixSource", "Term", "check_term"]
 
 MAX_DELAY = 4096
 """Greatest delay of an edge in ticks (4 s at 1 kHz): times along a path stay far inside 64 bits."""
-
-MAX_CURRENTS = 16
-"""Currents of one neuron."""
 
 
 class MatrixSource(Protocol):

@@ -16,6 +16,7 @@ from neuromap.errors import InputError
 from neuromap.files.given import needs
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.complete import require_frames
 from neuromap.network.network import Network
 from neuromap.network.transforms.limits import show_shape
 from neuromap.rollout.patterns.first_frame import first_frame
@@ -104,6 +105,7 @@ def train_for_chip(
     """
     needs("train_for_chip: rollout", rollout, Rollout)
     needs("train_for_chip: chip", chip, ChipSpec)
+    require_frames(rollout.network, "train", "networks of frame nodes are trained")
     require_torch("training")
     options = TrainingOptions() if options is None else options
     hardware = HardwareOptions() if hardware is None else hardware

@@ -14,6 +14,7 @@ from neuromap.encoding.input_tables import input_encodings
 from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
 from neuromap.files.given import needs
+from neuromap.network.complete import require_frames
 from neuromap.network.network import Network
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.asked.node_settings import node_settings
@@ -81,6 +82,7 @@ def train_network(
         If the loss is no number any more, or the memory does not suffice.
     """
     needs("train_network: rollout", rollout, Rollout)
+    require_frames(rollout.network, "train", "networks of frame nodes are trained")
     require_torch("training")
     options = TrainingOptions() if options is None else options
     require_device(options)

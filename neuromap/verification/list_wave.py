@@ -44,6 +44,7 @@ class ListWiring(Wiring):
         self._list_core = table.list_core
         self._list_of_target = table.axons[program.targets.core] + program.targets.axon
         self._sends = np.diff(program.targets.start) > 0
+        self._soma = program.soma
 
     def linked(self) -> NDArray[np.bool_]:
         """Which node has a synapse onto which: shape (nodes, nodes), source first."""
@@ -111,7 +112,7 @@ class ListWiring(Wiring):
         live = self._live[synapse]
         synapse, source = synapse[live], np.repeat(np.arange(len(lists)), each)[live]
         neuron = self._list_core[lists[source]] * self._program.chip.neurons + table.neuron[synapse]
-        return _Hits(source, neuron, table.delay[synapse].astype(np.int64))
+        return _Hits(source, self._soma[neuron], table.delay[synapse].astype(np.int64))
 
 
 def _put(due: dict[int, list[Ints]], hits: _Hits) -> None:

@@ -6,6 +6,7 @@ import inspect
 import pickle
 import types
 import typing
+from abc import ABC
 from collections.abc import Mapping
 
 import numpy as np
@@ -19,7 +20,7 @@ from neuromap.errors import NeuromapError
 from neuromap.hardware.program.ports import OutputTable
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import Dense, build_network
-from neuromap.network.network import Edge
+from neuromap.network.edge import Edge
 from neuromap.simulation import run_events
 
 
@@ -33,7 +34,8 @@ def every_class():
             continue
         for cls in vars(entered(name) or object).values():
             made_here = inspect.isclass(cls) and cls.__module__ == name and not cls.__name__.startswith("_")
-            if made_here and dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:
+            is_base = made_here and ABC in cls.__bases__
+            if made_here and not is_base and dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:
                 found[f"{name}.{cls.__qualname__}"] = cls
     return found
 
@@ -89,14 +91,26 @@ CHECKED = {
             "frames": "still",
         },
     ),
+    "neuromap.network.node.Node": ({}, lambda n: {"neuron": None}),
+    "neuromap.network.neurons.current_neuron.CurrentNeuron": (
+        {},
+        lambda n: {"decay_bits": 12, "current_bits": 24, "voltage_bits": 24},
+    ),
+    "neuromap.network.neurons.leak_neuron.LeakNeuron": ({}, lambda n: {"subtract": 0}),
+    "neuromap.quantise.float_neuron.FloatNeuron": ({}, lambda n: {"size": n}),
 }
 """Classes that look into what they are given: shapes of their arrays, and other fields where the first has n rows."""
+FILLED = {
+    "neuromap.network.neurons.leak_neuron.LeakNeuron": {"threshold": 2},
+    "neuromap.quantise.float_neuron.FloatNeuron": {"threshold": 2},
+}
+"""What fills their arrays where ones do not do."""
 CLASSES = {name: cls for name, cls in every_class().items() if array_fields(cls)}
 
 
 def test_the_classes_are_found():
     assert len(CLASSES) >= 10
-    assert {"neuromap.hardware.program.program.Program", "neuromap.network.network.Node"} <= set(CLASSES)
+    assert {"neuromap.hardware.program.program.Program", "neuromap.network.node.Node"} <= set(CLASSES)
     assert len(array_fields(CLASSES["neuromap.hardware.program.program.NeuronTable"])) == 12
     assert array_fields(CLASSES["neuromap.formats.ranc.case.RancCase"])["expected"] == (np.int64, True)
 
@@ -107,7 +121,8 @@ def test_arrays_are_owned_and_read_only(name, as_view):
     cls = CLASSES[name]
     fields = array_fields(cls)
     shapes, others = CHECKED.get(name, ({}, lambda n: {}))
-    owned = {field: np.ones(shapes.get(field, 6), dtype) for field, (dtype, _) in fields.items()}
+    fill = FILLED.get(name, {})
+    owned = {field: np.full(shapes.get(field, 6), fill.get(field, 1), dtype) for field, (dtype, _) in fields.items()}
     given = {field: array[::2] if as_view else array for field, array in owned.items()}
     if as_view:  # a locked view of an array that can be written to is no better
         for array in given.values():

@@ -12,7 +12,22 @@ from typing import NamedTuple
 import networkx as nx
 import pytest
 
-OPTIONAL = {"brian2", "torch", "sklearn", "matplotlib", "nengo", "nir", "onnx", "pymetis", "h5py", "pandas", "PIL"}
+OPTIONAL = {
+    "brian2",
+    "elephant",
+    "neo",
+    "quantities",
+    "torch",
+    "sklearn",
+    "matplotlib",
+    "nengo",
+    "nir",
+    "onnx",
+    "pymetis",
+    "h5py",
+    "pandas",
+    "PIL",
+}
 ADAPTERS: dict[str, set[str]] = {
     "training/model": {"torch"},
     "training/loop": {"torch"},

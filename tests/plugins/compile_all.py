@@ -12,15 +12,18 @@ import numpy as np
 
 import neuromap as nm
 from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.program.list_program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.program.ports import HostTable, OutputTable
 from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.network import build_network
 from neuromap.simulation.activity.measure_activity import measure_activity
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.fast_engine import FastEngine
+from neuromap.simulation.engine.list_fast_engine import ListFastEngine
 from neuromap.simulation.stimulus.stimulus import random_frames
 
 GROUPS_AND_WORDS = [(8, 4), (1, 1), (2, 1), (4, 2)]
+LIST_WEIGHTS = [1, 2**14 + 1, 2**20 + 1]  # sums of 16 bits, of 32, and synapses of 64 too
 
 
 def silent_program(chip):
@@ -63,6 +66,34 @@ def compile_engine(groups, words):
     FastEngine(silent_program(chip)).run(HostEvents.none(1))
 
 
+def silent_lists(weight):
+    """One core with a list of four synapses on one neuron; nothing feeds it."""
+    chip = load_chip("loihi1")
+    core, one = (1, chip.neurons), np.zeros(4, np.int32)
+    nothing = [np.zeros(0, np.int32) for _ in range(4)]
+    zero = np.zeros(core, np.int32)
+    return ListProgram(
+        name="silent",
+        chip=chip,
+        coordinates=np.zeros((1, 2), np.int32),
+        synapses=SynapseTable(np.array([0, 1]), np.array([0, 4]), one, one + np.int32(weight), one.astype(np.uint8)),
+        neurons=CurrentTable(zero, zero, zero, zero, zero.astype(np.uint8), zero, zero),
+        targets=TargetTable(np.zeros(chip.neurons + 1, np.int64), nothing[0], nothing[0]),
+        neuron_node=np.full(core, -1, np.int32),
+        neuron_index=zero,
+        is_relay=np.zeros(core, np.bool_),
+        nodes=(),
+        period=1,
+        ticks_per_step=1,
+        host=HostTable(*nothing, np.zeros(0, np.int64), np.zeros(0, np.int8)),
+        outputs=OutputTable(*nothing),
+    )
+
+
+def compile_list_engine(weight):
+    ListFastEngine(silent_lists(weight)).run(HostEvents.none(1))
+
+
 def compile_mapper():
     """More cores than are placed without a kernel, cut in both orders."""
     chip = replace(load_chip("truenorth"), axons=64, neurons=8)
@@ -75,7 +106,11 @@ def compile_mapper():
     measure_activity(program, random_frames(net, 2), engine="numpy")
 
 
-JOBS = [compile_mapper, *(partial(compile_engine, *sizes) for sizes in GROUPS_AND_WORDS)]
+JOBS = [
+    compile_mapper,
+    *(partial(compile_engine, *sizes) for sizes in GROUPS_AND_WORDS),
+    *(partial(compile_list_engine, weight) for weight in LIST_WEIGHTS),
+]
 
 if __name__ == "__main__":
     first, step = (int(word) for word in sys.argv[1:])

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from neuromap.errors import NetworkError, PatternError, StimulusError
 from neuromap.network import MatrixTransform
-from neuromap.network.network import Edge, Network, Node
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.reference_frames import reference

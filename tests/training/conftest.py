@@ -5,7 +5,9 @@ import pytest
 from hypothesis import strategies as st
 
 from neuromap.datasets.image_set import ImageSet
-from neuromap.network.network import Edge, Network, Node
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.network.transforms.kinds import Dense
 
 LINEAR = {"activation": "linear"}

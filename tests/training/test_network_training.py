@@ -11,7 +11,9 @@ from safetensors.numpy import load_file, save_file
 import neuromap as nm
 from neuromap.encoding import input_encodings
 from neuromap.errors import InputError, NetworkError, NotSupportedError, TrainingError
-from neuromap.network.network import Edge, Network, Node
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.training.asked.torch_extra import memory_told
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.network_training import task_of, train_network

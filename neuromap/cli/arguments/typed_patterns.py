@@ -10,7 +10,8 @@ from neuromap.errors import InputError, PatternError
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
-    from neuromap.network.network import EdgeKey, Network
+    from neuromap.network.edge import EdgeKey
+    from neuromap.network.network import Network
     from neuromap.rollout.patterns.pattern import RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout
 

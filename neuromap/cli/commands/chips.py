@@ -59,16 +59,12 @@ def chip_object(spec: ChipSpec) -> dict[str, Any]:
     """
     from neuromap.hardware.chip.chip_document import chip_document
 
-    return {
-        **chip_document(spec),
-        "derived": {
-            "n_cores": spec.n_cores,
-            "weight_range": list(spec.weight_range),
-            "leak_range": list(spec.leak_range),
-            "threshold_range": list(spec.threshold_range),
-            "potential_range": list(spec.potential_range),
-        },
-    }
+    derived = {"n_cores": spec.n_cores, "weight_range": list(spec.weight_range)}
+    if spec.core_model == "crossbar":  # others scale their thresholds, and have no leak that is added
+        derived["leak_range"] = list(spec.leak_range)
+        derived["threshold_range"] = list(spec.threshold_range)
+        derived["potential_range"] = list(spec.potential_range)
+    return {**chip_document(spec), "derived": derived}
 
 
 def _print_list(specs: tuple[ChipSpec, ...]) -> None:
@@ -80,7 +76,7 @@ def _print_list(specs: tuple[ChipSpec, ...]) -> None:
             spec.name,
             f"{spec.n_cores}",
             f"{spec.axons} x {spec.neurons}",
-            f"{spec.axon_types}",
+            f"{spec.axon_types}" if spec.axon_types else "-",
             f"{spec.weight_bits}",
             f"{spec.delay[0]} to {spec.delay[1]}",
             f"{spec.tick_seconds:g}",
@@ -114,5 +110,5 @@ def _print_chip(spec: ChipSpec) -> None:
 def _shown(key: str, value: Any) -> str:
     if not isinstance(value, list):
         return f"{value:g}" if isinstance(value, float) else str(value)
-    joint = ", " if key == "included" else " to " if key == "delay" or key.endswith("_range") else " x "
+    joint = ", " if key == "included" else " to " if key == "delay" or key.endswith(("_range", "_shifts")) else " x "
     return joint.join(map(str, value))

@@ -156,14 +156,15 @@ def report(
     else:
         spec = flags.chip(chip)
         options = flags.options(net, spec)
-        names = named or dict.fromkeys(["streaming", "sequential", *net.patterns])
+        names = named or net.pattern_names
         # the report finds and counts the most sequential patterns in one go
         chosen = [name if name == "sequential" else read_pattern(net, name) for name in names]
         images = None if data is None else load_images(data, "test", limit=limit)
         frames = DEFAULT_ACCURACY_FRAMES if accuracy_frames is None else accuracy_frames
         shown = {"options": options, "images": images, "n_accuracy_frames": frames, **arguments}
         with progress_bar("report") as progress:
-            made = nm.latency_report(net, spec, chosen, wanted or EXECUTIONS, progress=progress, **shown)
+            runs = wanted or (EXECUTIONS[:1] if net.is_spiking else EXECUTIONS)  # there both are one
+            made = nm.latency_report(net, spec, chosen, runs, progress=progress, **shown)
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
     drawn = [] if pictures is None else [(Path(pictures) / name, text) for name, text in picture_files(made).items()]

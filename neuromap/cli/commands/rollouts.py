@@ -57,6 +57,7 @@ def rollouts(
     import neuromap as nm
     from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures
     from neuromap.cli.printing.pattern_tables import print_rollouts
+    from neuromap.network.complete import require_frames
     from neuromap.rollout.patterns.class_numbers import class_numbers
 
     if not 1 <= limit <= _MOST_LISTED:
@@ -64,6 +65,7 @@ def rollouts(
     if every and pattern:
         raise InputError("--all and --pattern: give one of them")
     net = nm.load_network(network)
+    require_frames(net, "rollouts", "its one rollout is streaming, a frame a tick; neuromap report shows its times")
     chosen, complete = _every_pattern(net, limit) if every else (_chosen_patterns(net, pattern or []), False)
     figures = pattern_counts(net)
     numbers = class_numbers(net, chosen, in_order=every)

@@ -50,7 +50,8 @@ def print_dry_run(found: DryRun, console: Console) -> None:
 
 def _head(problem: Infeasibility) -> str:
     head = f"node {problem.node}: " if problem.node else ""
-    return f"{head}{problem.statement} ({problem.gap} too many)"
+    gap = f" ({problem.gap} too many)" if problem.bound else ""
+    return f"{head}{problem.statement}{gap}"
 
 
 def _print_nodes(found: DryRun, console: Console) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from neuromap.cli.printing.json_output import count_members
 
 if TYPE_CHECKING:
-    from neuromap.network.network import EdgeKey, Network
+    from neuromap.network.edge import EdgeKey
+    from neuromap.network.network import Network
     from neuromap.rollout.patterns.pattern import RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout
 

@@ -9,7 +9,7 @@ from neuromap.forms.numbers import seconds
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
-    from neuromap.mapping.bounds.lower_bounds import CoreBound
+    from neuromap.mapping.bounds.bound import CoreBound
     from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["UNITS", "figure_rows", "main_rows", "program_figures"]
@@ -34,6 +34,8 @@ UNITS = {
     "mean_hops": "per target",
     "longest_way": "hops",
     "chip_crossings": "chip boundaries on the ways to all targets",
+    "output_axons": "pairs of a neuron and a core that it feeds",
+    "synapse_memory_utilisation": "of the memory for synapses of the cores in use",
     "frame_period_ticks": "ticks",
     "ticks_per_step": "ticks",
     "sampling_frequency_hz": "frames per second",
@@ -92,9 +94,11 @@ def figure_rows(figures: dict[str, Any]) -> list[tuple[str, str, str]]:
     """
     rows = []
     for key, value in figures.items():
-        if key in _NOT_IN_TABLE:
+        if key in _NOT_IN_TABLE or value is None:
             continue
         unit = UNITS.get(key, "").format(**figures)
+        if key == "synapses" and figures["output_axons"] is not None:
+            unit = "in lists"
         bound = figures.get("core_bound")
         if key == "cores" and bound is not None:
             unit += f"; any mapping takes {bound['total']} or more, for its {bound['by']}"

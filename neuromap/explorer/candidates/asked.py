@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from neuromap.errors import InputError
+from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
@@ -25,7 +26,7 @@ class Asked:
     Attributes
     ----------
     chips : tuple of ChipSpec
-        Chips, each name once.
+        Chips, each name once; without their energies where these are of different terms.
     executions : tuple of str
         Executions.
     options : tuple of (str, int or None)
@@ -95,4 +96,10 @@ def _chips(chips: Any) -> list[ChipSpec]:
         if chip.name in found and found[chip.name] != chip:
             raise InputError(f"chips: two have the name {chip.name}; give one of them another name")
         found[chip.name] = chip
-    return list(found.values())
+    return _with_comparable_energies(list(found.values()))
+
+
+def _with_comparable_energies(chips: list[ChipSpec]) -> list[ChipSpec]:
+    """Leave out the energies of chips whose figures make different terms: a sum without a term is no less for it."""
+    terms = {frozenset(chip.energy) & set(ENERGY_TERM_KEYS) for chip in chips if chip.energy}
+    return chips if len(terms) < 2 else [replace(chip, energy={}, energy_included=()) for chip in chips]

@@ -49,7 +49,9 @@ class CoreWeights:
 
 
 def core_weights(graph: Graph, chip: ChipSpec) -> CoreWeights:
-    """Take the sizes of nodes and the longest delay that the guess needs."""
+    """Take the sizes of nodes and the longest delay; where neurons have no copies nothing weighs."""
+    if chip.core_model == "synapse-list":
+        return CoreWeights((), chip.delay[1])
     network = graph.network
     sizes = [node.size for node in network.nodes.values()]
     outgoing = []

@@ -60,8 +60,8 @@ class MappingChoice(Value):
         The distinct schedules.
     step_ticks : ndarray of int64, shape (rows,)
         Ticks of an update step, row by row.
-    core_bound : int
-        Cores that no mapping of any row can do without.
+    core_bound, neuron_bound : int
+        Cores and neurons that no mapping of any row can do without; the neurons are those of chips with synapse lists.
     least : LeastTimes
         Responses that no row is quicker than.
     """
@@ -72,6 +72,7 @@ class MappingChoice(Value):
     table: RowTable
     step_ticks: Ints
     core_bound: int
+    neuron_bound: int
     least: LeastTimes
 
     def __post_init__(self) -> None:
@@ -145,11 +146,12 @@ def mapping_choices(
     tables = _tables(space, given, asked, numbers)
     choices: list[MappingChoice] = []
     for chip in asked.chips:
-        core_bound = core_bound_of_all(network, chip)
+        bound = core_bound_of_all(network, chip)
         of_chip: list[MappingChoice] = []
         for splitters, ticks in asked.options:
             table = tables[_may_change_schedule(splitters)]
-            choice = MappingChoice(chip, splitters, ticks, table, step_ticks(table, chip, ticks), core_bound, least)
+            steps = step_ticks(table, chip, ticks)
+            choice = MappingChoice(chip, splitters, ticks, table, steps, bound.total, bound.neurons, least)
             if not any(choice.maps_like(other) for other in of_chip):
                 of_chip.append(choice)
         choices += of_chip

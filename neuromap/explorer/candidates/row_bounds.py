@@ -12,6 +12,7 @@ import math
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.rows import Candidate
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.bounds.bound import CoreBound
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.network.network import Network
@@ -22,8 +23,8 @@ from neuromap.simulation.activity.energy import Counts, energy_of
 __all__ = ["core_bound_of_all", "core_bound_of_row", "energy_bound"]
 
 
-def core_bound_of_all(network: Network, chip: ChipSpec) -> int:
-    """Cores that no mapping of any pattern in any execution can do without.
+def core_bound_of_all(network: Network, chip: ChipSpec) -> CoreBound:
+    """Cores and neurons that no mapping of any pattern in any execution can do without.
 
     Parameters
     ----------
@@ -34,10 +35,11 @@ def core_bound_of_all(network: Network, chip: ChipSpec) -> int:
 
     Returns
     -------
-    int
+    CoreBound
+        Of the streaming rollout; its total, and its neurons on chips with synapse lists, hold for all.
     """
     rollout = Rollout(network, RolloutPattern.streaming(network))
-    return core_bound(legalise(rollout, chip), chip, proven=True).total
+    return core_bound(legalise(rollout, chip), chip, proven=True)
 
 
 def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, least: int) -> int:
@@ -69,7 +71,7 @@ def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, le
     return max(least, core_bound(legal, chip, proven=True).total)
 
 
-def energy_bound(chip: ChipSpec, period_ticks: int, cores: int) -> float | None:
+def energy_bound(chip: ChipSpec, period_ticks: int, cores: int, neurons: int) -> float | None:
     """Energy per frame that no mapping can do without: what a silent chip takes in one frame period.
 
     Parameters
@@ -78,8 +80,9 @@ def energy_bound(chip: ChipSpec, period_ticks: int, cores: int) -> float | None:
         Gives the figures.
     period_ticks : int
         Frame period, or what it is at least.
-    cores : int
-        Cores in use, or what they are at least.
+    cores, neurons : int
+        Cores and neurons in use, or what they are at least. A crossbar core updates all its neurons, a core with
+        synapse lists those in use.
 
     Returns
     -------
@@ -87,5 +90,5 @@ def energy_bound(chip: ChipSpec, period_ticks: int, cores: int) -> float | None:
         Joules; ``None`` where the chip has no figures.
     """
     chips = math.prod(chip.chips)
-    updates = cores * chip.neurons * period_ticks
+    updates = (cores * chip.neurons if chip.core_model == "crossbar" else neurons) * period_ticks
     return energy_of(chip, Counts(ticks=period_ticks, chips=chips, neuron_updates=updates)).joules

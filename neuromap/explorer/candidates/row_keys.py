@@ -5,11 +5,13 @@ the delays of the edges in ticks, the ticks at which inputs arrive and bias spik
 Within a behaviour class the delays along a spanning forest, the sampling steps of the inputs relative to each other,
 and P fix all of that up to shifts by whole frames (docs/explorer-proofs.md). Such shifts show in two places only, and
 the key holds both: which of the nodes that need bias spikes get them at the same tick, and whether two edges of
-one input begin with the same frame.
+one input begin with the same frame. Where synapses have delays, spikes that arrive in different ticks may share an axon
+too; then the key holds by how many steps the nodes' bias spikes are apart, and the frames of all edges of an input.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -39,13 +41,20 @@ class Sharing:
     Attributes
     ----------
     biased : tuple of int
-        Nodes with a neuron whose threshold the leak cannot hold.
+        Nodes with a neuron whose threshold needs a constant from the host.
     host_pairs : tuple of (int, int)
         Pairs of edges that leave one input.
+    over_delays : bool
+        Whether spikes that arrive in different ticks may share an axon, as with synapse lists.
     """
 
     biased: tuple[int, ...] = ()
     host_pairs: tuple[tuple[int, int], ...] = ()
+    over_delays: bool = False
+
+    def __str__(self) -> str:
+        over_delays = ", over_delays=True" if self.over_delays else ""
+        return f"Sharing(biased={self.biased}, host_pairs={self.host_pairs}{over_delays})"
 
 
 class RowKeys:
@@ -126,18 +135,21 @@ class RowKeys:
             self._period_bits,
             *[self._delay_bits] * len(tree),
             *[self._delay_bits + 2] * len(later),
-            *[2] * len(shown),
+            *[self._delay_bits + 2 if self._sharing.over_delays else 2] * len(shown),
         ]
         return pack([schedules.period, *tree, *later, *shown], len(schedules.period), bits)
 
     def _bias_order(self, schedules: Schedules) -> list[Ints]:
-        phases = schedules.phases
-        return [np.sign(phases[:, a] - phases[:, b]) + 1 for a, b in self._pairs]
+        apart = [schedules.phases[:, a] - schedules.phases[:, b] for a, b in self._pairs]
+        if self._sharing.over_delays:
+            return [steps + (1 << (self._delay_bits + 1)) for steps in apart]
+        return [np.sign(steps) + 1 for steps in apart]
 
     def _host_frames(self, values: Values, schedules: Schedules) -> list[Ints]:
-        # edges with equal delays share an axon if they begin with the same frame, 0 where R = 1
-        r, d = values.astype(np.int64), schedules.delays
-        return [np.where(d[:, a] == d[:, b], r[:, a] - r[:, b], 0) + 1 for a, b in self._sharing.host_pairs]
+        # edges whose spikes can share an axon do if they begin with the same frame, 0 where R = 1
+        r, d, any_delay = values.astype(np.int64), schedules.delays, self._sharing.over_delays
+        pairs = self._sharing.host_pairs
+        return [np.where(any_delay | (d[:, a] == d[:, b]), r[:, a] - r[:, b], 0) + 1 for a, b in pairs]
 
 
 def sharing_of(graph: Graph, thresholds: Mapping[int, Ints], chips: Sequence[ChipSpec]) -> Sharing:
@@ -150,15 +162,16 @@ def sharing_of(graph: Graph, thresholds: Mapping[int, Ints], chips: Sequence[Chi
     thresholds : dict of int to ndarray of int64
         Thresholds of every node that is no input, clipped as the mapper does.
     chips : sequence of ChipSpec
-        Their leak says which thresholds need bias spikes.
+        The leak of crossbar cores says which thresholds need bias spikes; on others those below 1 do.
 
     Returns
     -------
     Sharing
     """
-    longest_leak = min(-chip.leak_range[0] for chip in chips)
+    leaks = [-chip.leak_range[0] for chip in chips if chip.core_model == "crossbar"]
+    longest_leak = min(leaks, default=math.inf)
     biased = [v for v, theta in thresholds.items() if ((theta < 1) | (theta > longest_leak)).any()]
     pairs = []
     for u in graph.inputs:
         pairs += list(combinations(graph.leaving(u), 2))
-    return Sharing(tuple(sorted(biased)), tuple(pairs))
+    return Sharing(tuple(sorted(biased)), tuple(pairs), len(leaks) < len(chips))

@@ -142,7 +142,9 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         if any(has_given_weights(row, ENERGY) for row in rows):
             notes.append(f"{GIVEN_WEIGHTS}: {GIVEN_WEIGHTS_NOTE}")
     elif rows:
-        notes.append("energy: the chip has no such figures; it is no part of the front.")
+        one = len(exploration.chips) == 1
+        why = "the chip has no such figures" if one else "the chips have no figures of the same terms to compare"
+        notes.append(f"energy: {why}; it is no part of the front.")
     if any(not row.full_response_exact for row in rows):
         notes.append("≤: the search for the longest path was cut off; an upper bound.")
     if not exploration.classes_are_of_network and any(row.needs_retraining for row in rows):

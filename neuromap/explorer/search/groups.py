@@ -102,7 +102,7 @@ def groups_of(choice: MappingChoice, accuracy: DeadlineAccuracy | None = None) -
         error = (
             math.nan if accuracy is None else 1 - _accuracy_bound(accuracy, choice, int(order[start]), ranked[start])
         )
-        energy = energy_bound(chip, int(ranked[start, -1]), choice.core_bound)
+        energy = energy_bound(chip, int(ranked[start, -1]), choice.core_bound, choice.neuron_bound)
         bounds = Figures._make((*times, error, float(choice.core_bound), nan_of(energy)))
         groups.append(Group(choice, order[start:stop], bool(ranked[start, 0]), bounds))
     return groups

@@ -91,7 +91,7 @@ class OpenRows:
             return False
         self._compute_bound(place)
         cores = self.bound_of(place)
-        energy = energy_bound(group.choice.chip, group.period_ticks, cores)
+        energy = energy_bound(group.choice.chip, group.period_ticks, cores, group.choice.neuron_bound)
         bounds = bounds._replace(cores=float(cores), energy=nan_of(energy))
         if not self._is_excluded(bounds, group.is_given_class):
             return False

@@ -132,7 +132,7 @@ class SearchRows:
             times_are_bounds=bounded,
             tick_seconds=tick,
             core_bound=choice.core_bound,
-            energy_bound=energy_bound(choice.chip, group.period_ticks, choice.core_bound),
+            energy_bound=energy_bound(choice.chip, group.period_ticks, choice.core_bound, choice.neuron_bound),
             accuracy_bound=None if self.accuracy is None else float(f"{1 - group.bounds.error:.12g}"),
         )
 

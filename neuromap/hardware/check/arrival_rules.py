@@ -39,7 +39,8 @@ def arrivals(program: Program) -> Iterator[Finding]:
 
     Frame i of a node is computed in tick ``sample_tick + i * period``. Its neurons may read bias and inputs of R = 0
     edges that arrive in this tick, inputs of R = 1 edges that arrive a period later (for the next frame), and spikes
-    of neurons that arrive in either. Relays bear a label but compute nothing: their tick follows from what they read.
+    of neurons that arrive in either; where a neuron keeps its potential from tick to tick, spikes may have been under
+    way for any number of frames. Relays bear a label but compute nothing: their tick follows from what they read.
     """
     chains = relay_chains(program)
     kind, tick = _feeds(program, chains)
@@ -75,8 +76,9 @@ def _feeds(program: Program, chains: RelayChains) -> tuple[NDArray[np.int8], Int
 def _arrival_ticks(program: Program, kind: NDArray[np.int8], tick: Ints) -> Finding:
     ports = program.nodes
     node = program.neuron_node
-    computing = (node >= 0) & (node < len(ports)) & ~program.is_relay
-    # neurons without a node, and relays, may read anything: UNKNOWN is their clock
+    remembers = program.neurons.saturate_negative & (program.neurons.threshold > 0)
+    computing = (node >= 0) & (node < len(ports)) & ~program.is_relay & ~remembers
+    # neurons without a node, relays and neurons that remember may read anything: UNKNOWN is their clock
     sample = np.array([*(port.sample_tick for port in ports), UNKNOWN], np.int64)
     clocks, clock_of_node = np.unique(sample, return_inverse=True)
     clock = clock_of_node.reshape(-1)[np.where(computing, node, len(ports))]

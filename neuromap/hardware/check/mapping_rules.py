@@ -139,9 +139,10 @@ def unused_neurons(program: Program) -> Iterator[Finding]:
 
 
 def potential_widths(program: Program) -> Iterator[Finding]:
-    """``potential-width``: from 0, no set of spikes drives a potential to its rails within one tick.
+    """``potential-width``: no set of spikes drives a potential to its rails within one tick.
 
-    Then the order of the events in a tick cannot matter, and neither can saturation or wrapping.
+    It begins at 0, or, where the neuron keeps its potential, anywhere from its floor to below its threshold. Then the
+    order of the events in a tick cannot matter, and neither can saturation or wrapping.
     """
     low, high = program.chip.potential_range
     most, least = _extremes(program)
@@ -174,7 +175,11 @@ def _extremes(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         least[cores] = (counts * np.minimum(weights, 0)).sum(axis=1)
     leak = _farthest(neurons.leak, neurons.stochastic_leak)
     # the leak comes last, so it can only add to what the events have reached
-    return most + np.maximum(leak, 0), least + np.minimum(leak, 0)
+    most, least = most + np.maximum(leak, 0), least + np.minimum(leak, 0)
+    highest = np.maximum(neurons.threshold.astype(np.int64) - 1, 0)
+    highest = np.where(neurons.reset_mode == 1, np.maximum(highest, most - 1), highest)  # what a subtraction may leave
+    lowest = np.minimum(-neurons.negative_threshold.astype(np.int64), 0) * neurons.saturate_negative
+    return most + highest, least + lowest
 
 
 def _farthest(

@@ -172,6 +172,15 @@ class ListProgram(ChipProgram):
         return Sent(spike, targets.core[row].astype(np.int64), targets.axon[row].astype(np.int64), delay)
 
     @property
+    def soma(self) -> NDArray[np.int64]:
+        """Whose voltage the current of every neuron changes, by ``core * N + neuron``: shape (C * N,)."""
+        neuron = np.arange(self.neuron_node.size)
+        if self.neurons.joined is None:
+            return neuron
+        joined = self.neurons.joined.astype(np.int64).ravel()
+        return np.where(joined >= 0, neuron - neuron % self.shape[1] + joined, neuron)
+
+    @property
     def axon_counts(self) -> NDArray[np.int64]:
         """Axons in use of every core, shape (C,)."""
         return np.diff(self.synapses.axons)

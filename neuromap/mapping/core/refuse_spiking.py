@@ -5,11 +5,12 @@ from __future__ import annotations
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.refused.infeasible import Remedy, refuse
 from neuromap.network.network import Network
+from neuromap.network.neurons.current_neuron import CurrentNeuron
 
-__all__ = ["require_frame_neurons"]
+__all__ = ["require_no_currents"]
 
 
-def require_frame_neurons(network: Network, chip: ChipSpec) -> None:
+def require_no_currents(network: Network, chip: ChipSpec) -> None:
     """Refuse nodes whose neurons have a current and a voltage.
 
     Parameters
@@ -25,7 +26,7 @@ def require_frame_neurons(network: Network, chip: ChipSpec) -> None:
         Limit ``neuron``, naming the first such node.
     """
     for node in network.nodes.values():
-        if node.neuron is not None:
+        if isinstance(node.neuron, CurrentNeuron):
             one = f"2^{node.neuron.decay_bits}"
             text = (
                 f"its neurons decay, u := u ({one} - current_decay) / {one} + input; "

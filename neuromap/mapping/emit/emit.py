@@ -12,6 +12,7 @@ from neuromap.mapping.pack.signals import BIAS_SIGNAL, FROM_CHIP
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.route.route import fed_axons
 from neuromap.mapping.route.routes import NO_TARGET, Routes
+from neuromap.network.neurons.leak_neuron import LeakNeuron
 
 __all__ = ["emit"]
 
@@ -52,7 +53,6 @@ def emit(
     delay = np.zeros(shape, np.uint8)
     slots = (routes.core, routes.slot)
     target_core[slots], target_axon[slots], delay[slots] = routes.target_core, routes.target_axon, routes.delay
-    zero = np.zeros(shape, np.int32)
     is_output = np.array([port.kind == "output" for port in network.ports])
     read = (routes.target_core == NO_TARGET) & is_output[cores.node[slots]]  # others are only recorded
     out = (routes.core[read], routes.slot[read])
@@ -66,12 +66,12 @@ def emit(
             weights=cores.weights,
             leak=cores.leak,
             leak_reversal=np.zeros(shape, bool),
-            threshold=zero,
-            negative_threshold=zero.copy(),
-            reset=zero.copy(),
-            reset_mode=np.zeros(shape, np.uint8),
-            saturate_negative=np.zeros(shape, bool),
-            potential=zero.copy(),
+            threshold=cores.threshold,
+            negative_threshold=cores.negative_threshold,
+            reset=np.zeros(shape, np.int32),
+            reset_mode=cores.reset_mode,
+            saturate_negative=cores.saturate_negative,
+            potential=cores.potential,
         ),
         target_core=target_core,
         target_axon=target_axon,
@@ -102,6 +102,9 @@ class _CoreTables:
         self.crossbar = np.zeros((n_cores, chip.axons, -(-chip.neurons // 8)), np.uint8)
         self.weights = np.zeros((*neurons, chip.axon_types), np.int16)
         self.leak = np.full(neurons, -1, np.int16)
+        self.threshold, self.negative_threshold = np.zeros(neurons, np.int32), np.zeros(neurons, np.int32)
+        self.reset_mode, self.saturate_negative = np.zeros(neurons, np.uint8), np.zeros(neurons, bool)
+        self.potential = np.zeros(neurons, np.int32)
         self.node, self.index = np.full(neurons, -1, np.int32), np.zeros(neurons, np.int32)
         self.is_relay, self.is_splitter = np.zeros(neurons, bool), np.zeros(neurons, bool)
 
@@ -118,11 +121,22 @@ class _CoreTables:
             bits[np.ix_(axon_of, slots)] = plan.synapses[:, row]
             self.weights[core, slots[:, None], type_of] = plan.weights[row]
             self.leak[core, slots] = plan.leak[row]
+            if isinstance(population.neuron, LeakNeuron):
+                self._remember(core, slots, population.neuron.take(tile.neurons[row]))
             self.node[core, slots] = population.node
             self.index[core, slots] = population.neurons[tile.neurons[row]]
             self.is_relay[core, slots] = population.is_relay
             self.is_splitter[core, slots] = population.is_splitter
         self.crossbar[core, : layout.n_axons] = np.packbits(bits, axis=1, bitorder="little")
+
+    def _remember(self, core: int, slots: Ints, neuron: LeakNeuron) -> None:
+        """Write neurons that keep their potential from tick to tick, in place of frame neurons."""
+        self.leak[core, slots] = neuron.leak
+        self.threshold[core, slots] = neuron.threshold
+        self.negative_threshold[core, slots] = neuron.floor
+        self.reset_mode[core, slots] = neuron.subtract  # gamma: 0 sets the potential to 0, 1 takes the threshold off
+        self.saturate_negative[core, slots] = True
+        self.potential[core, slots] = neuron.potential
 
 
 def _host_table(partition: Partition) -> HostTable:

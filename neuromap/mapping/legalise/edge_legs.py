@@ -11,7 +11,7 @@ from neuromap.mapping.legalise.delay_legs import legs_of_delay, shared_legs
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.legalise.refuse_delay import refuse_chain, refuse_delay
 from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
-from neuromap.network.network import EdgeKey
+from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
 

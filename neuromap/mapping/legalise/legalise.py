@@ -15,7 +15,8 @@ from neuromap.mapping.legalise.legalised import HostLink, Legalised, Matrix, Pop
 from neuromap.mapping.legalise.relays import LinkBuilder
 from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
 from neuromap.network.complete import require_weights
-from neuromap.network.network import EdgeKey, Network
+from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["legalise"]

@@ -10,7 +10,8 @@ from neuromap.mapping.legalise.delay_legs import legs_of_delay, shared_legs
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Population
 from neuromap.mapping.legalise.refuse_delay import refuse_delay
 from neuromap.mapping.legalise.relays import LinkBuilder
-from neuromap.network.network import EdgeKey, Network
+from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
 from neuromap.network.terms import Term
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -102,7 +103,7 @@ def _populations(network: Network, position: dict[str, int]) -> list[Population]
             node=position[node.name],
             neurons=np.arange(node.size),
             shape=node.shape,
-            threshold=node.neuron.threshold,
+            threshold=np.ones(node.size, np.int64),  # what frame neurons have; its neuron has its own
             is_relay=False,
             is_output=node.name in network.outputs,
             sample_tick=_BEFORE_TICK_0,

@@ -17,7 +17,7 @@ from scipy import sparse
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.forms.card import Card
 from neuromap.hardware.program.ports import NodePort
-from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.neurons.spiking_neuron import SpikingNeuron
 
 __all__ = ["HostLink", "Legalised", "Link", "Matrix", "Population"]
 
@@ -46,7 +46,7 @@ class Population(Card):
         Tick of frame 0.
     kept : ndarray of bool, shape (n,), or None
         Neurons that have a copy though nobody reads them, so that they can be recorded; None where there are none.
-    neuron : CurrentNeuron or None
+    neuron : SpikingNeuron or None
         What spiking neurons compute, one value per neuron; None for frame neurons.
     """
 
@@ -60,7 +60,7 @@ class Population(Card):
     sample_tick: int
     is_splitter: bool = False
     kept: NDArray[np.bool_] | None = None
-    neuron: CurrentNeuron | None = None
+    neuron: SpikingNeuron | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

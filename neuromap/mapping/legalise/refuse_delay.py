@@ -5,7 +5,7 @@ from __future__ import annotations
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
-from neuromap.network.network import EdgeKey
+from neuromap.network.edge import EdgeKey
 
 __all__ = ["refuse_chain", "refuse_delay"]
 

@@ -72,8 +72,12 @@ def as_list_neurons(population: Population, chip: ChipSpec) -> ListNeurons:
     if population.neuron is None:
         found = _frame_neurons(population, chip)
     else:
-        _require_widths(population.name, population.neuron, chip)
-        found = ListNeurons(population.neuron, 1, np.zeros(len(population.neurons), np.int64))
+        neuron = population.neuron
+        if not isinstance(neuron, CurrentNeuron):
+            text = f"its neurons have a constant leak, V := V + leak, and a floor; those of {chip.name} decay"
+            raise refuse("neuron", population.name, 1, 0, text, [Remedy("chip", "truenorth", "truenorth computes it")])
+        _require_widths(population.name, neuron, chip)
+        found = ListNeurons(neuron, 1, np.zeros(len(population.neurons), np.int64))
     _require_values(population.name, found.neuron, chip)
     return found
 

@@ -54,7 +54,7 @@ def require_weights_held(parts: ListPartition, chip: ChipSpec) -> None:
             f"{chip.name} holds {bound} times one power of 2, 2^{least} to 2^{greatest}"
             + (f", in steps of {chip.lists.mixed_sign_step} where signs are mixed" if step[number[wrong]] else "")
         )
-        remedy = Remedy("weights", bound, "round the weights of each source to fewer bits")
+        remedy = Remedy("weights", None, "round the weights of each source to fewer bits")
         raise refuse("weights", lists.node_of(int(target[wrong])), worst, bound, text, [remedy])
     _require_drives_held(parts, chip)
 

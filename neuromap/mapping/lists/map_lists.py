@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from neuromap.arrays.value import Value
-from neuromap.errors import DoesNotFitError
+from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.list_program import ListProgram
 from neuromap.mapping.asked.options import MappingOptions
@@ -19,7 +19,7 @@ from neuromap.mapping.lists.list_weights import require_weights_held
 from neuromap.mapping.place.place import place
 from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["MappedLists", "map_lists"]
+__all__ = ["MappedLists", "map_lists", "partition_lists"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +63,7 @@ def map_lists(
     NetworkError, DoesNotFitError, InputError
         As :func:`neuromap.mapping.map_rollout.map_rollout`.
     """
-    network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
-    lists = list_network(network, chip)
-    parts = _partition(lists, chip)
+    parts = partition_lists(rollout, chip, options)
     source, target = ways(parts)
     where = place(
         parts.n_cores,
@@ -77,6 +75,39 @@ def map_lists(
         progress=progress,
     )
     return MappedLists(parts, emit_lists(rollout, parts, where, chip))
+
+
+def partition_lists(rollout: Rollout, chip: ChipSpec, options: MappingOptions) -> ListPartition:
+    """Put the neurons of a rolled-out network into synapse-list cores.
+
+    Parameters
+    ----------
+    rollout, chip, options
+        As for :func:`map_lists`.
+
+    Returns
+    -------
+    ListPartition
+
+    Raises
+    ------
+    NetworkError, DoesNotFitError
+        As :func:`neuromap.mapping.map_rollout.map_rollout`.
+    InputError
+        If tiles, cores, regions or splitters are pinned.
+    """
+    _refuse_pins(options, chip)
+    network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
+    return _partition(list_network(network, chip), chip)
+
+
+def _refuse_pins(options: MappingOptions, chip: ChipSpec) -> None:
+    pinned = [field.name for field in fields(options.pins) if getattr(options.pins, field.name)]
+    if pinned:
+        raise InputError(
+            f"pins: {', '.join(pinned)} are pinned; neurons of the synapse-list cores of {chip.name} are put into one "
+            "core after another, so leave pins out"
+        )
 
 
 def _partition(lists: ListNetwork, chip: ChipSpec) -> ListPartition:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.delay_legs import legs_of_delay
 from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
-from neuromap.network.network import EdgeKey
+from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["TimedRollout", "schedule_with_splitters", "ticks_of_step"]

@@ -14,7 +14,7 @@ from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.partition.partition import Partition, partition
 from neuromap.mapping.partition.schedule import schedule_with_splitters
 from neuromap.mapping.tile.tilings import Tilings
-from neuromap.network.network import EdgeKey
+from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["PartitionedRollout", "Split", "Trials"]

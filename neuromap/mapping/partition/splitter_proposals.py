@@ -13,7 +13,7 @@ from neuromap.mapping.partition.schedule import ticks_of_step
 from neuromap.mapping.partition.split_trials import PartitionedRollout, Split, Trials
 from neuromap.mapping.tile.copies import axons_fed
 from neuromap.mapping.tile.tile import Tile
-from neuromap.network.network import EdgeKey
+from neuromap.network.edge import EdgeKey
 
 __all__ = ["propose_splits"]
 

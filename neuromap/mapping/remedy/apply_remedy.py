@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.synapse_lists import SynapseLists
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy
-from neuromap.network.network import Edge, Network
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
 from neuromap.network.terms import MatrixSource
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.matrices import MatrixTransform
@@ -108,6 +110,8 @@ def _with_figure(chip: ChipSpec, figure: str, value: Any) -> ChipSpec:
         changes = {"reach": (value, value)}
     elif figure in {f.name for f in fields(ChipSpec)}:
         changes = {figure: value}
+    elif figure in {f.name for f in fields(SynapseLists)}:
+        changes = {"synapse_lists": replace(chip.lists, **{figure: value})}
     else:
         raise InputError(f"remedy chip.{figure}: is no figure of a chip")
     return replace(chip, **changes)

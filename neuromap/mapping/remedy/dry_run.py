@@ -14,16 +14,16 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.progress import Progress
-from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
-from neuromap.mapping.core.core_of import core_of
+from neuromap.mapping.bounds.bound import CoreBound
+from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.partition.split_trials import PartitionedRollout
 from neuromap.mapping.refused.infeasible import Infeasibility
 from neuromap.mapping.remedy.apply_remedy import Request
 from neuromap.mapping.remedy.early_refusal import is_held, may_change_schedule, refuse_early
 from neuromap.mapping.remedy.node_demands import NodeDemand, demands_of
-from neuromap.mapping.remedy.remedies import map_in_outline, what_would_fit
+from neuromap.mapping.remedy.outline import Outline, map_in_outline
+from neuromap.mapping.remedy.remedies import what_would_fit
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["DryRun", "dry_run"]
@@ -155,7 +155,7 @@ def dry_run(
     needs("dry_run: options", options, MappingOptions)
     spec = load_chip(chip)
     request = Request(rollout, spec, options)
-    found: PartitionedRollout | None = None
+    found: Outline | None = None
     problems: tuple[Infeasibility, ...] = ()
     with_remedies: int | None = None
     try:
@@ -169,7 +169,7 @@ def dry_run(
     legal = _legalised(request, found)
     # the bound depends on the schedule: where that may change it is not known without a mapping
     is_known = found is not None or not may_change_schedule(request)
-    nodes = () if legal is None else tuple(demands_of(legal, core_of(spec), found))
+    nodes = () if legal is None else tuple(demands_of(legal, spec, found))
     # a neuron that leads to no output may ask for more than any core has, and is left out
     is_mappable = found is not None or is_held(nodes, spec)
     return DryRun(
@@ -178,7 +178,7 @@ def dry_run(
         execution=rollout.execution,
         chip=spec,
         fits=found is not None,
-        cores=None if found is None else len(found.partition.cores),
+        cores=None if found is None else found.n_cores,
         bound=core_bound(legal, spec) if legal is not None and is_mappable and is_known else None,
         schedule="ticks" if found is not None and found.rollout.is_tick_level else "steps",
         split=tuple(sorted(found.split)) if found is not None else (),
@@ -188,9 +188,9 @@ def dry_run(
     )
 
 
-def _legalised(request: Request, found: PartitionedRollout | None) -> Legalised | None:
+def _legalised(request: Request, found: Outline | None) -> Legalised | None:
     if found is not None:
-        return found.partition.network
+        return found.network
     try:
         return legalise(request.rollout, request.chip, ticks_per_step=request.options.ticks_per_step)
     except DoesNotFitError:

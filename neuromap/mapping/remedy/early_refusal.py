@@ -8,7 +8,6 @@ from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_file import list_chips
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.lower_bounds import core_bound
-from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
 from neuromap.mapping.remedy.apply_remedy import Request
@@ -43,13 +42,14 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
         network = legalise(request.rollout, chip, ticks_per_step=options.ticks_per_step)
     except DoesNotFitError:
         return None
-    if not is_held(demands_of(network, core_of(chip)), chip):
+    if not is_held(demands_of(network, chip), chip):
         return None
     bound = core_bound(network, chip, proven=True)
     room = chip.n_usable_cores
     if bound.total <= room:
         return None
-    enough = [c for c in list_chips() if c.n_usable_cores >= bound.total and c.name != chip.name]
+    alike = (c for c in list_chips() if c.core_model == chip.core_model and c.name != chip.name)
+    enough = [c for c in alike if c.n_usable_cores >= bound.total]
     remedies = [
         Remedy("chip", c.name, f"chip {c.name} has {count_cores(c.n_usable_cores)}")
         for c in sorted(enough, key=lambda c: (c.n_cores, c.name))[:1]
@@ -62,7 +62,8 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
 def may_change_schedule(request: Request) -> bool:
     """Whether the mapper may make the schedule anew: for splitters, chosen or pinned, or since it is in ticks."""
     options = request.options
-    return options.splitters == "anywhere" or bool(options.pins.splitters) or request.rollout.is_tick_level
+    splits = request.chip.core_model == "crossbar" and (options.splitters == "anywhere" or options.pins.splitters)
+    return bool(splits) or request.rollout.is_tick_level
 
 
 def is_held(nodes: Iterable[NodeDemand], chip: ChipSpec) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_model import CoreModel
-from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.core.core_of import core_of
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population
 from neuromap.mapping.legalise.sources import Sources, join_sources
-from neuromap.mapping.partition.split_trials import PartitionedRollout
+from neuromap.mapping.lists.fill_cores import ListPartition
+from neuromap.mapping.partition.partition import Partition
+from neuromap.mapping.remedy.outline import Outline
 
 __all__ = ["NodeDemand", "demands_of"]
 
@@ -48,24 +51,25 @@ class NodeDemand:
     cores: int | None
 
 
-def demands_of(network: Legalised, core: CoreModel, found: PartitionedRollout | None = None) -> list[NodeDemand]:
+def demands_of(network: Legalised, chip: ChipSpec, found: Outline | None = None) -> list[NodeDemand]:
     """Collect what every node asks for, whether or not it fits.
 
     Parameters
     ----------
     network : Legalised
         In ticks.
-    core : CoreModel
-        What one core of the chip is like.
-    found : PartitionedRollout, optional
-        The partition of this network, where there is one.
+    chip : ChipSpec
+        Its cores say how many axons a neuron takes.
+    found : Outline, optional
+        The mapping of this network up to its cores, where there is one.
 
     Returns
     -------
     list of NodeDemand
         Nodes that are not inputs, in the network's order.
     """
-    sources = join_sources(network) if found is None else found.partition.sources
+    partition = None if found is None else found.partition
+    sources = partition.sources if isinstance(partition, Partition) else join_sources(network)
     demands = []
     for index, population in enumerate(network.populations):
         if population.is_relay:
@@ -74,13 +78,13 @@ def demands_of(network: Legalised, core: CoreModel, found: PartitionedRollout | 
         relays = sum(len(p.neurons) for p in carriers if not p.is_splitter)
         splitters = sum(len(p.neurons) for p in carriers if p.is_splitter)
         matrix = sources[index].matrix
-        copies, cores = (None, None) if found is None else _held(found, index)
+        copies, cores = (None, None) if partition is None else _held(partition, index)
         demands.append(
             NodeDemand(
                 node=population.name,
                 neurons=len(population.neurons),
                 sources=int(np.diff(matrix.indptr).max(initial=0)),
-                axons=_most_axons(sources[index], population.threshold, core),
+                axons=_most_axons(sources[index], population, chip),
                 copies=copies,
                 relays=relays,
                 splitters=splitters,
@@ -90,20 +94,45 @@ def demands_of(network: Legalised, core: CoreModel, found: PartitionedRollout | 
     return demands
 
 
-def _most_axons(sources: Sources, threshold: NDArray[np.int64], core: CoreModel) -> int | None:
+def _most_axons(sources: Sources, population: Population, chip: ChipSpec) -> int | None:
     """Count the axons that the neediest neuron takes alone, on a core with as many as one could wish for."""
+    if chip.core_model == "synapse-list":
+        return _most_lists(sources, population)
+    if population.neuron is not None:
+        return None
+    core: CoreModel = core_of(chip)
     most = 0
     for n in sources.busiest:
-        axons = core.axons_alone(sources.weights_of(n), threshold[[n]])
+        axons = core.axons_alone(sources.weights_of(n), population.threshold[[n]])
         if axons is None:
             return None
         most = max(most, axons)
     return most
 
 
-def _held(found: PartitionedRollout, index: int) -> tuple[int, int]:
+def _most_lists(sources: Sources, population: Population) -> int:
+    """Count the signals of the neediest neuron: its sources, each once, and the constant of a frame neuron."""
+    span = int(sources.neuron_of.max(initial=0)) + 1
+    key_of_link = np.unique([_signal(link) for link in sources.links], axis=0, return_inverse=True)[1].ravel()
+    key = key_of_link[sources.link_of] * span + sources.neuron_of if len(sources.links) else sources.neuron_of
+    columns, start = sources.matrix.indices, sources.matrix.indptr
+    needs_bias = (population.threshold < 1) & (population.neuron is None)
+    distinct = [len(np.unique(key[columns[start[n] : start[n + 1]]])) + int(needs_bias[n]) for n in sources.busiest]
+    return max(distinct, default=0)
+
+
+def _signal(link: Link | HostLink) -> tuple[int, int]:
+    """Tell apart what one axon cannot carry, whatever the delays of its synapses: population, or input and frame 0."""
+    return (link.source, -1) if isinstance(link, Link) else (link.node, link.first_frame)
+
+
+def _held(parts: Partition | ListPartition, index: int) -> tuple[int, int]:
     """Count the copies of the neuron that has most, and cores that hold some of the population."""
-    parts = found.partition
+    if isinstance(parts, ListPartition):
+        start, stop = parts.lists.offset[index : index + 2]
+        cores_of = parts.core[start:stop]
+        cores_of = np.unique(cores_of[cores_of >= 0])
+        return int(len(cores_of) > 0), len(cores_of)
     copies = np.zeros(len(parts.network.populations[index].neurons), np.int64)
     for tile in parts.tiles:
         if tile.population == index:

@@ -9,17 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.mapping.asked.pins_file import check_pins
 from neuromap.mapping.asked.progress import Progress
-from neuromap.mapping.partition.partition_rollout import partition_rollout
-from neuromap.mapping.partition.split_trials import PartitionedRollout
-from neuromap.mapping.place.place import place
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy
 from neuromap.mapping.remedy.apply_remedy import Request, apply_remedy
+from neuromap.mapping.remedy.outline import map_in_outline
 from neuromap.mapping.remedy.remedy_offers import OutOfTime, Watch, offers
-from neuromap.mapping.route.route import route
 
-__all__ = ["Answer", "map_in_outline", "try_remedies", "what_would_fit"]
+__all__ = ["Answer", "try_remedies", "what_would_fit"]
 
 ROUNDS = 8
 """Refusals in a row to which remedies are sought."""
@@ -42,41 +38,6 @@ class Answer:
     cores: int | None
 
 
-def map_in_outline(request: Request, progress: Progress | None = None) -> PartitionedRollout:
-    """Map as far as it takes to know that a network fits: no placement is refined and no program written.
-
-    Cores are laid along a Hilbert curve, and by the placer asked for only where that breaks a limit of the board.
-
-    Parameters
-    ----------
-    request : Request
-        What should be mapped, how, and onto what.
-    progress : callable, optional
-        Called with parts tiled, parts in all, and the name of the last.
-
-    Returns
-    -------
-    PartitionedRollout
-
-    Raises
-    ------
-    DoesNotFitError, InputError
-        As :func:`neuromap.mapping.map_rollout.map_with_stages`.
-    """
-    chip, options = request.chip, request.options
-    check_pins(options.pins, request.rollout.network, chip)
-    found = partition_rollout(request.rollout, chip, options, progress)
-    parts = found.partition
-    wires, n_cores = route(parts).wires, len(parts.cores)
-    regions = parts.regions(options.pins) if options.pins.regions else None
-    try:
-        place(n_cores, wires, chip, "hilbert", regions=regions, seed=options.seed)
-    except DoesNotFitError:
-        seconds = options.seconds
-        place(n_cores, wires, chip, options.placer, regions=regions, seed=options.seed, seconds=seconds)
-    return found
-
-
 def try_remedies(
     request: Request, refusal: Infeasibility, seconds: float | None = None, progress: Progress | None = None
 ) -> Infeasibility:
@@ -91,7 +52,7 @@ def try_remedies(
     seconds : float, optional
         Time after which no more is tried; by default all are.
     progress : callable, optional
-        As for :func:`map_in_outline`.
+        As for :func:`neuromap.mapping.remedy.outline.map_in_outline`.
 
     Returns
     -------
@@ -213,4 +174,4 @@ def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: Watch)
         if (then.limit, then.node) == (refusal.limit, refusal.node):
             return None
         return _Outcome(remedy, applied, then)
-    return _Outcome(replace(remedy, tried=True, cores=len(found.partition.cores)), applied)
+    return _Outcome(replace(remedy, tried=True, cores=found.n_cores), applied)

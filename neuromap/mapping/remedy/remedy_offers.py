@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import networkx as nx
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_file import list_chips
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.defects import Defects
+from neuromap.hardware.chip.synapse_lists import SynapseLists
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy, count_cores
@@ -23,6 +25,12 @@ BOUNDLESS = 1024
 """Columns and rows of the board on which the cores of a network too large are counted."""
 DOUBLINGS = 5
 """Times that the neurons of a core are doubled where copies run out."""
+
+
+_OF_LISTS: Mapping[str, Callable[[SynapseLists], int]] = ReadOnlyMapping(
+    {"output_axons": lambda lists: lists.output_axons, "synapse_memory": lambda lists: lists.synapse_memory_bits}
+)
+"""Figures of synapse-list cores that a refusal may lack, by its limit."""
 
 
 class OutOfTime(Exception):
@@ -72,6 +80,11 @@ def offers(
         Advice comes last.
     """
     computed = [remedy for remedy in refusal.remedies if remedy.value is not None]
+    if request.chip.core_model == "synapse-list":  # nothing is copied, split or packed there
+        yield from computed
+        yield from _packaged(request, refusal, is_settled)
+        yield from (remedy for remedy in refusal.remedies if remedy.value is None)
+        return
     is_circle = _is_on_cycle(request, refusal.node)
     if refusal.limit == "cores" and is_circle and (refusal.demand > 2 * refusal.bound):
         computed = []  # copies that drive each other up end at no number of cores
@@ -125,7 +138,9 @@ def _packaged(request: Request, refusal: Infeasibility, is_settled: Callable[[st
     for chip in sorted(list_chips(), key=lambda chip: (chip.n_cores, chip.name)):
         if is_settled("chip"):
             return  # larger ones would do as well
-        if chip.name != request.chip.name and _has_more(chip, request.chip, refusal):
+        if chip.name == request.chip.name or chip.core_model != request.chip.core_model:
+            continue
+        if _has_more(chip, request.chip, refusal):
             yield Remedy("chip", chip.name, f"chip {chip.name} would do")
 
 
@@ -134,5 +149,9 @@ def _has_more(chip: ChipSpec, than: ChipSpec, refusal: Infeasibility) -> bool:
         return chip.n_usable_cores > than.n_usable_cores
     if refusal.limit in ("reach", "routes"):
         return True
+    if refusal.limit in _OF_LISTS:
+        return _OF_LISTS[refusal.limit](chip.lists) > _OF_LISTS[refusal.limit](than.lists)
     figures = {"axons": "axons", "axon_types": "axon_types", "copies": "neurons", "potential": "potential_bits"}
-    return bool(getattr(chip, figures[refusal.limit]) > getattr(than, figures[refusal.limit]))
+    figures |= {"weights": "weight_bits"}
+    name = figures.get(refusal.limit)
+    return name is not None and bool(getattr(chip, name) > getattr(than, name))

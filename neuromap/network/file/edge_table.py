@@ -9,8 +9,8 @@ from typing import Any, get_args
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 from neuromap.files.toml_table import TomlTable
+from neuromap.network.edge import EdgeKey
 from neuromap.network.names import NAME, NAME_RULE
-from neuromap.network.network import EdgeKey
 from neuromap.network.transforms.kinds import Shape, Transform
 from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, MAX_NEURONS
 from neuromap.network.transforms.weights import MAX_SEED, MAX_VALUES, SeededWeights

@@ -17,13 +17,16 @@ from neuromap.files.messages import did_you_mean
 from neuromap.files.toml_file import read_toml
 from neuromap.files.toml_table import TomlTable
 from neuromap.network.complete import check_pooling
+from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.file.edge_table import edge_ends, parse_edge, read_transform
 from neuromap.network.file.neuron_table import neuron_tensor, read_neuron, stored_values, with_stored_values
 from neuromap.network.file.weights_file import read_tensors
 from neuromap.network.names import check_name
-from neuromap.network.network import RESERVED_PATTERNS, Edge, EdgeKey, Network, Node
+from neuromap.network.network import RESERVED_PATTERNS, Network
+from neuromap.network.neurons.spiking_neuron import MAX_CURRENTS
+from neuromap.network.node import Node
 from neuromap.network.tables import ENCODER, TABLES, encoder_tensors
-from neuromap.network.terms import MAX_CURRENTS, MAX_DELAY, EdgeTerm
+from neuromap.network.terms import MAX_DELAY, EdgeTerm
 from neuromap.network.thresholds import spread_threshold, threshold_shapes
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, as_integers, as_shape

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.files.toml_table import TomlTable
-from neuromap.network.network import Node
-from neuromap.network.neurons.current_neuron import PARAMETERS, WIDTHS, CurrentNeuron
+from neuromap.network.neurons.current_neuron import MORE, CurrentNeuron
+from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.neurons.spiking_neuron import SpikingNeuron
+from neuromap.network.node import Node
 
-__all__ = ["MODELS", "MORE", "TENSOR", "neuron_tensor", "read_neuron", "stored_values", "with_stored_values"]
+__all__ = ["MODELS", "TENSOR", "neuron_tensor", "read_neuron", "stored_values", "with_stored_values"]
 
-MODELS = ("current",)
-"""Models that a neuron's table may name."""
-
-MORE = "more_current_decays"
-"""Key of the decays of further currents: a list."""
+MODELS: Mapping[str, type[SpikingNeuron]] = ReadOnlyMapping({kind.model: kind for kind in (CurrentNeuron, LeakNeuron)})
+"""Neurons by the names that a neuron's table may give."""
 
 TENSOR = "tensor"
 """Word for values that lie in the weights file, one per neuron."""
 
 
-def read_neuron(table: TomlTable) -> CurrentNeuron:
-    """Read a neuron; values that lie in the weights file are 0 for now.
+def read_neuron(table: TomlTable) -> SpikingNeuron:
+    """Read a neuron; values that lie in the weights file are those of a neuron at rest for now.
 
     Parameters
     ----------
@@ -38,24 +39,30 @@ def read_neuron(table: TomlTable) -> CurrentNeuron:
     NetworkError
         On an unknown key, or a value that is no integer or out of range.
     """
-    table.allow(("model", *PARAMETERS, *WIDTHS, MORE))
-    table.text("model", MODELS)
+    kind = MODELS[table.text("model", tuple(MODELS))]
+    has_more = kind is CurrentNeuron
+    table.allow(("model", *kind.parameters, *kind.settings, *([MORE] if has_more else [])))
     if "threshold" not in table:
         raise table.wrong("threshold", "is an integer; a neuron needs it")
-    widths = {name: table.integer(name, *bounds) for name, bounds in WIDTHS.items() if name in table}
-    values = {
-        name: np.array(0 if table.values[name] == TENSOR else table.integer(name, *bounds))
-        for name, bounds in PARAMETERS.items()
-        if name in table
+    values: dict[str, Any] = {
+        name: table.integer(name, *bounds) for name, bounds in kind.settings.items() if name in table
     }
+    for name, bounds in kind.parameters.items():
+        if name in table:
+            values[name] = max(0, bounds[0]) if table.values[name] == TENSOR else table.integer(name, *bounds)
+    if has_more:
+        values[MORE] = _more_decays(table)
+    try:
+        return kind(**values)
+    except NetworkError as error:
+        raise NetworkError(f"{table.path}: {error}") from None
+
+
+def _more_decays(table: TomlTable) -> tuple[int, ...]:
     more = table.values.get(MORE, [])
     if not isinstance(more, list) or not all(n == TENSOR or type(n) is int for n in more):
         raise table.wrong(MORE, f'is a list of integers, or of "{TENSOR}"')
-    decays = tuple(np.array(0 if n == TENSOR else n) for n in more)
-    try:
-        return CurrentNeuron(**values, **widths, more_current_decays=decays)  # type: ignore[arg-type] # by their names
-    except NetworkError as error:
-        raise NetworkError(f"{table.path}: {error}") from None
+    return tuple(0 if n == TENSOR else n for n in more)
 
 
 def neuron_tensor(node: str, name: str) -> str:
@@ -75,7 +82,7 @@ def stored_values(table: TomlTable) -> tuple[tuple[str, str], ...]:
     for node, part in table.tables():
         neuron = part.values.get("neuron")
         if isinstance(neuron, Mapping):
-            found += [(node, name) for name in neuron if name in PARAMETERS and neuron[name] == TENSOR]
+            found += [(node, name) for name, value in neuron.items() if value == TENSOR]
             more = neuron.get(MORE, [])
             found += [(node, f"{MORE}.{k}") for k, value in enumerate(more, start=1) if value == TENSOR]
     return tuple(found)
@@ -97,14 +104,9 @@ def with_stored_values(node: Node, tensors: Mapping[str, NDArray[np.int64]]) -> 
     """
     if node.neuron is None:
         return node
-    kept = {field.name: getattr(node.neuron, field.name) for field in fields(node.neuron)}
-    for name in PARAMETERS:
-        if (found := tensors.get(neuron_tensor(node.name, name))) is not None:
-            kept[name] = found
-    kept[MORE] = tuple(
-        tensors.get(neuron_tensor(node.name, f"{MORE}.{k}"), decay) for k, decay in enumerate(kept[MORE], start=1)
-    )
+    stored = {name: tensors.get(neuron_tensor(node.name, name)) for name in node.neuron.arrays}
     try:
-        return replace(node, neuron=CurrentNeuron(**kept))
+        neuron = node.neuron.with_arrays({name: array for name, array in stored.items() if array is not None})
     except NetworkError as error:
         raise NetworkError(f"node {node.name}: {error}") from None
+    return replace(node, neuron=neuron)

@@ -14,10 +14,13 @@ from safetensors.numpy import save as save_tensors
 from neuromap.errors import NetworkError
 from neuromap.files.given import path_given
 from neuromap.files.whole_file import write_all
+from neuromap.network.edge import Edge
 from neuromap.network.forms.toml_text import write_table, write_text
 from neuromap.network.names import check_name
-from neuromap.network.network import Edge, Network, Node
-from neuromap.network.neurons.current_neuron import PARAMETERS, WIDTHS, CurrentNeuron, one_value
+from neuromap.network.network import Network
+from neuromap.network.neurons.current_neuron import MORE
+from neuromap.network.neurons.spiking_neuron import SpikingNeuron, one_value
+from neuromap.network.node import Node
 from neuromap.network.tables import ENCODER, encoder_tensors
 from neuromap.network.terms import EdgeTerm, MatrixSource
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
@@ -105,15 +108,14 @@ def _node(node: Node, *, is_input: bool) -> Iterator[str]:
             yield from _neuron(node.neuron)
 
 
-def _neuron(neuron: CurrentNeuron) -> Iterator[str]:
-    yield 'model = "current"'
-    for name in PARAMETERS:
-        one = one_value(getattr(neuron, name))
-        yield f"{name} = {write_text(TENSOR) if one is None else one}"
-    if neuron.more_current_decays:
-        ones = [one_value(decay) for decay in neuron.more_current_decays]
-        yield f"more_current_decays = [{', '.join(write_text(TENSOR) if n is None else str(n) for n in ones)}]"
-    yield from (f"{name} = {getattr(neuron, name)}" for name in WIDTHS)
+def _neuron(neuron: SpikingNeuron) -> Iterator[str]:
+    yield f"model = {write_text(neuron.model)}"
+    arrays = {name: one_value(array) for name, array in neuron.arrays.items()}
+    words = {name: write_text(TENSOR) if one is None else str(one) for name, one in arrays.items()}
+    yield from (f"{name} = {words[name]}" for name in neuron.parameters)
+    if more := [word for name, word in words.items() if name not in neuron.parameters]:
+        yield f"{MORE} = [{', '.join(more)}]"
+    yield from (f"{name} = {getattr(neuron, name)}" for name in neuron.settings)
 
 
 def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:
@@ -166,10 +168,8 @@ def _tensors(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
         if node.threshold is not None and node.name not in network.inputs and _one_threshold(node) is None:
             yield f"{node.name}.threshold", _small(node.threshold)
         if node.neuron is not None:
-            values = {name: getattr(node.neuron, name) for name in PARAMETERS}
-            more = node.neuron.more_current_decays
-            values |= {f"more_current_decays.{k}": decay for k, decay in enumerate(more, start=1)}
-            yield from ((f"{node.name}.neuron.{k}", _small(v)) for k, v in values.items() if one_value(v) is None)
+            arrays = node.neuron.arrays
+            yield from ((f"{node.name}.neuron.{k}", _small(v)) for k, v in arrays.items() if one_value(v) is None)
     for name, table in network.tables.get("inputs", {}).items():
         yield from ((f"{name}.{key}", table[key]) for key in ENCODER if key in table and hasattr(table[key], "dtype"))
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
-from neuromap.forms.card import Card
-from neuromap.network.terms import MAX_CURRENTS
+from neuromap.network.neurons.spiking_neuron import MAX_CURRENTS, SpikingNeuron, checked_integers
 
-__all__ = ["PARAMETERS", "WIDTHS", "CurrentNeuron", "one_value"]
+__all__ = ["MORE", "PARAMETERS", "WIDTHS", "CurrentNeuron"]
 
 PARAMETERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
     {
@@ -37,8 +34,12 @@ WIDTHS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
 """Names and bounds of what all neurons of a node have in common."""
 
 
+MORE = "more_current_decays"
+"""Name of the decays of further currents; of the k-th, from 1, with ``.k`` behind it."""
+
+
 @dataclass(frozen=True, eq=False)
-class CurrentNeuron(Card):
+class CurrentNeuron(SpikingNeuron):
     r"""Integer neurons with a current u and a voltage v, one set of values per neuron (Davies et al., IEEE Micro 2018).
 
     In every frame i >= 1, which is one tick, with divisions that round toward zero and b = ``decay_bits``:
@@ -71,7 +72,10 @@ class CurrentNeuron(Card):
         If a value is no integer or out of range.
     """
 
-    threshold: NDArray[np.int64]
+    model: ClassVar[str] = "current"
+    parameters: ClassVar[Mapping[str, tuple[int, int]]] = PARAMETERS
+    settings: ClassVar[Mapping[str, tuple[int, int]]] = WIDTHS
+
     current_decay: NDArray[np.int64] = 4096  # type: ignore[assignment] # single numbers become arrays
     voltage_decay: NDArray[np.int64] = 4096  # type: ignore[assignment]
     bias: NDArray[np.int64] = 0  # type: ignore[assignment]
@@ -84,25 +88,29 @@ class CurrentNeuron(Card):
     voltage_bits: int = 24
 
     def __post_init__(self) -> None:
-        for name, bounds in WIDTHS.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not bounds[0] <= value <= bounds[1]:
-                raise NetworkError(f"neuron: {name}: found {value!r:.60}; allowed are {bounds[0]} to {bounds[1]}")
-        for name in PARAMETERS:
-            object.__setattr__(self, name, _integers(name, getattr(self, name), self._bounds(name)))
+        super().__post_init__()
         bounds = self._bounds("current_decay")
-        more = tuple(_integers("more_current_decays", decay, bounds) for decay in self.more_current_decays)
+        more = tuple(checked_integers(MORE, decay, bounds) for decay in self.more_current_decays)
         if len(more) >= MAX_CURRENTS:
-            raise NetworkError(
-                f"neuron: more_current_decays: found {len(more)}; at most {MAX_CURRENTS - 1} are allowed"
-            )
-        object.__setattr__(self, "more_current_decays", more)
-        freeze_arrays(self)
+            raise NetworkError(f"neuron: {MORE}: found {len(more)}; allowed are 0 to {MAX_CURRENTS - 1}")
+        object.__setattr__(self, MORE, more)
 
     @property
     def n_currents(self) -> int:
-        """Currents of each neuron."""
+        """Currents of each neuron that edges can feed."""
         return 1 + len(self.more_current_decays)
+
+    @property
+    def arrays(self) -> dict[str, NDArray[np.int64]]:
+        """All arrays by their names: the parameters, then the decays of further currents."""
+        return super().arrays | {f"{MORE}.{k}": decay for k, decay in enumerate(self.more_current_decays, start=1)}
+
+    def with_arrays(self, arrays: Mapping[str, NDArray[np.int64]]) -> Self:
+        """Return the same neuron with other arrays; see :class:`SpikingNeuron`."""
+        found = self.arrays | dict(arrays)
+        more = tuple(found.pop(f"{MORE}.{k}") for k in range(1, self.n_currents))
+        changed: dict[str, Any] = found
+        return replace(self, more_current_decays=more, **changed)
 
     def _bounds(self, name: str) -> tuple[int, int]:
         low, high = PARAMETERS[name]
@@ -112,68 +120,3 @@ class CurrentNeuron(Card):
             half = 1 << (getattr(self, f"{name}_bits") - 1)
             return (-half if name == "current" else 1 - half), half - 1
         return low, high
-
-    def _facts(self) -> dict[str, object]:
-        return {name: _span(getattr(self, name)) for name in PARAMETERS} | {
-            name: getattr(self, name) for name in WIDTHS
-        }
-
-    def spread(self, size: int) -> CurrentNeuron:
-        """Give every neuron of a node its values.
-
-        Parameters
-        ----------
-        size : int
-            Neurons of the node.
-
-        Returns
-        -------
-        CurrentNeuron
-            All arrays of shape (size,).
-
-        Raises
-        ------
-        NetworkError
-            If an array has neither one value nor one per neuron.
-        """
-        arrays = [(name, getattr(self, name)) for name in PARAMETERS]
-        for name, array in [*arrays, *(("more_current_decays", decay) for decay in self.more_current_decays)]:
-            if array.shape not in ((), (size,)):
-                raise NetworkError(f"neuron: {name}: found {list(array.shape)} values; allowed are one, or {size}")
-        return self._with(lambda array: np.broadcast_to(array, (size,)))
-
-    def take(self, neurons: NDArray[np.int64]) -> CurrentNeuron:
-        """Take some neurons, in this order, of values of one per neuron."""
-        return self._with(lambda array: array[neurons])
-
-    def _with(self, change: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> CurrentNeuron:
-        arrays: dict[str, Any] = {name: change(getattr(self, name)) for name in PARAMETERS}
-        return replace(self, more_current_decays=tuple(map(change, self.more_current_decays)), **arrays)
-
-
-def _integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> NDArray[np.int64]:
-    array = np.asarray(values)
-    if array.dtype == object or (array.dtype.kind not in "iu" and not _is_whole(values)) or array.ndim > 1:
-        raise NetworkError(f"neuron: {name}: found {values!r:.60}; allowed are integers, one or one per neuron")
-    if array.size and not bounds[0] <= int(array.min()) <= int(array.max()) <= bounds[1]:
-        wrong = int(array.min()) if int(array.min()) < bounds[0] else int(array.max())
-        raise NetworkError(f"neuron: {name}: found {wrong}; allowed are {bounds[0]} to {bounds[1]}")
-    return frozen(array.astype(np.int64))
-
-
-def one_value(values: NDArray[np.int64]) -> int | None:
-    """Give the value that all neurons have, if they have one."""
-    return int(values.flat[0]) if values.size and values.min() == values.max() else None
-
-
-def _is_whole(value: object) -> bool:
-    try:
-        operator.index(value)  # type: ignore[arg-type] # asks whether it is one
-    except TypeError:
-        return False
-    return not isinstance(value, bool)
-
-
-def _span(values: NDArray[np.int64]) -> str:
-    low, high = int(values.min(initial=2**62)), int(values.max(initial=-(2**62)))
-    return str(low) if low >= high else f"{low} to {high}"

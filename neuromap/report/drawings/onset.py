@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from neuromap.network.network import EdgeKey
+from neuromap.network.edge import EdgeKey
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
 __all__ = ["Reach", "longest_reach", "shortest_reach"]

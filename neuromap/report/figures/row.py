@@ -12,8 +12,8 @@ from neuromap.errors import DoesNotFitError, PatternError, VerificationError
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.hardware.program.ports import NodePort
-from neuromap.mapping.bounds.lower_bounds import CoreBound
-from neuromap.network.network import EdgeKey
+from neuromap.mapping.bounds.bound import CoreBound
+from neuromap.network.edge import EdgeKey
 from neuromap.report.figures.core_map import CoreMap
 from neuromap.report.figures.node_copies import NodeCopies
 from neuromap.report.figures.response_figures import OutputResponses, Responses

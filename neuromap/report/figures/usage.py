@@ -13,7 +13,8 @@ __all__ = ["Usage"]
 class Usage(Card):
     """Resources of a program.
 
-    A *target* is a neuron's axon; a neuron that is read out has none. A *source* is a neuron of the network, told by
+    A *target* is an axon that a neuron feeds: one at most on crossbar cores, none where the neuron is read out; any
+    number on cores with synapse lists. A *source* is a neuron of the network, told by
     node and index; its copies, relays and splitters carry its label.
 
     Attributes
@@ -41,7 +42,7 @@ class Usage(Card):
     bias_axons : int
         Those of them that carry a constant.
     synapses : int
-        Crossbar bits that are set.
+        Crossbar bits that are set, or synapses in lists.
     neuron_utilisation, axon_utilisation : float
         Neurons and axons in use, as a fraction of those of the cores in use.
     deliveries : int
@@ -51,13 +52,17 @@ class Usage(Card):
     largest_fan_out : int
         The most of them.
     weighted_hops : int
-        Hops from every neuron to its target, summed: columns plus rows between their cores.
+        Hops from every neuron to its targets, summed: columns plus rows between their cores.
     mean_hops : float
         The same per target.
     longest_way : int
         Hops to the farthest target.
     chip_crossings : int
         Boundaries between chips of the board on these ways, summed.
+    output_axons : int or None
+        Pairs of a neuron and a core that it feeds, of cores with synapse lists; ``None`` on crossbar cores.
+    synapse_memory_utilisation : float or None
+        Memory that their lists take, as a fraction of that of the cores in use; ``None`` on crossbar cores.
     """
 
     cores: int
@@ -81,3 +86,5 @@ class Usage(Card):
     mean_hops: float
     longest_way: int
     chip_crossings: int
+    output_axons: int | None = None
+    synapse_memory_utilisation: float | None = None

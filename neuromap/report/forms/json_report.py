@@ -8,7 +8,7 @@ from typing import Any
 from neuromap.forms.documents import json_text, load_schema
 from neuromap.forms.formed import form
 from neuromap.forms.numbers import json_count
-from neuromap.mapping.bounds.lower_bounds import CoreBound
+from neuromap.mapping.bounds.bound import CoreBound
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.figures.run_figures import EnergyFigures, NodeTimeFigures, RunFigures
@@ -17,7 +17,7 @@ from neuromap.rollout.schedule.execution import TIME_AXIS
 
 __all__ = ["RUN_KEYS", "SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
 
-SCHEMA_ID = "neuromap-latency-report-6"
+SCHEMA_ID = "neuromap-latency-report-7"
 """What the member ``format`` of a report says."""
 
 RUN_KEYS = tuple(f.name for f in fields(RunFigures))

@@ -66,6 +66,8 @@ def count_usage(program: ChipProgram) -> Usage:
         mean_hops=float(hops.sum() / max(1, len(hops))),
         longest_way=int(hops.max(initial=0)),
         chip_crossings=crossings,
+        output_axons=_output_axons(program, wires) if isinstance(program, ListProgram) else None,
+        synapse_memory_utilisation=_memory_in_use(program) if isinstance(program, ListProgram) else None,
     )
 
 
@@ -89,6 +91,17 @@ def _synapses_of_crossbars(program: Program) -> int:
 
 def _synapses_of_lists(program: ListProgram) -> int:
     return len(program.synapses.neuron)
+
+
+def _output_axons(program: ListProgram, wires: Wires) -> int:
+    sender = wires.core * program.shape[1] + wires.neuron
+    return len(_runs(np.sort(sender * max(1, program.n_cores) + wires.target_core))[0])
+
+
+def _memory_in_use(program: ListProgram) -> float:
+    lists, table = program.chip.lists, program.synapses
+    bits = lists.list_memory(len(table.lists) - 1, len(table.neuron))
+    return bits / max(1, program.n_cores * lists.synapse_memory_bits)
 
 
 _SYNAPSES: Mapping[CoreKind, Callable[..., int]] = ReadOnlyMapping(

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import DoesNotFitError, InputError, PatternError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
+from neuromap.mapping.bounds.bound import CoreBound
+from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.report.figures.mesh_figures import LateFigures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 
-from neuromap.network.network import EdgeKey
+from neuromap.network.edge import EdgeKey
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
 __all__ = ["first_frame"]

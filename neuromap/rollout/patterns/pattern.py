@@ -15,7 +15,8 @@ from neuromap.errors import NetworkError, PatternError
 from neuromap.files.given import needs
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
-from neuromap.network.network import RESERVED_PATTERNS, EdgeKey, Network, edge_pair
+from neuromap.network.edge import EdgeKey, edge_pair
+from neuromap.network.network import RESERVED_PATTERNS, Network
 from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.cycles.sequential_values import first_sequential_values
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from neuromap.errors import PatternError
-from neuromap.network.network import EdgeKey
+from neuromap.network.edge import EdgeKey
 
 __all__ = ["check_window", "find_cycle", "tableau_frames"]
 

@@ -14,7 +14,7 @@ from neuromap.rollout.schedule.latencies import edge_latencies
 from neuromap.rollout.schedule.longest_walks import LongestWalks
 
 if TYPE_CHECKING:
-    from neuromap.network.network import EdgeKey
+    from neuromap.network.edge import EdgeKey
 
 __all__ = ["indexed_cycle_ratio", "maximum_cycle_ratio", "pipelined_period"]
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from neuromap.errors import InputError
 
 if TYPE_CHECKING:
-    from neuromap.network.network import EdgeKey, Network
+    from neuromap.network.edge import EdgeKey
+    from neuromap.network.network import Network
 
 __all__ = ["MAX_LATENCY", "edge_latencies"]
 

@@ -15,7 +15,8 @@ from neuromap.errors import InputError
 from neuromap.rollout.schedule.latencies import MAX_LATENCY
 
 if TYPE_CHECKING:
-    from neuromap.network.network import EdgeKey, Network
+    from neuromap.network.edge import EdgeKey
+    from neuromap.network.network import Network
     from neuromap.rollout.patterns.pattern import RolloutPattern
 
 __all__ = ["frame_time", "latencies_of"]

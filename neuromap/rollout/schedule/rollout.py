@@ -17,7 +17,8 @@ from neuromap.errors import InputError, PatternError
 from neuromap.files.given import needs
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
-from neuromap.network.network import EdgeKey, Network
+from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period
@@ -205,15 +206,13 @@ class Rollout(Card):
     @cached_property
     def _phases(self) -> list[int]:
         indexed, period = self._indexed, self.frame_period
+        if self.network.is_spiking:
+            return [1] * indexed.graph.n  # all nodes compute in every tick, and delays are those of the edges
         if self.execution == "windowed":
             phases = self._known.copy()
         else:
             phases = pipelined_phases(indexed, self._latencies, period)
-        if not self.network.is_spiking:  # there the delay of an input's edge is part of the network
-            sample_late(indexed, self._latencies, period, phases)
-        else:
-            for u in indexed.graph.inputs:
-                phases[u] = 1
+        sample_late(indexed, self._latencies, period, phases)
         return phases
 
     @cached_property

@@ -29,7 +29,9 @@ class CoreShares(ABC):
     Parameters
     ----------
     program : ChipProgram
-        Its labels are used.
+        What runs.
+    labels : ndarray of int64, shape (C, N)
+        Label of every neuron.
 
     Attributes
     ----------
@@ -42,8 +44,8 @@ class CoreShares(ABC):
 
     updates: int
 
-    def __init__(self, program: ChipProgram) -> None:
-        self._labels = 2 * (program.neuron_node.astype(np.int64) + 1) + program.is_relay
+    def __init__(self, program: ChipProgram, labels: Ints) -> None:
+        self._labels = labels
         n_labels = int(self._labels.max(initial=0)) + 1
         self._numbers = np.arange(program.n_cores)[:, None] * n_labels + self._labels
         self._keys, counts = np.unique(self._numbers, return_counts=True)
@@ -72,7 +74,7 @@ class _CrossbarShares(CoreShares):
     """Of crossbars: a table of all axons for every share."""
 
     def __init__(self, program: Program) -> None:
-        super().__init__(program)
+        super().__init__(program, _labels(program))
         self.updates = int(np.prod(program.shape))
         self._n_axons = n_axons = program.axon_types.shape[1]
         self._first = np.searchsorted(self.core, np.arange(program.n_cores + 1))
@@ -100,7 +102,8 @@ class _ListShares(CoreShares):
     """Of synapse lists: for every list the shares that it has synapses onto, and how many."""
 
     def __init__(self, program: ListProgram) -> None:
-        super().__init__(program)
+        # what a joined current costs is cost of the neuron to which it is joined
+        super().__init__(program, _labels(program).ravel()[program.soma].reshape(program.shape))
         self.updates = int(neurons_in_use(program).sum())
         table = program.synapses
         of_list = table.synapse_list
@@ -118,6 +121,11 @@ class _ListShares(CoreShares):
         done = np.zeros(len(self), np.int64)
         np.add.at(done, self._share[rows], self._each[rows])
         return done
+
+
+def _labels(program: ChipProgram) -> Ints:
+    labels: Ints = 2 * (program.neuron_node.astype(np.int64) + 1) + program.is_relay
+    return labels
 
 
 def shares_of(program: ChipProgram) -> CoreShares:

@@ -56,7 +56,8 @@ class ListFastEngine(CompiledRuns):
 
     Notes
     -----
-    Sums of weights wrap modulo 2**32; as currents have 32 bits or fewer and wrap themselves, that is exact.
+    Sums of weights wrap modulo 2**32, unless none can leave 16 bits; as currents have 32 bits or fewer and wrap
+    themselves, that is exact.
     """
 
     program: ListProgram
@@ -117,11 +118,14 @@ class ListFastEngine(CompiledRuns):
     def pending_amounts(self) -> Ints:
         """As :attr:`neuromap.simulation.engine.list_numpy_engine.ListNumpyEngine.pending_amounts`."""
         shape, n = self._image.shape, self.program.chip.neurons
-        due = self._state.due.reshape(-1, shape.slots, shape.lanes)[:, :, :n].swapaxes(0, 1)
+        ring = self._state.due.reshape(-1, shape.slots, shape.lanes)[:, :, :n].swapaxes(0, 1)
+        ahead = self.tick + np.arange(int(self.program.synapses.delay.max(initial=0)) + 1)
+        due = np.zeros((len(ahead), *self.program.shape), np.int64)
+        due[ahead % len(ahead)] = ring[ahead % shape.slots]
         bytes_ = self._state.reached.view(np.uint8).reshape(shape.spike_delay + 1, -1)
         bits = np.unpackbits(bytes_, axis=1, bitorder="little")
         used = np.concatenate([np.arange(k) + 64 * w for k, w in zip(self.program.axon_counts, self._image.word)])  # noqa: B905
-        return pending_amounts(self.program, self.tick, due.astype(np.int64), bits[:, used.astype(np.int64)] != 0)
+        return pending_amounts(self.program, self.tick, due << shape.due_shift, bits[:, used.astype(np.int64)] != 0)
 
     @property
     def totals(self) -> Totals:

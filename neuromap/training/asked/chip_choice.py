@@ -13,7 +13,8 @@ from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.files.toml_table import TomlTable
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.network import Edge, EdgeKey, Network
+from neuromap.network.edge import Edge, EdgeKey
+from neuromap.network.network import Network
 from neuromap.network.tables import plain_table
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
 from neuromap.training.asked.node_settings import node_settings

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from neuromap.errors import NotSupportedError
 from neuromap.network.complete import require_weights
-from neuromap.network.network import EdgeKey, Network
+from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.training.model.rollout_model import RolloutModel
 

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from neuromap.network.network import Edge, Network, Node
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.network.tables import ENCODER
 from neuromap.network.thresholds import spread_threshold
 from neuromap.network.transforms.kinds import Conv, Dense

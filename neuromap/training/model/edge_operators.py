@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from neuromap.errors import NotSupportedError
-from neuromap.network.network import Edge
+from neuromap.network.edge import Edge
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
 
 __all__ = ["apply_edge", "fans", "weight_shape"]

@@ -13,7 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from neuromap.network.network import Edge, EdgeKey, Network, Node
+from neuromap.network.edge import Edge, EdgeKey
+from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.network.transforms.kinds import Conv, Dense
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.training.asked.node_settings import node_settings

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from neuromap.encoding.input_encoding import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
-from neuromap.network.network import EdgeKey, Network
+from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
 from neuromap.network.transforms.kinds import Conv, Dense, Pool
 from neuromap.training.asked.weight_kinds import WEIGHT_KINDS
 from neuromap.training.model.edge_operators import apply_edge

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from neuromap.encoding.frames import encode
 from neuromap.encoding.input_encoding import InputEncoding
 from neuromap.errors import NetworkError, TrainingError
-from neuromap.network.network import Edge
+from neuromap.network.edge import Edge
 from neuromap.network.transforms.kinds import Conv
 from neuromap.training.model.edge_operators import apply_edge
 from neuromap.training.quantise.normalised import folded, normalised, running

@@ -13,6 +13,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.row_keys import RowKeys, sharing_of
 from neuromap.explorer.candidates.schedules import schedules_of
+from neuromap.hardware.program.list_program import ListProgram
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.rollout.patterns.behaviour import behaviour_classes
 
@@ -34,22 +35,23 @@ def labels_aside(program):
     order = np.lexsort((host.axon, host.core))
     arrival = host.arrival[order]
     clock = (arrival - arrival[0]) % program.period if len(arrival) else arrival
+    tables = [program, program.neurons]
+    tables += [program.synapses, program.targets] if isinstance(program, ListProgram) else []
     arrays = [
-        program.coordinates, program.axon_types, program.crossbar, program.target_core, program.target_axon,
-        program.delay, program.neuron_node, program.neuron_index, program.is_relay,
         host.node[order], host.index[order], host.core[order], host.axon[order], clock,
         outputs.core, outputs.neuron, outputs.node, outputs.index,
-        *(value for value in vars(program.neurons).values() if isinstance(value, np.ndarray)),
+        *(value for table in tables for value in vars(table).values() if isinstance(value, np.ndarray)),
     ]  # fmt: skip
     return (program.period, program.ticks_per_step, *(array.tobytes() for array in arrays))
 
 
-@settings(max_examples=15, **QUIET)
+@settings(max_examples=30, **QUIET)
 @given(data=st.data())
-def test_equal_keys_make_equal_programs(data, networks, chip):
+def test_equal_keys_make_equal_programs(data, networks, chip, list_chip):
     net = data.draw(networks(most_edges=5))
     size = data.draw(st.sampled_from([24, 64]))
-    small = chip(axons=size, neurons=size, delay=data.draw(st.sampled_from([(1, 15), (1, 2), (2, 7)])))
+    make = data.draw(st.sampled_from([chip, list_chip]))
+    small = make(axons=size, neurons=size, delay=data.draw(st.sampled_from([(1, 15), (1, 2), (2, 7)])))
     keys = keys_of(net, small)
     programs = defaultdict(set)
     n = 0

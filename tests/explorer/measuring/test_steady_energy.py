@@ -43,7 +43,7 @@ def test_counted_by_hand(chip):
             assert counts.host_spikes == 6 + 6
             joules = (counts.ticks * 1e-6 + 12 * 1e-6) / 4  # 1 mW, ticks of 1 ms; 1 uJ per synaptic event
             assert energy_per_frame(program, frames) == pytest.approx(joules, rel=1e-12)
-            bound = energy_bound(program.chip, program.period, program.n_cores)
+            bound = energy_bound(program.chip, program.period, program.n_cores, 0)
             assert bound == pytest.approx(program.period * 1e-6, rel=1e-12)
 
 
@@ -51,7 +51,7 @@ def test_absent_figures_stay_absent(chip):
     net = build_network({"I": ((1, 1, 1), None), "O": ((1, 1, 1), 1)}, {("I", "O"): [[1]]})
     program = nm.map_rollout(nm.Rollout(net, "streaming"), chip(energy={}))
     assert energy_per_frame(program, {"I": np.ones((2, 1), bool)}) is None
-    assert energy_bound(program.chip, 1, 1) is None
+    assert energy_bound(program.chip, 1, 1, 0) is None
 
 
 @settings(max_examples=8, **QUIET)
@@ -75,7 +75,7 @@ def test_a_circle_has_no_beginning(data, turn, networks, chip):
     pattern = data.draw(st.sampled_from(list(nm.rollout.enumerate_valid(net))))
     program = nm.map_rollout(nm.Rollout(net, pattern, data.draw(st.sampled_from(["windowed", "pipelined"]))), chip())
     counts = steady_counts(program, frames)
-    bound = energy_bound(program.chip, program.period, program.n_cores)
+    bound = energy_bound(program.chip, program.period, program.n_cores, 0)
     assert bound <= energy_per_frame(program, frames) * (1 + 1e-12)
     if nm.rollout.maximum_cycle_ratio(pattern) is None:  # cycles may remember how they began
         turned = {name: np.roll(rows, turn, axis=0) for name, rows in frames.items()}

@@ -264,7 +264,7 @@ def test_splitters_anywhere(data, networks, chip, brute_force, point_of):
     assert found.gap.is_exact
     assert {point_of(row) for row in found.front} == brute.front
     assert {point_of(row) for row in found.class_front} == brute.class_front
-    bound = core_bound_of_all(net, small)
+    bound = core_bound_of_all(net, small).total
     assert all(point is None or bound <= point.cores for point in brute.points.values())
 
 

@@ -37,6 +37,10 @@ class Oracle:
             if p.crossbar[c, a, n // 8] >> (n % 8) & 1 and p.neurons.weights[c, n, p.axon_types[c, a]] != 0
         ]
 
+    def remembers(self, neuron):
+        """Whether it keeps its potential, so that spikes of any frame may reach it."""
+        return bool(self.program.neurons.saturate_negative[neuron]) and self.program.neurons.threshold[neuron] > 0
+
     def tick(self, neuron, behind=()):
         """The tick of a neuron; "ring" where relays lead into a ring."""
         p = self.program
@@ -66,6 +70,8 @@ class Oracle:
             for a in self.reads((c, n)):
                 fed, row = self.feeder.get((c, a)), self.host.get((c, a))
                 place = Place(core=c, neuron=n, axon=a)
+                if not p.is_relay[c, n] and self.remembers((c, n)):
+                    continue
                 if not p.is_relay[c, n]:
                     own = self.tick((c, n))
                     if row is not None:
@@ -122,7 +128,7 @@ def reader(program, wanted):
     bits = np.unpackbits(program.crossbar, axis=2, count=program.chip.neurons, bitorder="little")
     for c, a, n in np.argwhere(bits).tolist():
         heavy = program.neurons.weights[c, n, program.axon_types[c, a]] != 0
-        if heavy and not program.is_relay[c, n] and wanted(c, a):
+        if heavy and not program.is_relay[c, n] and not Oracle(program).remembers((c, n)) and wanted(c, a):
             return c, a, n
     return None
 

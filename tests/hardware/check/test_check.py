@@ -277,7 +277,12 @@ def test_potential_width_equals_brute_force(random_program, with_noise, seed, bi
             ] + [(int(program.neurons.leak[c, n]), noise and leaks[c, n])]
             weights = [max(-1, min(w, 1)) if by_chance else w for w, by_chance in steps]
             up, down = sum(w for w in weights if w > 0), sum(w for w in weights if w < 0)
-            if up > high or down < low:
+            alpha, beta = int(program.neurons.threshold[c, n]), int(program.neurons.negative_threshold[c, n])
+            kept = max(alpha - 1, 0)  # the most that is left from the tick before
+            if program.neurons.reset_mode[c, n] == 1:
+                kept = max(kept, up - 1)
+            floor = min(-beta, 0) if program.neurons.saturate_negative[c, n] else 0
+            if kept + up > high or floor + down < low:
                 expected.add((c, n))
     found = {(v.place.core, v.place.neuron) for v in check_program(program) if v.rule == "potential-width"}
     assert found == expected

@@ -18,8 +18,11 @@ MAY_READ_A_CHIP = {
     "asked",  # pins lie on the board
     "bounds",
     "core/core_of",  # the seam itself
+    "core/leak_widths",  # potentials and thresholds of integrate-and-fire neurons
+    "core/refuse_spiking",  # the chip's name
     "emit/emit",  # the program is for a chip
     "legalise",  # delays
+    "lists",  # limits of many-target cores, whose stages these are
     "partition/partition_rollout",  # from the chip to its delays and cores
     "partition/schedule",  # delays
     "partition/split_trials",

@@ -8,8 +8,10 @@ import pytest
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, NetworkError, PatternError
 from neuromap.network import build_network
-from neuromap.network.network import Edge, Network, Node
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
 from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.kinds import Dense
 from neuromap.network.transforms.weights import StoredWeights

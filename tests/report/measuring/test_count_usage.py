@@ -9,16 +9,27 @@ from hypothesis import strategies as st
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.defects import Defects
+from neuromap.hardware.program.list_program import ListProgram
 from neuromap.mapping.map_rollout import map_rollout
+from neuromap.network.build import build_network
 from neuromap.report.figures.node_copies import copies_line
 from neuromap.report.measuring.count_copies import count_copies
 from neuromap.report.measuring.count_usage import count_usage
 from neuromap.rollout.schedule.rollout import Rollout
 
 
+def targets_of(program, core, neuron):
+    """Cores of all targets of a neuron."""
+    if isinstance(program, ListProgram):
+        start, stop = program.targets.start[core * program.chip.neurons + neuron :][:2].tolist()
+        return program.targets.core[start:stop].tolist()
+    return [t for t in [int(program.target_core[core, neuron])] if t >= 0]
+
+
 def counted(program):
     """The oracle: neuron by neuron, with sets."""
     first_home, homes, nodes_of, cores_of = set(), {}, {}, {}
+    pairs = set()
     copies = relays = splitters = hops = longest = crossings = targets = 0
     n_cores, n = program.neuron_node.shape
     for core in range(n_cores):
@@ -34,9 +45,9 @@ def counted(program):
                     copies += (node, index) in first_home
                     first_home.add((node, index))
                     homes.setdefault((node, index), set()).add(core)
-            target = int(program.target_core[core, neuron])
-            if target >= 0:
+            for target in targets_of(program, core, neuron):
                 targets += 1
+                pairs.add((core, neuron, target))
                 cores_of.setdefault((node, index), set()).add(target)
                 (x, y), (u, v) = program.coordinates[core].tolist(), program.coordinates[target].tolist()
                 way = abs(x - u) + abs(y - v)
@@ -61,15 +72,18 @@ def counted(program):
         "mean_hops": hops / max(1, targets),
         "longest_way": longest,
         "chip_crossings": crossings,
+        "output_axons": len(pairs) if isinstance(program, ListProgram) else None,
     }
 
 
 @given(st.data())
 @settings(deadline=None, max_examples=30)
-def test_usage_is_what_loops_count(chip, networks, patterns, data):
+def test_usage_is_what_loops_count(chip, list_chip, networks, patterns, data):
     net = data.draw(networks(largest=6))
     rollout = Rollout(net, data.draw(patterns(net)), data.draw(st.sampled_from(["windowed", "pipelined"])))
-    program = map_rollout(rollout, chip(cores=(2, 3), chips=(4, 4), axons=24, neurons=24))
+    board = {"cores": (2, 3), "chips": (4, 4)}
+    chips = [chip(axons=24, neurons=24, **board), list_chip(neurons=5, **board)]
+    program = map_rollout(rollout, data.draw(st.sampled_from(chips)))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     places = rng.permutation(8 * 12)[: program.n_cores]
     program = replace(
@@ -94,6 +108,15 @@ def test_usage_is_what_loops_count(chip, networks, patterns, data):
         {(a, b) for a, b, relay in zip(program.neuron_node.ravel().tolist(), program.neuron_index.ravel().tolist(),
                                        program.is_relay.ravel().tolist(), strict=True) if a >= 0 and not relay}
     )  # fmt: skip
+
+
+def test_lists_take_memory(list_chip):
+    """Three neurons read two inputs in one core: two lists of three synapses."""
+    net = build_network({"I": (2, None), "O": (3, np.ones(3, int))}, {("I", "O"): np.ones((3, 2), int)})
+    chip = list_chip(synapse_memory_bits=1000, synapse_bits=25, list_bits=64)
+    found = count_usage(map_rollout(Rollout(net, "streaming"), chip))
+    assert (found.neurons, found.axons, found.synapses, found.output_axons) == (3, 2, 6, 0)
+    assert found.synapse_memory_utilisation == (2 * 64 + 6 * 25) / 1000
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ import pytest
 
 from neuromap.cli.printing.program_figures import UNITS, figure_rows, program_figures
 from neuromap.mapping.asked.options import MappingOptions
-from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
+from neuromap.mapping.bounds.bound import CoreBound
+from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import PatternError
-from neuromap.network.network import Edge, Network, Node
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
 POSTER = [("u", "v"), ("v", "w"), ("v", "v"), ("u", "w"), ("w", "v")]

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import NotSupportedError
-from neuromap.network.network import Edge, Network, Node
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
 from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
 from neuromap.rollout.patterns.behaviour import equivalent
 

@@ -41,7 +41,7 @@ def tick_joined(image: ListImage, state: ListState, core: int, due: int, tick: i
 def _current(image: ListImage, state: ListState, at: int, due: int, changed: int, bit: int) -> None:
     shape, before = image.shape, int64(get(state.current, at))
     kept = int64(float64(before) * float64(image.keep_current[at]))
-    after = ((kept + int64(get(state.due, due)) + shape.half) & shape.mask) - shape.half
+    after = ((kept + (int64(get(state.due, due)) << shape.due_shift) + shape.half) & shape.mask) - shape.half
     put(state.current, at, after)
     put(state.due, due, 0)
     if after != before:

@@ -15,10 +15,11 @@ __all__ = ["compute", "reach_axon", "spread"]
 
 inlined = njit(**INLINED)
 
+_BIT = (1 << 40) - 1
 _FAR, _AHEAD = 20, 8
 """Lists whose heads and whose synapses are asked for before they are spread; found by measurement."""
-_LINES = 4
-"""Cache lines of a list that are asked for; the processor's own prefetching finds the rest."""
+_LINES = 8
+"""Cache lines of a list that are asked for at most; the processor's own prefetching finds the rest."""
 
 
 @inlined
@@ -38,42 +39,51 @@ def spread(image: ListImage, state: ListState, team: ListTeam, me: int, core: in
         prefetch(image.lists, axons + get(team.listed, event))
     for event in range(first, min(first + _AHEAD, n)):
         _ask(image, axons + get(team.listed, event))
-    lines = (shape.slots * shape.lanes) >> 4
+    line = 64 // shape.due_bytes
+    lines = shape.slots * shape.lanes // line
     each = lines // max(n - first, 1) + 1
     ring = (core + 1) * shape.slots * shape.lanes if core + 1 < shape.n_cores else 0
     for event in range(first, n):
         prefetch(image.lists, axons + get(team.listed, min(event + _FAR, n - 1)))
         _ask(image, axons + get(team.listed, min(event + _AHEAD, n - 1)))
-        for line in range((event - first) * each, min((event - first + 1) * each, lines)):
-            prefetch_far(state.due, ring + (line << 4))
+        for k in range((event - first) * each, min((event - first + 1) * each, lines)):
+            prefetch_far(state.due, ring + k * line)
         _spread_list(image, state, team, me, core, axons + get(team.listed, event), tick)
     team.totals[me * 8 + AXON_EVENTS] += n - first
 
 
 @inlined
 def _ask(image: ListImage, number: int) -> None:
-    here = get(image.lists, number) >> 16
-    for line in range(_LINES):
-        prefetch_far(image.synapses, here + line * (256 // image.shape.place_bits))
+    first, last, line = (
+        get(image.lists, number) >> 16,
+        get(image.lists, number + 1) >> 16,
+        256 // image.shape.place_bits,
+    )
+    for here in range(first, min(last, first + _LINES * line), line):
+        prefetch_far(image.synapses, here)
 
 
 @inlined
 def _spread_list(
     image: ListImage, state: ListState, team: ListTeam, me: int, core: int, number: int, tick: int
 ) -> None:
-    """Add one list; the ring of a core is turned by the tick, so a synapse needs one addition and no remainder."""
+    """Add one list; the ring of a core is turned by the tick, so a synapse needs an addition and a mask."""
     shape = image.shape
     size = shape.slots * shape.lanes
-    base, turn = core * size, tick % shape.slots * shape.lanes
+    base, turn = core * size, (tick & (shape.slots - 1)) * shape.lanes
     head = get(image.lists, number)
     first, last = head >> 16, get(image.lists, number + 1) >> 16
-    places, shift = (1 << shape.place_bits) - 1, head & 255
-    for s in range(first, last):
-        synapse = get(image.synapses, s)
-        place = turn + (synapse & places)
-        if place >= size:
-            place -= size
-        put(state.due, base + place, get(state.due, base + place) + (synapse >> shape.place_bits << shift))
+    shift = head & 255
+    if shift == 0:
+        for s in range(first, last):
+            synapse = get(image.synapses, s)
+            place = base + ((turn + synapse) & (size - 1))
+            put(state.due, place, get(state.due, place) + (synapse >> shape.place_bits))
+    else:
+        for s in range(first, last):
+            synapse = get(image.synapses, s)
+            place = base + ((turn + synapse) & (size - 1))
+            put(state.due, place, get(state.due, place) + (synapse >> shape.place_bits << shift))
     put(state.busy, core, max(get(state.busy, core), tick + (head >> 8 & 255)))
     team.totals[me * 8 + SYNAPTIC_EVENTS] += last - first
 
@@ -93,13 +103,14 @@ def compute(
     """Take all neurons of a core through the tick and send their spikes; say whether the core stays awake."""
     shape = image.shape
     lanes, n_words = shape.lanes, shape.lanes >> 6
-    due = (core * shape.slots + tick % shape.slots) * lanes
+    due = (core * shape.slots + (tick & (shape.slots - 1))) * lanes
+    last_word = (lanes - shape.unused - 1) >> 6
     first = me * team.room
     n, any_change = first, uint64(0)
     has_joins = get(image.has_joins, core)
     if has_joins:
         tick_joined(image, state, core, due, tick - epoch)
-    for k in range(n_words):
+    for k in range(last_word + 1):
         lane = core * lanes + (k << 6)
         if has_joins:
             at = 2 * core * n_words + k
@@ -108,14 +119,18 @@ def compute(
             fired, changed = tick_uniform_lanes(state, image, lane, due + (k << 6), tick - epoch)
         else:
             fired, changed = tick_lanes(state, image, lane, due + (k << 6), tick - epoch)
-        if k == n_words - 1:
-            fired &= (~uint64(0)) >> uint64(shape.unused)
-            changed &= (~uint64(0)) >> uint64(shape.unused)
+        if k == last_word:
+            fired &= (~uint64(0)) >> uint64(shape.unused & 63)
+            changed &= (~uint64(0)) >> uint64(shape.unused & 63)
         any_change |= changed | fired
         if fired != uint64(0):
             _keep(record, core, k, fired, time, n_words)
             n += list_ones(team.listed, n, k << 6, fired)
     rested = get(state.rests, core) >= tick
+    for k in range(first, n):
+        prefetch(image.start, core * lanes + get(team.listed, k))
+    for k in range(first, n):
+        prefetch(image.target, get(image.start, core * lanes + get(team.listed, k)))
     for k in range(first, n):
         _send(image, state, team, core, get(team.listed, k), tick, epoch)
     team.totals[me * 8 + SPIKES] += n - first
@@ -145,7 +160,8 @@ def _send(image: ListImage, state: ListState, team: ListTeam, core: int, neuron:
         put(state.resting, at, tick - epoch + rests)
         put(state.rests, core, max(get(state.rests, core), tick + rests))
     for target in range(get(image.start, at), get(image.start, at + 1)):
-        reach_axon(image, state, team, get(image.target_core, target), get(image.target, target), tick)
+        there = get(image.target, target)
+        reach_axon(image, state, team, there >> 40, there & _BIT, tick)
 
 
 @inlined

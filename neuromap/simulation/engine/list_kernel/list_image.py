@@ -21,8 +21,9 @@ def make_list_image(program: ListProgram) -> ListImage:
     table, neurons, chip = program.synapses, program.neurons, program.chip
     n_words = -(-program.axon_counts // 64)
     word = np.append(0, np.cumsum(n_words)).astype(np.int64)
-    heads, synapses = _lists(program)
-    shape = _shape(program, int(word[-1]), 4 * synapses.itemsize)
+    due = _due(program)
+    heads, synapses = _lists(program, due[1])
+    shape = _shape(program, int(word[-1]), 4 * synapses.itemsize, due)
     decays = (neurons.current_decay, neurons.voltage_decay)
     keep = [(1 - decay / 2.0**chip.lists.decay_bits).astype(np.float32) for decay in decays]  # exact: 17 bits or fewer
     shared = [(p == p[:, :1]).all(axis=1) for p in (*decays, neurons.threshold, neurons.bias)]
@@ -45,8 +46,7 @@ def make_list_image(program: ListProgram) -> ListImage:
         has_joins=_has_joins(program),
         joined=_joined(program, shape.lanes),
         start=np.append(0, np.cumsum(per_neuron)).astype(np.int64),
-        target=aligned(bit.astype(np.uint32 if word[-1] * 64 < 2**32 else np.uint64)),
-        target_core=aligned(core),
+        target=aligned(core.astype(np.int64) << 40 | bit),
     )
 
 
@@ -58,7 +58,7 @@ def make_list_state(program: ListProgram, image: ListImage) -> ListState:
         current=_copied(values.current, shape.lanes),
         voltage=_copied(values.voltage, shape.lanes),
         resting=_full(shape.n_cores * shape.lanes, np.int32, -1),
-        due=_full(shape.n_cores * shape.slots * shape.lanes, np.int32, 0),
+        due=_full(shape.n_cores * shape.slots * shape.lanes, f"i{shape.due_bytes}", 0),
         reached=_full((shape.spike_delay + 1) * shape.words, np.uint64, 0),
         fed=_full((shape.spike_delay + 1) * shape.n_cores, np.uint8, 0),
         busy=_full(shape.n_cores, np.int64, -1),
@@ -85,16 +85,18 @@ def make_list_team(image: ListImage, threads: int) -> ListTeam:
     )
 
 
-def _shape(program: ListProgram, words: int, place_bits: int) -> ListShape:
+def _shape(program: ListProgram, words: int, place_bits: int, due: tuple[int, int]) -> ListShape:
     chip, limits = program.chip, program.chip.lists
     return ListShape(
         n_cores=program.n_cores,
         lanes=_lanes(program),
         unused=_lanes(program) - chip.neurons,
         words=words,
-        slots=int(program.synapses.delay.max(initial=0)) + 1,
+        slots=1 << int(program.synapses.delay.max(initial=0)).bit_length(),
         spike_delay=chip.delay[0],
         place_bits=place_bits,
+        due_bytes=due[0],
+        due_shift=due[1],
         half=1 << (limits.current_bits - 1),
         mask=(1 << limits.current_bits) - 1,
         rail=2 ** (chip.potential_bits - 1) - 1,
@@ -114,10 +116,24 @@ def _joined(program: ListProgram, lanes: int) -> NDArray[np.int32]:
 
 
 def _lanes(program: ListProgram) -> int:
-    return -(-program.chip.neurons // 64) * 64
+    return max(64, 1 << (program.chip.neurons - 1).bit_length())
 
 
-def _lists(program: ListProgram) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def _due(program: ListProgram) -> tuple[int, int]:
+    """Say in how many bytes sums of weights are kept, and in which power of two.
+
+    In a tick every synapse adds its weight once at most, so a neuron's sum is no more than that of all magnitudes.
+    """
+    table = program.synapses
+    weight = np.abs(table.weight.astype(np.int64))
+    unit = int(np.bitwise_or.reduce(weight, initial=0))
+    shift = (unit & -unit).bit_length() - 1 if unit else 0
+    core = np.repeat(np.arange(program.n_cores), np.diff(table.lists[table.axons]))
+    most = np.bincount(core * program.chip.neurons + table.neuron, weights=weight >> shift).max(initial=0)
+    return (2, shift) if most < 2**15 else (4, 0)
+
+
+def _lists(program: ListProgram, due_shift: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Lay out lists and synapses, in halves of 16 bits where places and weights fit."""
     table, lanes = program.synapses, _lanes(program)
     reach, shift = np.zeros((2, len(table.lists) - 1), np.int64)
@@ -128,14 +144,14 @@ def _lists(program: ListProgram) -> tuple[NDArray[np.int64], NDArray[Any]]:
         all_bits = np.bitwise_or.reduceat(table.weight, start).astype(np.int64)
         shift[some] = np.bitwise_count((all_bits & -all_bits) - (all_bits != 0))
     weight = table.weight >> np.repeat(shift, np.diff(table.lists))
-    n_places = (int(reach.max(initial=0)) + 1) * lanes
+    n_places = lanes << int(reach.max(initial=0)).bit_length()
     narrow = n_places <= 2**16 and weight.min(initial=0) >= -(2**15) and weight.max(initial=0) < 2**15
     synapses = aligned_empty(len(weight), np.int32 if narrow else np.int64)
     synapses[:] = weight
     synapses <<= 4 * synapses.itemsize
     synapses |= table.delay.astype(synapses.dtype) * lanes + table.neuron
     heads = table.lists << 16
-    heads[:-1] |= reach << 8 | shift
+    heads[:-1] |= reach << 8 | np.maximum(shift - due_shift, 0)  # lists of zeros have none
     return heads, synapses
 
 

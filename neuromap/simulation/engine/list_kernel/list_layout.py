@@ -1,8 +1,8 @@
 """How a program of synapse lists lies in memory for the kernels.
 
 Everything that the kernels read is a :class:`ListImage`, everything that they change a :class:`ListState`; both are
-flat arrays, core after core. C cores have N neurons, padded to ``lanes``, a multiple of 64. Axons of a core have one
-bit each in whole words of 64.
+flat arrays, core after core. C cores have N neurons, padded to ``lanes``, 64 or another power of two. Axons of a core
+have one bit each in whole words of 64.
 """
 
 from __future__ import annotations
@@ -20,17 +20,20 @@ class ListShape(NamedTuple):
 
     n_cores: int
     lanes: int
-    """Neurons of a core, in whole words of spike bits."""
+    """Neurons of a core, padded to a power of two, and to whole words of spike bits."""
     unused: int
     """Lanes of a core that are none of its neurons."""
     words: int
     """Words of axon bits of all cores together."""
     slots: int
-    """Ticks for which sums of weights are kept: one more than the greatest delay of a synapse."""
+    """Ticks for which sums of weights are kept: a power of two, more than the greatest delay of a synapse."""
     spike_delay: int
     """Ticks from a spike to its axons; axon bits are kept for one more."""
     place_bits: int
     """Lower half of a synapse: 16 or 32."""
+    due_bytes: int
+    due_shift: int
+    """Sums of weights are kept in so many bytes, in units of 2**due_shift."""
     half: int
     mask: int
     """Of currents: a value wraps as ((value + half) & mask) - half."""
@@ -47,7 +50,7 @@ class ListImage(NamedTuple):
     axons: NDArray[np.int64]
     """(C + 1,): first list of every core."""
     lists: NDArray[np.int64]
-    """(L + 1,): of every list its first synapse << 16 | its greatest delay << 8 | the shift of its weights."""
+    """(L + 1,): of every list its first synapse << 16 | its greatest delay << 8 | what shifts its weights into sums."""
     synapses: NDArray[Any]
     """(S,) of int32, or int64 where these are too narrow: weight >> shift, and in the lower half of the bits
     delay * lanes + neuron."""
@@ -66,10 +69,8 @@ class ListImage(NamedTuple):
     """(C, lanes): the neuron that takes the current, -1 for none; a single -1 where no core has joins."""
     start: NDArray[np.int64]
     """(C * lanes + 1,): first target of every neuron."""
-    target: NDArray[Any]
-    """(T,) of uint32 or uint64: number of the axon's bit."""
-    target_core: NDArray[np.int32]
-    """(T,)."""
+    target: NDArray[np.int64]
+    """(T,): core << 40 | number of the axon's bit."""
 
 
 class ListState(NamedTuple):
@@ -80,8 +81,9 @@ class ListState(NamedTuple):
     """(C, lanes)."""
     resting: NDArray[np.int32]
     """(C, lanes): last tick, from the state's epoch, in which the neuron rests."""
-    due: NDArray[np.int32]
-    """(C, slots, lanes): sums of weights, modulo 2**32."""
+    due: NDArray[Any]
+    """(C, slots, lanes): sums of weights, of int16 where all of a neuron's synapses together stay inside, else of
+    int32, modulo 2**32."""
     reached: NDArray[np.uint64]
     """(spike_delay + 1, words): axons that will be reached, one bit each."""
     fed: NDArray[np.uint8]

@@ -29,6 +29,7 @@ class _Widths(NamedTuple):
     mask: Any
     rail: Any
     tick: Any
+    due_shift: Any
 
 
 class _Parameters(NamedTuple):
@@ -102,7 +103,7 @@ class _Unit:
         b, zero, w = self.builder, ir.Constant(_INTS, None), self.widths
         u = self._load(self.state, "current", self.lane, group, _INTS)
         v = self._load(self.state, "voltage", self.lane, group, _INTS)
-        due = self._load(self.state, "due", self.due, group, _INTS)
+        due, nothing = self._due_lanes(group)
         resting = self._load(self.state, "resting", self.lane, group, _INTS)
 
         added = b.add(self._kept(u, k.keep_current), due)
@@ -118,9 +119,19 @@ class _Unit:
 
         self._store("current", self.lane, group, current)
         self._store("voltage", self.lane, group, voltage)
-        self._store("due", self.due, group, zero)
+        self._store("due", self.due, group, nothing)
         differs = b.or_(b.xor(u, current), b.xor(v, voltage))
         return fires, b.icmp_signed("!=", differs, zero)
+
+    def _due_lanes(self, group: int) -> tuple[Any, Any]:
+        """Load what is due; the zeros that take its place."""
+        kind = self.state[0]
+        bits = kind.types[kind.fields.index("due")].dtype.bitwidth
+        vector = ir.VectorType(ir.IntType(bits), _LANES)
+        due = self._load(self.state, "due", self.due, group, vector)
+        if bits < 32:
+            due = self.builder.sext(due, _INTS)
+        return self.builder.shl(due, self.widths.due_shift), ir.Constant(vector, None)
 
     def _kept(self, values: Any, keep: Any) -> Any:
         b = self.builder
@@ -131,9 +142,10 @@ class _Unit:
         kind, value = self.image
         shape_kind = kind.types[kind.fields.index("shape")]
         shape = b.extract_value(value, kind.fields.index("shape"))
-        half, mask, rail = (b.extract_value(shape, shape_kind.fields.index(n)) for n in ("half", "mask", "rail"))
-        ints = [splat(b, b.trunc(word, INT32), _INTS, _LANES) for word in (half, mask, self.tick)]
-        return _Widths(ints[0], ints[1], splat(b, b.sitofp(rail, ir.DoubleType()), _DOUBLES, _LANES), ints[2])
+        names = ("half", "mask", "due_shift", "rail")
+        *words, rail = (b.extract_value(shape, shape_kind.fields.index(name)) for name in names)
+        half, mask, due_shift, tick = (splat(b, b.trunc(word, INT32), _INTS, _LANES) for word in (*words, self.tick))
+        return _Widths(half, mask, splat(b, b.sitofp(rail, ir.DoubleType()), _DOUBLES, _LANES), tick, due_shift)
 
     def _address(self, of: Any, name: str, index: Any) -> Any:
         kind, value = of
@@ -143,15 +155,15 @@ class _Unit:
     def _load(self, of: Any, name: str, index: Any, group: int, kind: Any) -> Any:
         b = self.builder
         here = b.bitcast(self._address(of, name, index), kind.as_pointer())
-        return b.load(b.gep(here, [INT32(group)], inbounds=True), align=4)
+        return b.load(b.gep(here, [INT32(group)], inbounds=True), align=2)
 
     def _splatted(self, of: Any, name: str, kind: Any) -> Any:
         return splat(self.builder, self.builder.load(self._address(of, name, self.lane)), kind, _LANES)
 
     def _store(self, name: str, index: Any, group: int, lanes: Any) -> None:
         b = self.builder
-        here = b.bitcast(self._address(self.state, name, index), _INTS.as_pointer())
-        b.store(lanes, b.gep(here, [INT32(group)], inbounds=True), align=4)
+        here = b.bitcast(self._address(self.state, name, index), lanes.type.as_pointer())
+        b.store(lanes, b.gep(here, [INT32(group)], inbounds=True), align=2)
 
     def _joined(self, bits: tuple[Any, ...]) -> Any:
         b, word = self.builder, WORD(0)

@@ -1,0 +1,1 @@
+"""The fast engine of synapse lists beside Brian2 on Loihi's cores: CPU time of a tick, at equal spikes."""

@@ -1,0 +1,73 @@
+"""A node of a network: a layer of neurons."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.errors import NetworkError
+from neuromap.forms.card import Card
+from neuromap.network.neurons.spiking_neuron import SpikingNeuron
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Node"]
+
+
+@dataclass(frozen=True, eq=False)
+class Node(Card):
+    """A layer of neurons.
+
+    Attributes
+    ----------
+    name : str
+        Name in the file.
+    shape : tuple of three int or None
+        Rows, columns, features; ``None`` where the network has structure only.
+    threshold : ndarray of int64, shape (size,), or None
+        Threshold theta of every neuron, read-only; ``None`` for input nodes, spiking nodes and structure-only
+        networks.
+    neuron : SpikingNeuron or None
+        What the node's neurons compute in every tick where they remember (a *spiking* node); ``None`` where they are
+        frame neurons, and for input nodes. Single values are spread over all neurons.
+
+    Raises
+    ------
+    NetworkError
+        If the node has a threshold and a neuron, or a neuron's values are not one per neuron.
+    """
+
+    name: str
+    shape: tuple[int, int, int] | None = None
+    threshold: NDArray[np.int64] | None = None
+    neuron: SpikingNeuron | None = None
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+        if self.neuron is None:
+            return
+        if self.threshold is not None:
+            raise NetworkError(
+                f"node {self.name}: has a threshold and a neuron, which has one of its own; give one of them"
+            )
+        try:
+            object.__setattr__(self, "neuron", self.neuron.spread(self.size))
+        except NetworkError as error:
+            raise NetworkError(f"node {self.name}: {error}") from None
+
+    @property
+    def size(self) -> int:
+        """Number of neurons.
+
+        Raises
+        ------
+        NetworkError
+            If the node has no shape.
+        """
+        if self.shape is None:
+            raise NetworkError(f"node {self.name}: has no shape, so no neurons; add shape = [rows, columns, features]")
+        return math.prod(self.shape)

@@ -1,0 +1,19 @@
+"""Forms of a quantisation: text, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+
+__all__ = ["FORMS"]
+
+FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
+    {
+        "Quantisation": {
+            "dict": "json_quantisation.to_dict",
+            "json": "json_quantisation.to_json",
+            "text": "text.render_text",
+        }
+    }
+)

@@ -1,0 +1,81 @@
+"""Integers that a chip with synapse lists can hold: weights of one source, thresholds, biases."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.chip.chip_spec import ChipSpec
+
+__all__ = ["greatest_bias", "greatest_weight", "round_biases", "round_thresholds", "round_weights"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def greatest_weight(chip: ChipSpec) -> int:
+    """Greatest weight of a list, whatever the signs of the others: mantissa times the greatest power of 2."""
+    return _most(chip, is_mixed=True) << chip.lists.weight_shifts[1]
+
+
+def greatest_bias(chip: ChipSpec) -> int:
+    """Greatest bias: mantissa times the greatest power of 2."""
+    return ((1 << (chip.lists.bias_bits - 1)) - 1) << chip.lists.bias_shifts[1]
+
+
+def round_weights(weights: Floats, source: Ints, n_sources: int, chip: ChipSpec) -> Ints:
+    """Round weights so that all of one source are mantissas times one power of 2.
+
+    Parameters
+    ----------
+    weights : ndarray of float, shape (s,)
+        In units of the chip's currents, at most :func:`greatest_weight`.
+    source : ndarray of int64, shape (s,)
+        Who sends them: what lies in one list, wherever the targets are.
+    n_sources : int
+        Sources.
+    chip : ChipSpec
+        With synapse-list cores.
+
+    Returns
+    -------
+    ndarray of int64, shape (s,)
+        Each source has the least power of 2 that holds its greatest weight; halves go to the even mantissa.
+    """
+    greatest = np.zeros(n_sources)
+    np.maximum.at(greatest, source, np.abs(weights))
+    has_plus, has_minus = np.zeros(n_sources, np.bool_), np.zeros(n_sources, np.bool_)
+    has_plus[source[weights > 0]] = True
+    has_minus[source[weights < 0]] = True
+    is_mixed = has_plus & has_minus
+    most = np.where(is_mixed, _most(chip, is_mixed=True), _most(chip, is_mixed=False))
+    step = np.where(is_mixed, chip.lists.mixed_sign_step, 1)
+    least, highest = chip.lists.weight_shifts
+    shift = np.ceil(np.log2(np.maximum(greatest / (most + 0.5 * step), 2.0**least)) - 1e-12).clip(least, highest)
+    unit = (step * 2.0**shift)[source]
+    mantissa = np.rint(weights / unit)
+    bound = (most // step)[source]
+    rounded: Ints = (mantissa.clip(-bound, bound) * unit).astype(np.int64)
+    return rounded
+
+
+def round_thresholds(thresholds: Floats, chip: ChipSpec) -> Ints:
+    """Round thresholds to multiples of the chip's step, at least one."""
+    step = 1 << chip.lists.threshold_shift
+    rounded: Ints = np.maximum(np.rint(thresholds / step), 1).astype(np.int64) * step
+    return rounded
+
+
+def round_biases(biases: Floats, chip: ChipSpec) -> Ints:
+    """Round biases to a mantissa times the least power of 2 that holds it, each for itself."""
+    least, highest = chip.lists.bias_shifts
+    most = (1 << (chip.lists.bias_bits - 1)) - 1
+    shift = np.ceil(np.log2(np.maximum(np.abs(biases) / (most + 0.5), 2.0**least)) - 1e-12).clip(least, highest)
+    unit = 2.0**shift
+    rounded: Ints = (np.rint(biases / unit).clip(-most, most) * unit).astype(np.int64)
+    return rounded
+
+
+def _most(chip: ChipSpec, *, is_mixed: bool) -> int:
+    most = chip.weight_range[1]
+    return most - most % chip.lists.mixed_sign_step if is_mixed else most

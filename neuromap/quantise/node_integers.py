@@ -1,0 +1,257 @@
+"""The neurons of a node in integers: decays, scale, thresholds, biases, and what they lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
+from neuromap.errors import NetworkError
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.quantise.float_network import FloatNetwork
+from neuromap.quantise.float_neuron import FloatNeuron, Propagators
+from neuromap.quantise.list_integers import round_biases, round_thresholds
+from neuromap.quantise.quantisation import NodeErrors
+from neuromap.quantise.scale_search import ScaleDemand, find_scale
+from neuromap.quantise.summed_synapses import SummedSynapses
+
+__all__ = ["NodeIntegers", "node_integers"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NodeIntegers(Value):
+    """Neurons of a node as the chip computes them, and how to read them.
+
+    Attributes
+    ----------
+    neuron : CurrentNeuron
+        In integers.
+    scale : float
+        v of the float model is the chip's voltage / scale + reset.
+    reset : ndarray of float, shape (size,)
+        Where the chip has 0.
+    current_units : ndarray of float, shape (currents, size)
+        Units of the chip's current per unit of the float model's.
+    errors : NodeErrors
+        What it cost.
+    """
+
+    neuron: CurrentNeuron
+    scale: float
+    reset: Floats
+    current_units: Floats
+    errors: NodeErrors
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+class _Decays:
+    """Decays of a node in parts of 2**bits, and what they keep."""
+
+    def __init__(self, name: str, neuron: FloatNeuron, dt: float, chip: ChipSpec) -> None:
+        self.over: Propagators = neuron.propagators(dt)
+        self._one = 1 << chip.lists.decay_bits
+        self.voltage = self._decay(self.over.voltage)
+        self.currents = [self._decay(kept) for kept in self.over.current]
+        taus = [("tau", neuron.tau, self.voltage), *_named(neuron, self.currents)]
+        for what, tau, decay in taus:
+            if ((decay == 0) & np.isfinite(tau)).any():
+                longest = float(tau[(decay == 0) & np.isfinite(tau)].max())
+                raise NetworkError(
+                    f"node {name}: {what} of {longest:g} s is {longest / dt:.0f} ticks; {chip.name} decays by at least "
+                    f"1/{self._one} of a value in a tick: take a longer dt than {dt:g} s"
+                )
+        self.kept_voltage = 1 - self.voltage / self._one
+        self.kept_currents = [1 - decay / self._one for decay in self.currents]
+
+    def _decay(self, kept: Floats) -> Ints:
+        decay: Ints = np.rint((1 - kept) * self._one).astype(np.int64)
+        return decay
+
+    def units(self, neuron: FloatNeuron) -> Floats:
+        """Give what a current of 1 adds to v in a tick, so that the area under its effect on v is the float model's."""
+        units = []
+        leak = _by(1 - self.kept_voltage, 1 - self.over.voltage)
+        for c, pulse in enumerate(neuron.is_pulse):
+            if pulse:
+                units.append(neuron.gains[c] * self.kept_voltage)
+            else:
+                units.append(self.over.coupling[c] * leak * _by(1 - self.kept_currents[c], 1 - self.over.current[c]))
+        return np.array(units)
+
+    def tau_errors(self, neuron: FloatNeuron, dt: float) -> tuple[float, tuple[float, ...]]:
+        """Relative errors of the time constants, the greatest of all neurons: of the membrane, of each current."""
+        leak = _tau_error(neuron.tau, self.kept_voltage, dt)
+        pairs = zip(neuron.synapse_taus, self.kept_currents, strict=True)
+        return leak, tuple(_tau_error(tau, kept, dt) for tau, kept in pairs)
+
+
+def _named(neuron: FloatNeuron, decays: list[Ints]) -> list[tuple[str, Floats, Ints]]:
+    return [
+        (f"synapse_taus[{c}]", tau, decay)
+        for c, (tau, decay) in enumerate(zip(neuron.synapse_taus, decays, strict=True))
+    ]
+
+
+def _by(found: Floats, wanted: Floats) -> Floats:
+    """Divide; 1 where there is no decay."""
+    ratio: Floats = np.where(wanted == 0, 1.0, found / np.where(wanted == 0, 1.0, wanted))
+    return ratio
+
+
+def _tau_error(tau: Floats, kept: Floats, dt: float) -> float:
+    mine = np.isfinite(tau) & (tau > 0) & (kept > 0)
+    found = -dt / np.log(kept[mine])
+    return float(np.abs(found / tau[mine] - 1).max(initial=0))
+
+
+def node_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, chip: ChipSpec) -> NodeIntegers:
+    """Put the neurons of a node into integers.
+
+    Parameters
+    ----------
+    network : FloatNetwork
+    name : str
+        The node.
+    synapses : SummedSynapses
+        All onto it.
+    chip : ChipSpec
+        With synapse-list cores.
+
+    Raises
+    ------
+    NetworkError
+        If a value is out of the chip's range at every scale.
+    """
+    neuron, dt = network.nodes[name], network.dt
+    rest = neuron.rest_ticks(dt)
+    if (longest := int(rest.max(initial=0))) > chip.lists.greatest_refractory:
+        raise NetworkError(
+            f"node {name}: rests {longest} ticks of {dt:g} s after a spike; a neuron of {chip.name} rests "
+            f"{chip.lists.greatest_refractory} at most, take a longer dt"
+        )
+    decays = _Decays(name, neuron, dt, chip)
+    units = decays.units(neuron)
+    demand = _demand(network, name, synapses, decays, units)
+    scale = find_scale(demand, chip)
+    threshold = round_thresholds(demand.thresholds * scale, chip)
+    bias = round_biases(demand.biases * scale, chip)
+    current, *more = neuron.currents
+    if any(values.any() for values in more):
+        raise NetworkError(f"node {name}: currents after the first start at 0 on {chip.name}; set them to 0")
+    integers = CurrentNeuron(
+        threshold=threshold,
+        current_decay=decays.currents[0],
+        voltage_decay=decays.voltage,
+        bias=bias,
+        refractory=rest,
+        current=np.rint(_before(current * units[0], decays.kept_currents[0]) * scale).astype(np.int64),
+        voltage=np.rint((neuron.voltage - neuron.reset) * scale).astype(np.int64),
+        more_current_decays=tuple(decays.currents[1:]),
+        decay_bits=chip.lists.decay_bits,
+        current_bits=chip.lists.current_bits,
+        voltage_bits=chip.potential_bits,
+    )
+    errors = _errors(name, neuron, dt, demand, scale, decays, integers, chip)
+    return NodeIntegers(integers, scale, neuron.reset, units * scale, errors)
+
+
+def _before(current: Floats, kept: Floats) -> Floats:
+    """Give the current that decays once before it counts for the first time."""
+    before: Floats = current / np.where(kept == 0, np.inf, kept)
+    return before
+
+
+def _demand(network: FloatNetwork, name: str, synapses: SummedSynapses, decays: _Decays, units: Floats) -> ScaleDemand:
+    neuron = network.nodes[name]
+    kept = decays.kept_voltage
+    has_leak = np.isfinite(neuron.tau)
+    resting = np.where(has_leak, neuron.rest - neuron.reset + neuron.drive * np.where(has_leak, neuron.tau, 0), 0)
+    weights = synapses.scaled(units)
+    initial = _before(neuron.currents[0] * units[0], decays.kept_currents[0])
+    return ScaleDemand(
+        node=name,
+        thresholds=neuron.threshold - neuron.reset,
+        biases=np.where(has_leak, (1 - kept) * resting, neuron.drive * network.dt),
+        weights=weights,
+        source=synapses.source,
+        greatest_voltage=max(_most(neuron.voltage - neuron.reset), _most(resting)),
+        greatest_current=_most(initial),
+        worst_current=_worst(network, synapses, weights, decays) + _most(initial),
+    )
+
+
+def _most(values: Floats) -> float:
+    return float(np.abs(values).max(initial=0))
+
+
+def _worst(network: FloatNetwork, synapses: SummedSynapses, weights: Floats, decays: _Decays) -> float:
+    """Greatest current if all sources of one sign fire as often as they may."""
+    if not len(weights):
+        return 0.0
+    period = np.concatenate(
+        [
+            *(np.ones(n) for n in network.inputs.values()),
+            *(1 + k.rest_ticks(network.dt) for k in network.nodes.values()),
+        ]
+    )
+    kept = np.array(decays.kept_currents)[synapses.current, synapses.target_neuron]
+    gap = 1 - kept ** period[synapses.source]
+    amount = weights / np.where(gap == 0, 1.0, gap)
+    worst = 0.0
+    for sign in (1, -1):
+        sums = np.zeros((len(decays.kept_currents), len(decays.kept_voltage)))
+        np.add.at(sums, (synapses.current, synapses.target_neuron), np.maximum(sign * amount, 0))
+        worst = max(worst, float(sums.max()))
+    return worst
+
+
+def _errors(
+    name: str,
+    neuron: FloatNeuron,
+    dt: float,
+    demand: ScaleDemand,
+    scale: float,
+    decays: _Decays,
+    integers: CurrentNeuron,
+    chip: ChipSpec,
+) -> NodeErrors:
+    tau, synapse_taus = decays.tau_errors(neuron, dt)
+    wanted = demand.biases * scale
+    lost = np.abs(integers.bias - wanted) / np.where(wanted == 0, 1.0, np.abs(wanted))
+    return NodeErrors(
+        node=name,
+        neurons=neuron.size,
+        scale=scale,
+        threshold=int(integers.threshold.max(initial=0)),
+        tau_error=tau,
+        synapse_tau_errors=synapse_taus,
+        threshold_error=float(np.abs(integers.threshold / (demand.thresholds * scale) - 1).max(initial=0)),
+        bias_error=float(lost.max(initial=0)),
+        truncation=_truncation(decays, integers),
+        current_headroom=_headroom(demand.worst_current * scale, chip),
+        lowest_voltage=float((neuron.reset - chip.potential_range[1] / scale).max(initial=-np.inf)),
+    )
+
+
+def _headroom(worst: float, chip: ChipSpec) -> float | None:
+    return chip.lists.current_range[1] / worst if worst > 0 else None
+
+
+def _truncation(decays: _Decays, integers: CurrentNeuron) -> float | None:
+    """Less than one unit is lost per tick of every current and of the voltage; the membrane sums it up."""
+    leak = 1 - decays.kept_voltage
+    lost = np.where(leak > 0, 1.0, 0.0)
+    for kept in decays.kept_currents:
+        lost = lost + np.where(kept > 0, 1 / np.where(kept < 1, 1 - kept, 1.0), 0.0)
+    if (lost[leak == 0] > 0).any():
+        return None
+    return float((lost / np.where(leak > 0, leak, 1.0) / integers.threshold).max(initial=0))

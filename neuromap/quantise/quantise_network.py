@@ -1,0 +1,217 @@
+"""From a float network to integer neurons and weights, with what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.errors import NotSupportedError
+from neuromap.forms.card import Card
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.node import Node
+from neuromap.network.terms import EdgeTerm
+from neuromap.network.transforms.matrices import MatrixTransform
+from neuromap.quantise.float_network import FloatNetwork
+from neuromap.quantise.list_integers import round_weights
+from neuromap.quantise.node_integers import NodeIntegers, node_integers
+from neuromap.quantise.quantisation import EdgeErrors, Quantisation
+from neuromap.quantise.scale_search import SEARCH, relative_error
+from neuromap.quantise.summed_synapses import SummedSynapses, sum_synapses
+
+__all__ = ["HOST", "Quantised", "quantise"]
+
+Ints = NDArray[np.int64]
+
+HOST = "host"
+"""Input node of one silent neuron, for networks that have no input or nodes that none reaches."""
+_PULSES = (
+    "pulses of the last step in which a neuron rests, which is that of its spike where it has no refractory time, "
+    "count on the chip and are lost in the float model"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Quantised(Card):
+    """A float network in integers.
+
+    Attributes
+    ----------
+    network : Network
+        Spiking; all its nodes but the inputs are outputs. Frame i of a node is step i - 1 of the float model.
+    quantisation : Quantisation
+        What it cost.
+    nodes : mapping of str to NodeIntegers
+        Scales and units, to read voltages and currents of the chip in those of the float model.
+    """
+
+    network: Network
+    quantisation: Quantisation
+    nodes: Mapping[str, NodeIntegers]
+
+    def _facts(self) -> dict[str, object]:
+        return {"network": self.network.name, "chip": self.quantisation.chip, "nodes": len(self.nodes)}
+
+
+def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Quantised:
+    """Put a float network into the integers of a chip.
+
+    Time constants become decays in parts of 2**decay_bits; weights, thresholds and biases are multiplied with one
+    scale per node and rounded to what the chip holds (``docs/brian2.md`` has the formulas).
+
+    Parameters
+    ----------
+    network : FloatNetwork
+        One tick is ``network.dt`` seconds of the model.
+    chip : str, path or ChipSpec
+        With synapse-list cores.
+
+    Returns
+    -------
+    Quantised
+
+    Raises
+    ------
+    NotSupportedError
+        If the chip has crossbar cores, whose neurons neither decay nor have currents.
+    NetworkError
+        If a value is out of the chip's range at every scale, or a time constant too long for its decays.
+    """
+    spec = load_chip(chip)
+    _require_decay(network, spec)
+    synapses = {name: sum_synapses(network, name) for name in network.nodes}
+    found = {name: node_integers(network, name, synapses[name], spec) for name in network.nodes}
+    weights = _weights(network, synapses, found, spec)
+    return Quantised(
+        _network(network, synapses, weights, found),
+        _quantisation(network, spec, synapses, weights, found),
+        ReadOnlyMapping(found),
+    )
+
+
+def _require_decay(network: FloatNetwork, chip: ChipSpec) -> None:
+    if chip.core_model == "synapse-list":
+        return
+    for name, neuron in network.nodes.items():
+        equation = "dv/dt = (rest - v) / tau" if np.isfinite(neuron.tau).any() else "dv/dt = drive"
+        equation += "" if all(neuron.is_pulse) else " + I, dI/dt = -I / synapse_tau"
+        raise NotSupportedError(
+            f"node {name}: {equation}: spiking nodes are not mapped to the crossbar cores of {chip.name}, "
+            "whose neurons add a constant leak and have no current; loihi1 computes it"
+        )
+
+
+def _weights(
+    network: FloatNetwork,
+    synapses: Mapping[str, SummedSynapses],
+    found: Mapping[str, NodeIntegers],
+    chip: ChipSpec,
+) -> dict[str, Ints]:
+    """Round all weights of a source together, as they may lie in one list."""
+    sizes = list(found)
+    scaled = [synapses[name].scaled(found[name].current_units) for name in sizes]
+    source = np.concatenate([synapses[name].source for name in sizes] or [np.zeros(0, np.int64)])
+    n_sources = sum(network.inputs.values()) + sum(neuron.size for neuron in network.nodes.values())
+    rounded = round_weights(np.concatenate(scaled or [np.zeros(0)]), source, n_sources, chip)
+    ends = np.cumsum([len(part) for part in scaled])[:-1]
+    return dict(zip(sizes, np.split(rounded, ends), strict=True))
+
+
+def _network(
+    network: FloatNetwork,
+    synapses: Mapping[str, SummedSynapses],
+    weights: Mapping[str, Ints],
+    found: Mapping[str, NodeIntegers],
+) -> Network:
+    nodes = {name: Node(name, (1, 1, size)) for name, size in network.inputs.items()}
+    nodes |= {name: Node(name, (1, 1, part.neuron.threshold.size), neuron=part.neuron) for name, part in found.items()}
+    edges = {
+        (source, name): _edge(source, name, part, weights[name], nodes)
+        for name, part in synapses.items()
+        for source in part.names
+    }
+    sources = {source for source, _ in edges}
+    nodes = {name: node for name, node in nodes.items() if name not in network.inputs or name in sources}
+    for name in _unreached(nodes, edges):
+        nodes = {HOST: Node(HOST, (1, 1, 1))} | nodes
+        edges[HOST, name] = Edge(HOST, name, MatrixTransform(csr_array((nodes[name].size, 1), dtype=np.int64)))
+    return Network(network.name, nodes, edges, outputs=tuple(network.nodes))
+
+
+def _edge(source: str, target: str, part: SummedSynapses, weights: Ints, nodes: Mapping[str, Node]) -> Edge:
+    shape = (nodes[target].size, nodes[source].size)
+    terms = []
+    for delay, current in part.terms(source):
+        mine = part.mask(source, delay, current) & (weights != 0)
+        columns = (weights[mine], (part.target_neuron[mine], part.source_neuron[mine]))
+        terms.append(EdgeTerm(MatrixTransform(csr_array(columns, shape=shape)), delay + 1, current))
+    first, *more = terms
+    return Edge(source, target, first.transform, first.delay, first.current, tuple(more))
+
+
+def _unreached(nodes: Mapping[str, Node], edges: Mapping[tuple[str, str], Edge]) -> list[str]:
+    """Find the first of every group of nodes that no input reaches, in order."""
+    after: dict[str, list[str]] = {}
+    for source, target in edges:
+        after.setdefault(source, []).append(target)
+    reached: set[str] = set()
+    lost = []
+    for name, node in [*((n, k) for n, k in nodes.items() if k.neuron is None), *nodes.items()]:
+        if name in reached:
+            continue
+        if node.neuron is not None:
+            lost.append(name)
+        front = [name]
+        while front:
+            here = front.pop()
+            if here not in reached:
+                reached.add(here)
+                front += after.get(here, [])
+    return lost
+
+
+def _quantisation(
+    network: FloatNetwork,
+    chip: ChipSpec,
+    synapses: Mapping[str, SummedSynapses],
+    weights: Mapping[str, Ints],
+    found: Mapping[str, NodeIntegers],
+) -> Quantisation:
+    edges = [
+        _edge_errors(source, name, part, weights[name], found[name])
+        for name, part in synapses.items()
+        for source in part.names
+    ]
+    has_pulses = any(any(network.nodes[part.target].is_pulse) for part in network.synapses)
+    return Quantisation(
+        network=network.name,
+        chip=chip.name,
+        dt=network.dt,
+        tick_seconds=chip.tick_seconds,
+        search=SEARCH,
+        nodes=tuple(part.errors for part in found.values()),
+        edges=tuple(edges),
+        notes=(_PULSES,) if has_pulses else (),
+    )
+
+
+def _edge_errors(source: str, target: str, part: SummedSynapses, weights: Ints, node: NodeIntegers) -> EdgeErrors:
+    mine = part.names_of == part.names.index(source)
+    wanted, rounded = part.scaled(node.current_units)[mine], weights[mine]
+    relative = np.abs(rounded - wanted) / np.where(wanted == 0, 1.0, np.abs(wanted))
+    return EdgeErrors(
+        edge=f"{source} -> {target}",
+        synapses=int(mine.sum()),
+        weight_error=relative_error(wanted, rounded),
+        greatest_weight_error=float(relative.max(initial=0)),
+        lost=int(((rounded == 0) & (wanted != 0)).sum()),
+        delay_error=float(part.delay_error[mine].max(initial=0)),
+    )

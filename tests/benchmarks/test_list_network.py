@@ -1,0 +1,23 @@
+"""The network of the list engine's benchmark: what its peers are given is what the program says."""
+
+import numpy as np
+
+from benchmarks.list_engine.network import brian2_arrays, loihi_network
+from neuromap.hardware.check.check_program import check_program
+
+
+def test_the_network_breaks_no_rule_but_that_of_memory(tmp_path):
+    program = loihi_network(2)
+    assert {violation.rule for violation in check_program(program)} == {"synapse-memory"}
+    brian2_arrays(program, tmp_path)
+    found = {path.stem: np.load(path) for path in tmp_path.glob("*.npy")}
+    n_synapses, n = len(program.synapses.neuron), program.neurons.bias.size
+    assert len(found["pre"]) == n_synapses == 128 * n
+    assert np.bincount(found["pre"]).tolist() == [128] * n
+    # every list has one source, so what a neuron is reached by does not depend on who tells it
+    core = np.repeat(np.arange(2), np.diff(program.synapses.lists[program.synapses.axons]))
+    reached = core * program.chip.neurons + program.synapses.neuron
+    for weights in (None, program.synapses.weight):
+        given = None if weights is None else found["weight"]
+        assert np.bincount(found["post"], given).tolist() == np.bincount(reached, weights).tolist()
+    assert np.bincount(found["delay"]).tolist() == [0, *np.bincount(program.synapses.delay).tolist()]
