@@ -48,10 +48,9 @@ def merge_cores(core: Ints, groups: NeuronGroups, room: Room) -> Ints:
                     shared = len(reads[one] & reads[other])
                     n_axons = len(reads[one]) + len(reads[other]) - shared
                     bits = n_axons * room.list_bits + int(held[one] + held[other]) * room.synapse_bits
-                    if shared > best and n_axons <= room.axons and bits <= room.memory:
-                        merged = np.where(core == other, one, core)
-                        if _outputs(merged, one, groups) <= room.output_axons:
-                            best, pair = shared, (one, other)
+                    fits = n_axons <= room.axons and bits <= room.memory
+                    if shared > best and fits and _has_outputs(core, one, other, groups, room):
+                        best, pair = shared, (one, other)
         if best < 0:
             return np.unique(core, return_inverse=True)[1].astype(np.int64)
         one, other = pair
@@ -112,9 +111,12 @@ def _reads(mine: Ints, groups: NeuronGroups) -> set[int]:
     return {s for g in mine.tolist() for s in groups.signal[groups.start[g] : groups.start[g + 1]].tolist()}
 
 
-def _outputs(core: Ints, one: int, groups: NeuronGroups) -> int:
-    n_cores = int(core.max()) + 1
+def _has_outputs(core: Ints, one: int, other: int, groups: NeuronGroups, room: Room) -> bool:
+    """Ask whether the output axons suffice for two cores in one."""
+    if len(groups.signal) <= room.output_axons:
+        return True
+    core = np.where(core == other, one, core)
     sender = groups.sender[groups.signal]
     sent = (sender >= 0) & (core[sender] == one)
     reader = np.repeat(core, np.diff(groups.start))[sent]
-    return len(np.unique(groups.signal[sent] * n_cores + reader))
+    return len(np.unique(groups.signal[sent] * (int(core.max()) + 1) + reader)) <= room.output_axons

@@ -20,6 +20,8 @@ __all__ = ["move_groups"]
 Ints = NDArray[np.int64]
 SWEEPS = 8
 """Times that every group is offered a move."""
+LEAST = 2000
+"""A sweep that saves less than this part of all deliveries is the last."""
 WORK = 4_000_000_000
 """Entries of lists that are looked at, about; some ten seconds."""
 
@@ -42,7 +44,7 @@ def move_groups(core: Ints, groups: NeuronGroups, room: Room) -> Ints:
         It takes at most as many deliveries and cores; cores are numbered by their first group.
     """
     core, n_cores = core.copy(), int(core.max()) + 1
-    begin, _ = groups.readers()
+    begin = groups.begins()
     entries = np.zeros((2, len(groups.signal)), np.int32)  # core, and how many of its groups read the signal
     length = np.zeros(groups.n_signals, np.int64)
     state = np.zeros((5, n_cores), np.int64)  # compartments, axons, output axons, synapses, groups
@@ -52,7 +54,7 @@ def move_groups(core: Ints, groups: NeuronGroups, room: Room) -> Ints:
     own[groups.sender[sent]] = sent
     compiled_for(_move, 2 * SWEEPS * len(groups.signal))(
         groups.start, groups.signal, begin, groups.load, groups.synapses, groups.sender, own, room.as_array(), core,
-        entries, length, state, scratch, SWEEPS, WORK,
+        entries, length, state, scratch, SWEEPS, LEAST, WORK,
     )  # fmt: skip
     return _numbered(core)
 
@@ -77,6 +79,7 @@ def _move(
     state: Any,
     scratch: Any,
     sweeps: int,
+    least: int,
     work: int,
 ) -> int:
     """Move groups in ``core``; return by how much the deliveries fell."""
@@ -103,7 +106,7 @@ def _move(
             count[at] += 1
     saved, looked = 0, 0
     for _ in range(sweeps):
-        moved = 0
+        before = saved
         for g in range(n):
             if looked > work:
                 break
@@ -186,7 +189,6 @@ def _move(
             size[target] += 1
             core[g] = target
             saved += best
-            moved += 1
-        if moved == 0:
+        if (saved - before) * least <= read.sum():
             break
     return saved

@@ -84,9 +84,13 @@ class NeuronGroups(Value):
     def readers(self) -> tuple[Ints, SmallInts]:
         """Turn it round: where the readers of every signal begin, and the groups that read it, ascending."""
         order = np.argsort(self.signal, kind="stable")
-        begin = np.concatenate([[0], np.cumsum(np.bincount(self.signal, minlength=self.n_signals))])
         reader = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.start))
-        return begin.astype(np.int64), reader[order]
+        return self.begins(), reader[order]
+
+    def begins(self) -> Ints:
+        """Count where the readers of every signal begin, shape (signals + 1,)."""
+        counts = np.bincount(self.signal, minlength=self.n_signals)
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     def deliveries(self, core: Ints) -> int:
         """Count the distinct pairs of a signal and a core that reads it.

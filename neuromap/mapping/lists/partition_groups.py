@@ -7,10 +7,12 @@ are deliveries: pairs of a signal and a core that reads it. No order but the fir
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.value import Value
 from neuromap.mapping.lists.block_order import Layer, block_order
 from neuromap.mapping.lists.fill_order import GroupOrder, fill_order
 from neuromap.mapping.lists.grow_order import grow_order
@@ -23,6 +25,8 @@ __all__ = ["number_order", "partition_groups", "settle"]
 Ints = NDArray[np.int64]
 SHRINK = 0.75
 """Share of the compartments that a core keeps where its output axons do not suffice."""
+ENOUGH = 0.95
+"""Share of the deliveries in the order of the neurons above which cores are grown, too."""
 MOST_GROWTH = 40_000_000_000
 """Signals of cores times readers up to which cores are grown; some minutes."""
 
@@ -45,33 +49,51 @@ def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] =
         Core of every group, numbered by their first groups. Deliveries are at most those of the order of the neurons
         where that order is possible; a core may then still lack output axons, as it may where no order is.
     """
-    first, stuck, least = settle(number_order(groups), groups, room)
-    best, most = first, int(first.max(initial=0)) + 1
-    if most == 1:
-        return first
-    for order in _orders(groups, room, layers, least):
-        core, lacks, found = settle(order, groups, room)
-        if lacks >= 0:
-            continue
-        if stuck < 0 and core.max() >= most:
-            core = empty_cores(merge_cores(core, groups, room), groups, room, most)
-            found = groups.deliveries(core)
-            if core.max() >= most or _crowded(core, groups, room, found):
-                continue
-        if stuck >= 0 or found < least:
-            best, least, stuck = core, found, -1
-    if stuck >= 0:
-        return first
-    return merge_cores(move_groups(best, groups, room), groups, room)
+    first = _Filled(*settle(number_order(groups), groups, room))
+    if first.n_cores == 1:
+        return first.core
+    best = first
+    for order in _block_orders(groups, room, layers):
+        best = _better(best, order, groups, room, first)
+    readers = len(groups.signal) / max(1, groups.n_signals)
+    if best.deliveries > ENOUGH * first.deliveries and first.deliveries * readers < MOST_GROWTH:
+        best = _better(best, grow_order(groups, room), groups, room, first)
+    if best.stuck >= 0:
+        return first.core
+    return merge_cores(move_groups(best.core, groups, room), groups, room)
 
 
-def _orders(groups: NeuronGroups, room: Room, layers: Sequence[Layer], deliveries: int) -> Iterator[GroupOrder]:
+@dataclass(frozen=True, eq=False)
+class _Filled(Value):
+    """Cores, what ``settle`` tells of them."""
+
+    core: Ints
+    stuck: int
+    deliveries: int
+
+    @property
+    def n_cores(self) -> int:
+        return int(self.core.max(initial=0)) + 1
+
+
+def _better(best: _Filled, order: GroupOrder, groups: NeuronGroups, room: Room, first: _Filled) -> _Filled:
+    """Fill cores in one more order; what comes out, if it is better, or the best so far."""
+    found = _Filled(*settle(order, groups, room))
+    if found.stuck < 0 and first.stuck < 0 and found.n_cores > first.n_cores:
+        core = empty_cores(merge_cores(found.core, groups, room), groups, room, first.n_cores)
+        found = _Filled(core, -1, groups.deliveries(core))
+        if found.n_cores > first.n_cores or _crowded(core, groups, room, found.deliveries):
+            return best
+    if found.stuck >= 0 or (best.stuck < 0 and found.deliveries >= best.deliveries):
+        return best
+    return found
+
+
+def _block_orders(groups: NeuronGroups, room: Room, layers: Sequence[Layer]) -> Iterator[GroupOrder]:
     if layers:
         blocks = block_order(layers, groups, room)
         yield blocks
         yield GroupOrder(blocks.groups, np.arange(1, len(groups) + 1))  # cores are filled up with parts of blocks
-    if deliveries * (len(groups.signal) / max(1, groups.n_signals)) < MOST_GROWTH:
-        yield grow_order(groups, room)
 
 
 def number_order(groups: NeuronGroups) -> GroupOrder:
