@@ -38,8 +38,8 @@ How AxonFlow was run: its functions `partitionSequential` on the order of the ne
 and without `fixes`, from the versions of its files that could be had in November 2026, in a folder of their own.
 Two departures, both in its favour: the refinement walks the whole rectangle of the layout (as found, it passes the
 corners in an order in which its helper walks one line), and its priority queue, of which only an earlier version was to
-be had, is one of the same contract with stale entries dropped. Partitioners had 900 CPU seconds each and
-refinements 60 (120 for 16,384 neurons), after which what they had reached counts. `partitionHMETIS` did not end in 400 CPU seconds
+be had, is one of the same contract with stale entries dropped. Partitioners had 900 CPU seconds each and refinements
+60 (120 for 16,384 neurons), after which what they had reached counts. `partitionHMETIS` did not end in 400 CPU seconds
 on the random network of 4,096 neurons and was not run on larger ones; its set-list partitioner, whose hash forest was
 not to be had, did not run, and neither did `partitionEdgeHiding`, whose time grows with neurons times cores times
 sources. For every partition the placer that took the fewest hops is shown.
