@@ -1,1 +1,1 @@
-"""Back ends of other projects' simulators, on neuromap's chips."""
+"""Other projects' networks on neuromap's chips: one folder for each."""
