@@ -61,8 +61,8 @@ def main() -> None:
     """Replace what stands between the marks."""
     text = PAGE.read_text(encoding="utf-8")
     for name, table in (("errors", errors_table()), ("suite", suite_tables())):
-        pattern = rf"(<!-- {name}: benchmarks/nengo/page.py -->\n).*?(\n<!-- end -->)"
-        text = re.sub(pattern, lambda m, t=table: f"{m[1]}\n{t}\n{m[2]}", text, flags=re.DOTALL)
+        pattern = rf"(<!-- {name}: benchmarks/nengo/page.py -->).*?(<!-- end -->)"
+        text = re.sub(pattern, lambda m, t=table: f"{m[1]}\n\n{t}\n\n{m[2]}", text, flags=re.DOTALL)
     PAGE.write_text(text, encoding="utf-8")
 
 

@@ -83,6 +83,12 @@ class Placement(Card):
         """Ensembles on the chip."""
         return tuple(p.object for p in self if p.where == "chip" and isinstance(p.object, nengo.Ensemble))
 
+    @property
+    def boundary(self) -> tuple[Any, ...]:
+        """Connections over which host and chip meet: those on the host with an end on the chip."""
+        links = [p.object for p in self if p.where == "host" and isinstance(p.object, nengo.Connection)]
+        return tuple(c for c in links if any(map(self.is_on_chip, (_owner(c.pre_obj), _owner(c.post_obj)))))
+
 
 def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placement:
     """Decide what of a network runs on the chip.

@@ -74,7 +74,7 @@ class Simulator(nengo.Simulator):
         if spec.core_model != "synapse-list":
             raise InputError(f"chip {spec.name}: has cores of kind {spec.core_model}; Nengo runs on synapse-list cores")
         most = spec.delay[1]
-        if not isinstance(ticks_per_step, int) or not 1 <= ticks_per_step <= most:
+        if type(ticks_per_step) is not int or not 1 <= ticks_per_step <= most:
             raise InputError(f"ticks_per_step: found {ticks_per_step!r:.60}; allowed are 1 to {most}")
         choice = EngineChoice(engine, threads=1)
         if model is None:

@@ -7,12 +7,17 @@ from neuromap.errors import InputError, NotSupportedError
 nengo = pytest.importorskip("nengo", reason="Nengo is an extra: pip install 'neuromap-rollouts[nengo]'")
 
 
-def host(network, thing=None):
-    """Give the reasons of what is on the host, of ensembles and connections; or of one."""
+def place(network):
+    """Place a network on Loihi's chip, at ticks of half a millisecond."""
     from neuromap.backends.nengo.placement import place_network
     from neuromap.hardware.chip.chip_file import load_chip
 
-    placement = place_network(network, 0.0005, load_chip("loihi1"))
+    return place_network(network, 0.0005, load_chip("loihi1"))
+
+
+def host(network, thing=None):
+    """Give the reasons of what is on the host, of ensembles and connections; or of one."""
+    placement = place(network)
     if thing is not None:
         return placement.places[thing].why
     return {placed.object: placed.why for placed in placement if placed.where == "host"}
@@ -21,7 +26,9 @@ def host(network, thing=None):
 def test_all_fits_if_nothing_speaks_against_it(loop):
     found = host(loop)
     assert not any(isinstance(thing, nengo.Ensemble) for thing in found)
-    assert sum(isinstance(thing, nengo.Connection) for thing in found) == 1  # from the node
+    from_the_node = loop.all_connections[0]
+    assert [thing for thing in found if isinstance(thing, nengo.Connection)] == [from_the_node]
+    assert place(loop).boundary == (from_the_node,)
 
 
 @pytest.mark.parametrize(

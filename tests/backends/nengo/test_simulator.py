@@ -1,5 +1,7 @@
 """What Nengo's simulator shows of the chip is what the chip's network defines."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,29 @@ def test_rates_are_those_of_the_integer_neurons(simulator):
     assert expected.max() > 100
     # at whole numbers of ticks a rounded weight may make one more; a spike more or less at the ends
     assert np.quantile(np.abs(found - expected), 0.9) < 4
+
+
+def test_inputs_beyond_all_bounds_are_clipped_and_no_current_wraps(simulator):
+    """The network with wider currents, which do not wrap, spikes the same."""
+    with nengo.Network(seed=2) as network:
+        a, b = nengo.Ensemble(30, 2), nengo.Ensemble(30, 1)
+        nengo.Connection(nengo.Node(lambda t: [30 * np.sin(60 * t), -20]), a, synapse=None)
+        nengo.Connection(nengo.Node(lambda t: -1e6 * (t > 0.03)), b.neurons[:20], transform=np.ones((20, 1)))
+        nengo.Connection(a, b, function=lambda x: 3 * x[0], synapse=0.01)
+    with simulator(network) as sim:
+        sim.run_steps(60)
+        assert sim.report().chip.clipped_values > 60
+    built, frames = sim.mapped.built.network, sim.chip_frames
+    nodes = {
+        name: node if node.neuron is None else replace(node, neuron=replace(node.neuron, current_bits=32))
+        for name, node in built.nodes.items()
+    }
+    wide = nm.Rollout(replace(built, nodes=nodes), "streaming")
+    expected = nm.reference(wide, {name: frames[name] for name in built.inputs})
+    assert all(np.array_equal(rows, frames[name]) for name, rows in expected.items())
+    late = frames["E1"][-30:]
+    assert not late[:, :20].any()
+    assert late[:, 20:].any()
 
 
 def test_the_report_counts_what_ran(loop, simulator):
