@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from neuromap.errors import InputError, NetworkError
@@ -46,6 +47,14 @@ def require_weights(network: Network) -> None:
                 '{ seed = 1, values = [-1, 0, 1] } to it, or [weights] file = "..." to the network file'
             )
     for node in network.nodes.values():
+        if node.neuron is not None:
+            try:
+                node.neuron.require_consistent()
+            except NetworkError as error:
+                raise NetworkError(f"network {network.name}: node {node.name}: {error}") from None
+    for edge in network.edges.values():
+        _require_shapes(network, edge)
+    for node in network.nodes.values():
         if node.threshold is None and node.neuron is None and node.name not in network.inputs:
             raise NetworkError(
                 f"network {network.name}: node {node.name} has no threshold; add threshold = 1 (or "
@@ -75,6 +84,21 @@ def check_pooling(nodes: Mapping[str, Node], edges: Iterable[Edge]) -> None:
                     f"node {name}: threshold {others[0]} after edge {into[0].label}, a pool and its only "
                     "edge; OR-pooling needs threshold 1"
                 )
+
+
+def _require_shapes(network: Network, edge: Edge) -> None:
+    """Refuse a transform that is made for other nodes than those that it joins."""
+    wanted = (network.nodes[edge.target].size, network.nodes[edge.source].size)
+    for transform in (edge.transform, *(term.transform for term in edge.also)):
+        source, target = getattr(transform, "source_shape", None), getattr(transform, "target_shape", None)
+        if source is None or target is None:
+            continue
+        found = (math.prod(target), math.prod(source))
+        if found != wanted:
+            raise NetworkError(
+                f"network {network.name}: edge {edge.label}: a transform from {found[1]} to {found[0]} neurons joins "
+                f"nodes of {wanted[1]} and {wanted[0]}; make it for the shapes of these nodes"
+            )
 
 
 def require_frames(network: Network, what: str, instead: str) -> None:

@@ -51,6 +51,8 @@ class Edge(Card):
     also: tuple[EdgeTerm, ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.also, Sequence) or not all(isinstance(term, EdgeTerm) for term in self.also):
+            raise NetworkError(f"edge {self.label}: also: found {self.also!r:.60}; give EdgeTerms")
         object.__setattr__(self, "also", tuple(self.also))
         try:
             check_term(self.delay, self.current)

@@ -50,6 +50,10 @@ class Node(Card):
         freeze_arrays(self)
         if self.neuron is None:
             return
+        if not isinstance(self.neuron, SpikingNeuron):
+            raise NetworkError(
+                f"node {self.name}: neuron: found {self.neuron!r:.60}; give a CurrentNeuron or a LeakNeuron"
+            )
         if self.threshold is not None:
             raise NetworkError(
                 f"node {self.name}: has a threshold and a neuron, which has one of its own; give one of them"

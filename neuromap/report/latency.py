@@ -43,8 +43,8 @@ DEFAULT_ACCURACY_FRAMES = 8
 def latency_report(
     network: Network,
     chip: str | Path | ChipSpec = "truenorth",
-    patterns: Sequence[str | RolloutPattern] = ("streaming", "sequential"),
-    executions: Sequence[str] = EXECUTIONS,
+    patterns: Sequence[str | RolloutPattern] | None = None,
+    executions: Sequence[str] | None = None,
     *,
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     n_frames: int = DEFAULT_FRAMES,
@@ -69,10 +69,12 @@ def latency_report(
         With shapes and weights.
     chip : str, path or ChipSpec
         Name of a packaged chip, a chip file, or a chip.
-    patterns : sequence of str or RolloutPattern
-        ``"streaming"``, ``"sequential"``, names from the network's file, or patterns.
-    executions : sequence of {"windowed", "pipelined", "pipelined:P"}
-        In the order of the rows; with a number P a frame every P update steps.
+    patterns : sequence of str or RolloutPattern, optional
+        ``"streaming"``, ``"sequential"``, names from the network's file, or patterns; by default the first two, of a
+        spiking network the first.
+    executions : sequence of {"windowed", "pipelined", "pipelined:P"}, optional
+        In the order of the rows; with a number P a frame every P update steps. By default the first two; of a spiking
+        network, where both are one, the first.
     frames : mapping of str to array_like of shape (n_frames, size) or that of the nodes, or path, optional
         Input frames to verify with, row 0 is frame 0, or a file of them; random ones by default.
     n_frames, seed, density : int, int, float or None
@@ -124,8 +126,9 @@ def latency_report(
     needs("latency_report: options", MappingOptions() if options is None else options, MappingOptions)
     require_weights(network)
     spec = load_chip(chip)
-    chosen, summary = _patterns(network, patterns)
-    wanted = _executions(executions)
+    default = network.pattern_names[:2]
+    chosen, summary = _patterns(network, default if patterns is None else patterns)
+    wanted = _executions(EXECUTIONS[: len(default)] if executions is None else executions)
     stimuli, stimulus = choose_stimuli(network, frames, RandomFrames(n_frames, seed, density), n_stimuli)
     choice = EngineChoice(engine, threads, noise_seed)
     if images is not None:  # what cannot be measured is told before anything is mapped

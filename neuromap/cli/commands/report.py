@@ -117,7 +117,6 @@ def report(
     from neuromap.report.forms.pictures import picture_files
     from neuromap.report.forms.text import print_report
     from neuromap.report.latency import DEFAULT_ACCURACY_FRAMES, report_on_program
-    from neuromap.rollout.schedule.execution import EXECUTIONS
 
     chip = chosen_chip(chip, program_file)
     flags.require_none(program_file)
@@ -163,8 +162,7 @@ def report(
         frames = DEFAULT_ACCURACY_FRAMES if accuracy_frames is None else accuracy_frames
         shown = {"options": options, "images": images, "n_accuracy_frames": frames, **arguments}
         with progress_bar("report") as progress:
-            runs = wanted or (EXECUTIONS[:1] if net.is_spiking else EXECUTIONS)  # there both are one
-            made = nm.latency_report(net, spec, chosen, runs, progress=progress, **shown)
+            made = nm.latency_report(net, spec, chosen, wanted or None, progress=progress, **shown)
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
     drawn = [] if pictures is None else [(Path(pictures) / name, text) for name, text in picture_files(made).items()]

@@ -181,11 +181,17 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
         raise ChipError(f"grid: {n_cores} cores on all chips; at most {MAX_CORES} are allowed")
     model = core.text("model", CORE_MODELS) if "model" in core else CORE_MODELS[0]
     if model == "crossbar":
-        core.allow(("model", *_CORE_BOUNDS), " of a crossbar core")
+        hint = (
+            ' of a crossbar core; model = "synapse-list" has others'
+            if set(core.values) & set(LIST_KEYS)
+            else " of a crossbar core"
+        )
+        core.allow(("model", *_CORE_BOUNDS), hint)
         values |= _crossbar(core)
     else:
-        core.allow(("model", *(key for key in _TABLE_KEYS["core"] if key not in _CROSSBAR_ONLY)), f" of a {model} core")
-        neuron.allow((), f" of a chip with {model} cores, whose neuron has no choices")
+        core.allow([key for key in _TABLE_KEYS["core"] if key not in _CROSSBAR_ONLY], f" of a {model} core")
+        if neuron.values:
+            raise ChipError(f"neuron: the neuron of {model} cores has no choices; leave the table out")
         values |= _list_core(core)
     values["tick_seconds"] = time.number("tick_seconds", 1e-12, 1e6)
     values["delay"] = time.pair("delay", 1, 255, "[least, greatest]")

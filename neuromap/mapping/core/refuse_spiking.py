@@ -30,7 +30,7 @@ def require_no_currents(network: Network, chip: ChipSpec) -> None:
             one = f"2^{node.neuron.decay_bits}"
             text = (
                 f"its neurons decay, u := u ({one} - current_decay) / {one} + input; "
-                f"a neuron of {chip.name} adds a constant leak, V := V + lambda"
+                f"a neuron of {chip.name} adds a constant leak, V := V + leak"
             )
             advice = Remedy("chip", "loihi1", "a chip with synapse-list cores, such as loihi1, computes it")
             raise refuse("neuron", node.name, 1, 0, text, [advice])

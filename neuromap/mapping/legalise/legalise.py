@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.legalise.edge_legs import legs_of_edges
@@ -47,12 +48,18 @@ def legalise(
     ------
     NetworkError
         If shapes, weights or thresholds are missing.
+    InputError
+        If ticks per step are asked for where a step is a tick.
     DoesNotFitError
         If a delay cannot be given with the ticks per step that were asked for.
     """
     network = rollout.network
     require_weights(network)
     if network.is_spiking:
+        if ticks_per_step not in (None, 1):
+            raise InputError(
+                f"ticks_per_step = {ticks_per_step}: a step of a spiking network is one tick; leave it out"
+            )
         return legalise_spiking(rollout, chip)
     if ticks_per_step is None:
         ticks_per_step = fewest_ticks_per_step(rollout, chip)

@@ -8,8 +8,8 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.legalise.delay_legs import legs_of_delay, shared_legs
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Population
-from neuromap.mapping.legalise.refuse_delay import refuse_delay
 from neuromap.mapping.legalise.relays import LinkBuilder
+from neuromap.mapping.refused.infeasible import Remedy, refuse
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.network.terms import Term
@@ -75,7 +75,9 @@ def _legs(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int, ..
     delays: dict[str, set[int]] = {}
     for (u, v), term in on_chip:
         if legs_of_delay(term.delay, least, greatest) is None:
-            raise refuse_delay((u, v), term.delay, 1, least, chip)
+            text = f"edge {u} -> {v} has a delay of {term.delay} ticks, those of {chip.name} are {least} to {greatest}"
+            advice = Remedy("delay", least, f"a delay of {least} would do, or a chip with shorter ones")
+            raise refuse("delay", v, -(-term.delay // greatest) * least, term.delay, text, [advice])
         delays.setdefault(u, set()).add(term.delay)
     legs: dict[tuple[str, int], tuple[int, ...]] = {}
     for u, some in delays.items():

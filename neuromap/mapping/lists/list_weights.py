@@ -46,16 +46,20 @@ def require_weights_held(parts: ListPartition, chip: ChipSpec) -> None:
     shift = np.clip(low_zeros - step, least, greatest)
     held = (most >> shift <= chip.weight_range[1]) & (low_zeros >= shift + step)
     if not held.all():
-        wrong = int(np.argmin(held[number]))
-        worst = int(most[number[wrong]])
-        bound = chip.weight_range[1]
-        text = (
-            f"weights up to {worst} that are multiples of {1 << int(low_zeros[number[wrong]])} lie in one list; "
-            f"{chip.name} holds {bound} times one power of 2, 2^{least} to 2^{greatest}"
-            + (f", in steps of {chip.lists.mixed_sign_step} where signs are mixed" if step[number[wrong]] else "")
-        )
+        wrong = int(number[np.argmin(held[number])])
+        unit, signs = int(low_zeros[wrong]), int(step[wrong])
+        mixed = " of both signs" if signs else ""
+        head = f"weights{mixed} up to {most[wrong]}, multiples of {1 << unit}, lie in one list; {chip.name} holds"
+        if unit < least + signs:
+            demand, bound = 1 << (least + signs), 1 << unit
+            text = f"{head} such as are multiples of {demand}"
+        else:
+            demand = int(most[wrong] >> (unit - signs)).bit_length()
+            bound = int(chip.weight_range[1]).bit_length()
+            text = f"{head} {bound} bits and the sign times one power of 2, up to 2^{greatest}, and they take {demand}"
+        node = lists.node_of(int(target[np.argmin(held[number])]))
         remedy = Remedy("weights", None, "round the weights of each source to fewer bits")
-        raise refuse("weights", lists.node_of(int(target[wrong])), worst, bound, text, [remedy])
+        raise refuse("weights", node, max(demand, bound + 1), bound, text, [remedy])
     _require_drives_held(parts, chip)
 
 

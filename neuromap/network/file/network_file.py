@@ -136,6 +136,8 @@ def _term_numbers(part: TomlTable) -> tuple[int, int]:
 
 def _term(part: TomlTable, source: Node, target: Node) -> EdgeTerm:
     numbers = _term_numbers(part)
+    if "also" in part:
+        raise part.wrong("also", "is none here; list all further terms in the also of the edge")
     transform = read_transform(part, source.shape, target.shape)
     if transform is None:
         raise part.wrong("transform", "is none, as the nodes have no shapes; give every node its shape")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -89,10 +89,14 @@ class CurrentNeuron(SpikingNeuron):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(self.more_current_decays, Sequence):
+            raise NetworkError(
+                f"neuron: {MORE}: found {self.more_current_decays!r:.60}; give a list, one for each current"
+            )
         bounds = self._bounds("current_decay")
         more = tuple(checked_integers(MORE, decay, bounds) for decay in self.more_current_decays)
         if len(more) >= MAX_CURRENTS:
-            raise NetworkError(f"neuron: {MORE}: found {len(more)}; allowed are 0 to {MAX_CURRENTS - 1}")
+            raise NetworkError(f"neuron: {MORE}: found {len(more)} decays; at most {MAX_CURRENTS - 1} are allowed")
         object.__setattr__(self, MORE, more)
 
     @property

@@ -37,7 +37,7 @@ class LeakNeuron(SpikingNeuron):
     floor : array_like of int, shape () or (size,)
         -floor is the least potential that a tick leaves; 0 or more.
     potential : array_like of int, shape () or (size,)
-        V before the first tick: from -floor to below the threshold.
+        V before the first tick: from -floor to below the threshold, which is asked before the network is computed.
     subtract : int
         1 where a spike takes the threshold off, 0 where it sets V to 0.
 
@@ -58,14 +58,17 @@ class LeakNeuron(SpikingNeuron):
     potential: NDArray[np.int64] = 0  # type: ignore[assignment]
     subtract: int = 0
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        try:
-            outside = (self.potential < -self.floor) | (self.potential >= self.threshold)
-        except ValueError:
-            return  # not one per neuron each: the node says so
+    def require_consistent(self) -> None:
+        """Refuse potentials outside what a tick may leave.
+
+        Raises
+        ------
+        NetworkError
+            If one lies below the floor, or is not below the threshold.
+        """
+        outside = (self.potential < -self.floor) | (self.potential >= self.threshold)
         if outside.any():
             raise NetworkError(
-                "neuron: potential: lies outside -floor to threshold - 1 in "
-                f"{int(outside.sum())} neurons; start them inside"
+                f"neuron: potential: lies outside -floor to threshold - 1 in {int(outside.sum())} of {outside.size} "
+                "neurons; start them inside"
             )

@@ -103,6 +103,15 @@ class SpikingNeuron(Card, ABC):
                 raise NetworkError(f"neuron: {name}: found {list(array.shape)} values; allowed are one, or {size}")
         return self._changed(lambda array: np.broadcast_to(array, (size,)))
 
+    def require_consistent(self) -> None:
+        """Refuse values that do not go together; asked before a network is computed.
+
+        Raises
+        ------
+        NetworkError
+            If there are any.
+        """
+
     def take(self, neurons: Ints) -> Self:
         """Take some neurons, in this order, of values of one per neuron."""
         return self._changed(lambda array: array[neurons])
@@ -127,7 +136,10 @@ def checked_integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> I
     NetworkError
         If they are none, or out of range.
     """
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        array = np.asarray(None)
     if array.dtype == object or (array.dtype.kind not in "iu" and not _is_whole(values)) or array.ndim > 1:
         raise NetworkError(f"neuron: {name}: found {values!r:.60}; allowed are integers, one or one per neuron")
     if array.size and not bounds[0] <= int(array.min()) <= int(array.max()) <= bounds[1]:

@@ -145,13 +145,14 @@ def _sections(report: LatencyReport) -> list[_Section]:
     room = MOST_PICTURES
     for (name, streaming), rows in groups.items():
         pattern = RolloutPattern.from_streaming_edges(network, streaming, name)
+        shows_window = pattern.is_valid and not network.is_spiking  # whose edges bridge as many frames as their delays
         drawn_rows: list[_Drawn] = []
         shown: dict[str, str] = {}
         for row in rows:
             pictures = draw_row(row)
             if pictures is not None:
                 room -= sum(map(len, pictures))
-            timeline = draw_timeline(row, report.chip.tick_seconds) if drawn else None
+            timeline = draw_timeline(row, report.chip.tick_seconds) if drawn and not network.is_spiking else None
             drawn_rows.append(_drawn(row, timeline, pictures if room >= 0 else None, shown))
         sections.append(
             _Section(
@@ -163,7 +164,7 @@ def _sections(report: LatencyReport) -> list[_Section]:
                 cycle=rows[0].cycle,
                 network=draw_network(network, pattern) if drawn else None,
                 wide=_layers(network) > _BESIDE,
-                window=draw_window(network, pattern, _WINDOW) if drawn and pattern.is_valid else None,
+                window=draw_window(network, pattern, _WINDOW) if drawn and shows_window else None,
                 rows=tuple(drawn_rows),
             )
         )

@@ -118,6 +118,11 @@ class Rollout(Card):
                 f"pattern {pattern.name or '(unnamed)'}: edge {' -> '.join(edge)} is sequential, but nodes of network "
                 f"{network.name} are spiking, where every spike takes a tick or more; choose streaming"
             )
+        if network.is_spiking and period not in (None, 1):
+            raise InputError(
+                f"execution {execution}: network {network.name} is spiking, so a frame is a tick and its frame "
+                "period 1; choose windowed"
+            )
         object.__setattr__(self, "network", network)
         object.__setattr__(self, "pattern", pattern)
         object.__setattr__(self, "execution", execution)

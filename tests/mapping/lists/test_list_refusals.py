@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.errors import DoesNotFitError, NetworkError, PatternError
+from neuromap.errors import DoesNotFitError, InputError, NetworkError, PatternError
 from neuromap.network import build_network
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.neurons.leak_neuron import LeakNeuron
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.kinds import Dense
@@ -28,7 +29,11 @@ def spiking(weights=((64, 64),), delay=1, **neuron):
 CASES = {
     "axons": ({"axons": 1}, {}, "node O: one neuron needs 2 axons, a tiny core has 1"),
     "synapse_memory": ({"synapse_memory_bits": 100}, {}, "178 bits of synapses, a tiny core has 100"),
-    "weights": ({}, {"weights": ((513, 64),)}, "weights up to 513 that are multiples of 1 lie in one list"),
+    "weights": (
+        {},
+        {"weights": ((513, 64),)},
+        "weights up to 513, multiples of 1, lie in one list; tiny holds 8 bits and the sign",
+    ),
     "potential": (
         {},
         {"bias": 100001},
@@ -118,6 +123,38 @@ def test_networks_that_cannot_be_are_refused_in_one_line(fault):
     with pytest.raises(NetworkError, match=text) as refused:
         make()
     assert "\n" not in str(refused.value)
+
+
+def dense(source, target):
+    return Dense(source, target, weights=StoredWeights(np.full((target[2], source[2]), 64)))
+
+
+def test_a_period_of_ones_own_and_ticks_of_a_step_are_refused(list_chip):
+    with pytest.raises(InputError, match="execution pipelined:3: network net is spiking"):
+        nm.Rollout(spiking(), "streaming", "pipelined:3")
+    with pytest.raises(InputError, match="ticks_per_step = 4: a step of a spiking network is one tick"):
+        nm.map_rollout(nm.Rollout(spiking(), "streaming"), list_chip(), ticks_per_step=4)
+
+
+def test_transforms_of_other_shapes_are_refused(list_chip):
+    also = (EdgeTerm(dense(SHAPE, (1, 1, 1))),)
+    network = Network("n", {"I": INPUT, "O": SPIKES}, {("I", "O"): Edge("I", "O", DENSE, also=also)})
+    with pytest.raises(NetworkError, match="edge I -> O: a transform from 2 to 1 neurons joins nodes of 2 and 2"):
+        nm.map_rollout(nm.Rollout(network, "streaming"), list_chip())
+
+
+def test_neurons_of_values_that_go_together_come_back_from_files(tmp_path):
+    leak = LeakNeuron(threshold=[5, 9], potential=3, floor=7)
+    network = Network("n", {"I": INPUT, "O": Node("O", SHAPE, neuron=leak)}, {("I", "O"): Edge("I", "O", DENSE)})
+    network.save(tmp_path / "n.toml")
+    again = nm.load_network(tmp_path / "n.toml")
+    assert again.nodes["O"].neuron.threshold.tolist() == [5, 9]
+    outside = Node("O", SHAPE, neuron=LeakNeuron(threshold=3, potential=7))
+    with pytest.raises(NetworkError, match="node O: neuron: potential: lies outside -floor to threshold - 1 in 2 of 2"):
+        nm.reference(
+            nm.Rollout(Network("n", {"I": INPUT, "O": outside}, {("I", "O"): Edge("I", "O", DENSE)}), "streaming"),
+            {"I": np.zeros((3, 2))},
+        )
 
 
 FILES = {
