@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 CANDIDATES = 64
 """Scales that are tried, evenly over the octave below the greatest."""
-ROOM = 8
+ROOM = 4
 """Times that the greatest threshold fits between the reset and either rail of the voltage."""
 LEAST_THRESHOLD = 2**16
 """Threshold down to which the scale goes so that no current can overflow, whatever spikes arrive."""
@@ -34,7 +34,7 @@ MAX_SAMPLE = 20_000
 """Synapses that the error is measured on."""
 
 SEARCH = (
-    f"{CANDIDATES} scales in the octave below the greatest that keeps thresholds (an {ROOM}th of the voltage's range), "
+    f"{CANDIDATES} scales in the octave below the greatest that keeps thresholds (a quarter of the voltage's range), "
     "initial values, resting values, biases and weights in range, and the sum of all weights at the greatest rate in "
     f"the current's range as long as thresholds stay above {LEAST_THRESHOLD}; the one with the least sum of relative "
     "errors of weights (sum of errors by sum of weights), thresholds and biases, the greatest of equals"

@@ -46,10 +46,14 @@ def _printed(table: Table, width: int) -> str:
 
 
 def _nodes(found: Quantisation) -> Table:
-    table = new_table("node", "neurons", "scale [units\nper unit of v]", "threshold\n[units]", "room of\nthe current")
+    table = new_table(
+        "node", "neurons", "scale [units\nper unit of v]", "threshold\n[units]", "lowest v", "room of\nthe current"
+    )
     for node in found.nodes:
         room = "-" if node.current_headroom is None else f"{plain(node.current_headroom)} x"
-        table.add_row(node.node, f"{node.neurons:,}", plain(node.scale), f"{node.threshold:,}", room)
+        table.add_row(
+            node.node, f"{node.neurons:,}", plain(node.scale), f"{node.threshold:,}", plain(node.lowest_voltage), room
+        )
     return table
 
 

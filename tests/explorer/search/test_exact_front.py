@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
@@ -78,10 +80,12 @@ def test_dsr1_with_few_features(chip, brute_force, point_of):
 
 @settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
-def test_random_networks(data, networks, chip, brute_force, point_of):
+def test_random_networks(data, networks, chip, list_chip, brute_force, point_of):
     net = data.draw(networks())
     size = data.draw(st.sampled_from([16, 32, 256]))
-    small = chip(axons=size, neurons=size, delay=data.draw(st.sampled_from([(1, 15), (1, 2)])))
+    joules = {"synaptic_event_joules": 1e-6, "neuron_update_joules": 3e-7}
+    make = data.draw(st.sampled_from([chip, partial(list_chip, energy=joules)]))
+    small = make(axons=size, neurons=size, delay=data.draw(st.sampled_from([(1, 15), (1, 2)])))
     patterns = list(nm.rollout.enumerate_valid(net))
     pattern = data.draw(st.sampled_from(patterns))
     tolerance = data.draw(TOLERANCES)

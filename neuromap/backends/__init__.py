@@ -1,0 +1,1 @@
+"""Other projects' networks on neuromap's chips: one folder for each."""

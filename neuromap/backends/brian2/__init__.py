@@ -1,0 +1,20 @@
+"""Brian2 on the chip: importing this makes ``set_device("neuromap")`` known (``docs/brian2.md``)."""
+
+from __future__ import annotations
+
+import neuromap.one_installation  # noqa: F401 - here too: see there
+from neuromap.errors import NotSupportedError
+
+try:
+    import brian2  # noqa: F401 - whether it is there
+except ImportError:
+    raise NotSupportedError(
+        "neuromap.backends.brian2: needs Brian2, which is not installed; pip install 'neuromap-rollouts[brian2]'"
+    ) from None
+
+from neuromap.backends.brian2.device import register
+
+device = register()
+"""The device: ``device.report()`` tells what ran last."""
+
+__all__ = ["device"]

@@ -1,0 +1,99 @@
+"""Expressions of Brian2 whose value does not change in a run, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import sympy
+from brian2.core.functions import Function
+from brian2.core.variables import ArrayVariable, Subexpression
+from brian2.parsing.sympytools import str_to_sympy
+from numpy.typing import NDArray
+
+from neuromap.backends.brian2.refused import refused
+
+__all__ = ["Constants"]
+
+Floats = NDArray[np.float64]
+
+_FUNCTIONS = (
+    "exp",
+    "expm1",
+    "log",
+    "log10",
+    "sqrt",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "abs",
+    "sign",
+    "clip",
+)
+"""Functions of Brian2 that give the same at any time."""
+_CLOCKS = ("dt", "N", "i", "j")
+"""Variables that Brian2 makes itself and that do not change."""
+
+
+class Constants:
+    """Values of names as an object of Brian2 knows them.
+
+    Parameters
+    ----------
+    group : brian2.Group
+        Resolves the names.
+    namespace : mapping
+        Names outside, of the script that calls ``run``.
+    fixed : sequence of str
+        Variables of the group, parameters of its equations, that nothing changes in a run.
+    take : callable, optional
+        Brings the values of one of its variables into shape; by default they stay.
+    """
+
+    def __init__(self, group: Any, namespace: Mapping[str, Any], fixed: tuple[str, ...], take: Any = None) -> None:
+        self._group, self._namespace = group, namespace
+        self._fixed, self._take = {*fixed, *_CLOCKS}, take or (lambda name, values: values)
+
+    def of_text(self, text: str, quoted: str) -> Floats:
+        """Give the value of an expression, SI units; ``quoted`` is what an error quotes."""
+        return self.of_sympy(str_to_sympy(text), quoted)
+
+    def of_sympy(self, expression: Any, quoted: str) -> Floats:
+        """Give the value of an expression of sympy, SI units, shape () or that of the variables.
+
+        Raises
+        ------
+        NotSupportedError
+            If a variable of it may change in a run.
+        """
+        expression = sympy.sympify(expression)
+        for call in expression.atoms(sympy.Function):
+            self._check_function(str(call.func.__name__).lower(), quoted)
+        symbols = sorted(expression.free_symbols, key=str)
+        values = [self._value(str(symbol), quoted) for symbol in symbols]
+        found = sympy.lambdify(symbols, expression, "numpy")(*values)
+        return np.asarray(found, np.float64)
+
+    def _check_function(self, name: str, quoted: str) -> None:
+        if name not in _FUNCTIONS:
+            raise refused(self._group.name, quoted, f"{name}() may change in a run")
+
+    def _value(self, name: str, quoted: str) -> Floats:
+        if name in ("t", "t_in_timesteps"):
+            raise refused(self._group.name, quoted, "it depends on the time t")
+        variable = self._group.resolve_all([name], self._namespace)[name]
+        if isinstance(variable, Function):
+            raise refused(self._group.name, quoted, f"{name}() may change in a run")
+        if isinstance(variable, Subexpression):
+            return self.of_text(variable.expr, quoted)
+        if isinstance(variable, ArrayVariable) and name in self._group.variables and not self._is_fixed(name):
+            raise refused(self._group.name, quoted, f"{name} changes in a run")
+        values = np.asarray(variable.get_value(), np.float64)
+        return np.asarray(self._take(name, values[0] if values.shape == (1,) and variable.scalar else values))
+
+    def _is_fixed(self, name: str) -> bool:
+        return name in self._fixed

@@ -1,0 +1,34 @@
+"""What a run of Brian2 took on the chip, as people read it in a terminal."""
+
+from __future__ import annotations
+
+from neuromap.backends.brian2.chip_report import ChipReport
+from neuromap.forms.formed import form
+from neuromap.forms.numbers import joules, seconds
+
+__all__ = ["render_text"]
+
+
+def render_text(found: ChipReport, width: int = 100) -> str:
+    """Write cores, time, spikes, hops, energy and latencies, then the quantisation.
+
+    Parameters
+    ----------
+    found : ChipReport
+        As ``device.report()`` gives it.
+    width : int
+        Columns of text.
+    """
+    latencies = ", ".join(f"{row.node} {'-' if row.ticks is None else f'{row.ticks} ticks'}" for row in found.latencies)
+    same = "equal to" if found.is_exact else "NOT equal to"
+    absent = f" (no figures for {', '.join(found.energy_absent)})" if found.energy_absent else ""
+    lines = (
+        f"{found.network} on {found.chip}: {found.cores:,} of {found.usable_cores:,} cores, "
+        f"{found.compartments:,} compartments, {found.synapses:,} synapses",
+        f"{found.ticks:,} ticks: {seconds(found.model_seconds)} of the model, "
+        f"{seconds(found.chip_seconds)} on the chip",
+        f"{found.spikes:,} spikes, {same} the integer reference; {found.synaptic_events:,} synaptic events, "
+        f"{found.hops:,} hops, {joules(found.joules)}{absent} in all ticks",
+        f"least ticks from a spike of the host to one that depends on it: {latencies}",
+    )
+    return "\n".join(lines) + "\n\n" + str(form(found.quantisation, "text", width))

@@ -1,0 +1,126 @@
+"""Synapses of Brian2 as float synapses: statements that add a constant, with weights and delays of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from brian2.equations.equations import DIFFERENTIAL_EQUATION, PARAMETER, SUBEXPRESSION
+from brian2.parsing.statements import parse_statement
+from numpy.typing import NDArray
+
+from neuromap.backends.brian2.constants import Constants
+from neuromap.backends.brian2.refused import refused
+
+__all__ = ["SynapseStatement", "synapse_statements", "whole_group"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class SynapseStatement(NamedTuple):
+    """A statement ``variable += weight`` of a pathway, for all its synapses.
+
+    Attributes
+    ----------
+    source, target : str
+        Names of the groups.
+    variable : str
+        Of the target.
+    source_neuron, target_neuron : ndarray of int64, shape (s,)
+        Numbers in the whole groups.
+    weight, delay : ndarray of float, shape (s,)
+        SI units.
+    quoted : str
+        The statement.
+    """
+
+    source: str
+    target: str
+    variable: str
+    source_neuron: Ints
+    target_neuron: Ints
+    weight: Floats
+    delay: Floats
+    quoted: str
+
+
+def synapse_statements(synapses: Any, namespace: Mapping[str, Any]) -> list[SynapseStatement]:
+    """Analyse an object Synapses.
+
+    Parameters
+    ----------
+    synapses : brian2.Synapses
+        Connected.
+    namespace : mapping
+        Names of the script.
+
+    Raises
+    ------
+    NotSupportedError
+        If it is outside the supported class, quoting the equation or statement.
+    """
+    name = synapses.name
+    for variable, equation in [*synapses.equations.items(), *(synapses.event_driven or {}).items()]:
+        if equation.type == DIFFERENTIAL_EQUATION:
+            raise refused(name, f"d{variable}/dt = {equation.expr.code}", "synapses of the chip are constant weights")
+        if equation.type == SUBEXPRESSION and "summed" in equation.flags:
+            raise refused(name, f"{variable} = {equation.expr.code} (summed)", "synapses of the chip send spikes only")
+    found = []
+    for pathway in synapses._pathways:
+        if pathway.prepost == "post":
+            raise refused(name, f"on_post={pathway.code!r}", "weights of the chip do not change in a run")
+        if pathway.event != "spike":
+            raise refused(name, f"on_event={pathway.event!r}", "synapses of the chip act on spikes")
+        lines = [line.strip() for line in pathway.code.replace(";", "\n").split("\n") if line.strip()]
+        found += [_statement(synapses, pathway, line, namespace) for line in lines]
+    return found
+
+
+def _statement(synapses: Any, pathway: Any, line: str, namespace: Mapping[str, Any]) -> SynapseStatement:
+    quoted = f"on_pre={line!r}"
+    variable, operation, expression, _ = parse_statement(line)
+    target = variable.removesuffix("_post")
+    if variable in synapses.equations or variable.endswith("_pre"):
+        raise refused(synapses.name, quoted, "only variables of the target may change")
+    if operation not in ("+=", "-="):
+        raise refused(synapses.name, quoted, "a spike adds a weight")
+    i = np.array(synapses.variables["_synaptic_pre"].get_value(), np.int64)
+    j = np.array(synapses.variables["_synaptic_post"].get_value(), np.int64)
+    sign = -1.0 if operation == "-=" else 1.0
+    weight = sign * _constants(synapses, i, j, namespace).of_text(expression, quoted)
+    delay = np.asarray(pathway.variables["delay"].get_value(), np.float64)
+    delay = delay[0] if delay.shape == (1,) and pathway.variables["delay"].scalar else delay
+    return SynapseStatement(
+        whole_group(synapses.source).name,
+        whole_group(synapses.target).name,
+        target,
+        i,
+        j,
+        np.broadcast_to(weight, i.shape),
+        np.broadcast_to(delay, i.shape),
+        quoted,
+    )
+
+
+def whole_group(group: Any) -> Any:
+    """Give the group that a subgroup is part of, or the group itself."""
+    return getattr(group, "source", group) if type(group).__name__ == "Subgroup" else group
+
+
+def _constants(synapses: Any, i: Ints, j: Ints, namespace: Mapping[str, Any]) -> Constants:
+    """Values for each synapse: its own parameters, and parameters of source and target."""
+    fixed = [name for name, equation in synapses.equations.items() if equation.type == PARAMETER]
+    ends = ((whole_group(synapses.source), "_pre", i), (whole_group(synapses.target), "_post", j))
+    numbers: dict[str, Ints] = {}
+    for group, suffix, which in ends:
+        for name, equation in getattr(group, "user_equations", {}).items():
+            if equation.type == PARAMETER:
+                numbers |= {f"{name}{suffix}": which, **({name: which} if suffix == "_post" else {})}
+    numbers = {name: which for name, which in numbers.items() if name not in fixed}
+
+    def take(name: str, values: Floats) -> Floats:
+        return values[numbers[name]] if name in numbers and values.ndim else values
+
+    return Constants(synapses, namespace, (*fixed, *numbers), take)
