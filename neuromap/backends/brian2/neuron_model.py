@@ -83,7 +83,7 @@ def neuron_model(group: Any, namespace: Mapping[str, Any], chip: ChipSpec) -> Ne
         If it is outside the supported class, quoting the equation.
     """
     equations = group.user_equations
-    fixed = tuple(name for name, eq in equations.items() if eq.type == PARAMETER)
+    fixed = tuple(name for name, eq in equations.items() if eq.type == PARAMETER and "linked" not in eq.flags)
     constants = Constants(group, namespace, fixed)
     rows = _linear_rows(group)
     v, threshold = _threshold(group, constants)
