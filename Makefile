@@ -14,6 +14,8 @@ TEST_STAMP := $(VENV)/.installed-test
 DOCS_STAMP := $(VENV)/.installed-docs
 DEMO_REPORT := report examples/digits/sr.toml \
 	--patterns streaming,sequential,hybrid --executions windowed,pipelined --data digits
+DIGITS_TRAINING := --for truenorth --pattern streaming --pattern sequential --no-bias --epochs 300 --batch 64 --frames 5 \
+	--preceding 3 --optimiser adam --learning-rate 1e-2 --schedule cosine --seed 1 --threads 1 --test --with-validation
 # What is never imported need not be compiled: half of the time of an installation.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
@@ -25,7 +27,7 @@ IMPORTED := import brian2, h5py, hypothesis.extra.numpy, jsonschema, networkx, n
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-thorough lint docs wheel-check readme clean
+.PHONY: help demo digits-networks test test-thorough lint docs wheel-check readme clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -64,6 +66,11 @@ $(BUILD)/digits.safetensors: examples/digits/stimulus.py $(DEMO_STAMP)
 
 demo: $(BUILD)/digits.safetensors  ## Report the digits network SR on TrueNorth; leaves build/sr.html
 	$(BIN)/neuromap $(DEMO_REPORT) --stimulus $(BUILD)/digits.safetensors --html $(BUILD)/sr.html
+
+digits-networks: $(TEST_STAMP)  ## Train the four networks of examples/digits anew; leaves them in build/digits
+	@mkdir -p $(BUILD)/digits
+	for name in ff s sr sr_ternary; do \
+		$(BIN)/neuromap train examples/digits/$$name.toml $(DIGITS_TRAINING) -o $(BUILD)/digits/$$name.toml || exit 1; done
 
 lint: $(TEST_STAMP)  ## Check style and types
 	$(BIN)/ruff check .

@@ -1,1 +1,1 @@
-"""Other tools on the chip: one folder for each."""
+"""Other projects' networks on neuromap's chips: one folder for each."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,30 @@ class ImageSet(Card):
                 f"{self.images.max(initial=0)}"
             )
         self._check_tracks()
+
+    def joined(self, other: ImageSet) -> ImageSet:
+        """Give this part with the images of another part of the same set behind it.
+
+        Parameters
+        ----------
+        other : ImageSet
+            Its tracks, if any, stay tracks of their own.
+
+        Raises
+        ------
+        InputError
+            If it is of another set, or has images of another shape.
+        """
+        if (self.name, self.classes, self.white, self.shape) != (other.name, other.classes, other.white, other.shape):
+            raise InputError(
+                f"{self.name}: {self.part} images of shape {self.shape} cannot be joined with {other.part} images of "
+                f"{other.name} of shape {other.shape}; join parts of one set"
+            )
+        tracks = None
+        if self.tracks is not None and other.tracks is not None:
+            tracks = np.concatenate([self.tracks, other.tracks + (self.tracks.max(initial=-1) + 1)])
+        images = np.concatenate([self.images, other.images])
+        return replace(self, images=images, labels=np.concatenate([self.labels, other.labels]), tracks=tracks)
 
     def _check_tracks(self) -> None:
         if self.tracks is None:

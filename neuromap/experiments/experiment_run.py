@@ -119,7 +119,7 @@ def _fingerprint(run: CurveRun) -> str:
     told = (run.curve.name, network_digest(network), run.curve.rollout.pattern.values, run.repetition)
     noise = input_encodings(network)[network.inputs[0]].noise
     shown = {"noise": noise, "starts": list(run.starts), **encoding_given(network)}
-    return sha256(repr((told, sorted(asdict(run.options).items()), scheme, run.limit, shown)).encode()).hexdigest()
+    return sha256(repr((told, sorted(run.options.told().items()), scheme, run.limit, shown)).encode()).hexdigest()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ _HOMES = {
     "FrameTimes": "asked.time_axes",
     "HardwareOptions": "asked.hardware_options",
     "NodeSettings": "asked.node_settings",
+    "PatternAccuracy": "training_result",
     "TrainingOptions": "asked.training_options",
     "TrainingResult": "training_result",
     "choose_for_chip": "asked.chip_choice",
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from neuromap.training.chip_training import train_for_chip as train_for_chip
     from neuromap.training.network_training import train_network as train_network
     from neuromap.training.training_result import EpochFigures as EpochFigures
+    from neuromap.training.training_result import PatternAccuracy as PatternAccuracy
     from neuromap.training.training_result import TrainingResult as TrainingResult
 
 __all__ = sorted(_HOMES)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.datasets.image_set import ImageSet
 from neuromap.encoding.input_encoding import InputEncoding
@@ -19,16 +22,15 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.complete import require_frames
 from neuromap.network.network import Network
 from neuromap.network.transforms.limits import show_shape
-from neuromap.rollout.patterns.first_frame import first_frame
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.asked.alike_frames import frames_are_alike
 from neuromap.training.asked.chip_choice import ChipChoice, choose_for_chip
 from neuromap.training.asked.hardware_options import HardwareOptions
-from neuromap.training.asked.time_axes import FrameTimes, frame_times
+from neuromap.training.asked.pattern_turns import patterns_of
 from neuromap.training.asked.torch_extra import memory_told, require_device, require_torch
 from neuromap.training.asked.training_options import TrainingOptions
-from neuromap.training.network_training import history_of, require_parts, task_of
+from neuromap.training.network_training import accuracy_under, history_of, require_parts, task_of
 from neuromap.training.training_result import TrainingResult
 
 __all__ = ["ChipTraining", "train_for_chip"]
@@ -58,7 +60,7 @@ class ChipTraining(Card):
 
 
 def train_for_chip(
-    rollout: Rollout,
+    rollout: Rollout | Sequence[Rollout],
     chip: ChipSpec,
     images: Mapping[str, ImageSet],
     options: TrainingOptions | None = None,
@@ -74,8 +76,9 @@ def train_for_chip(
 
     Parameters
     ----------
-    rollout : Rollout
-        Network and pattern. Weights and thresholds that it may have are not used, but those of a layer on the host.
+    rollout : Rollout or sequence of Rollout
+        Network and pattern. Weights and thresholds that it may have are not used, but those of a layer on the host. Of
+        several rollouts of one network, steps of the optimiser take the patterns in turn.
     chip : ChipSpec
         For which input codes, kinds of weights and groups are chosen.
     images : mapping of str to ImageSet
@@ -99,18 +102,18 @@ def train_for_chip(
         If PyTorch is not installed or does not find the device, the network has edges that are not trained, or no
         choice fits the chip.
     InputError
-        If images, network and checkpoint do not fit each other.
+        If images, network, patterns and checkpoint do not fit each other.
     TrainingError
         If the loss is no number any more, or the memory does not suffice.
     """
-    needs("train_for_chip: rollout", rollout, Rollout)
+    patterns = patterns_of("train_for_chip", rollout)
     needs("train_for_chip: chip", chip, ChipSpec)
-    require_frames(rollout.network, "train", "networks of frame nodes are trained")
+    require_frames(patterns[0].network, "train", "networks of frame nodes are trained")
     require_torch("training")
     options = TrainingOptions() if options is None else options
     hardware = HardwareOptions() if hardware is None else hardware
     require_device(options)
-    task = _task(rollout, chip, images, options, hardware)
+    task = _task(patterns, chip, images, options, hardware)
     from neuromap.training.export.to_network import to_network
     from neuromap.training.loop.measure_frames import correct_by_frame
     from neuromap.training.loop.train import Run, train
@@ -121,7 +124,7 @@ def train_for_chip(
         return FrameBatches(images[part], task.shown, replace(options, flip=False), HardwareOptions())
 
     run = Run(
-        pattern=task.trained,
+        patterns=task.trained,
         batches=FrameBatches(images["train"], task.shown, options, hardware),
         validation=measured("validation") if "validation" in images else None,
         classes=len(images["train"].classes),
@@ -129,61 +132,71 @@ def train_for_chip(
     )
     part = "test" if "test" in images else "validation"
     with memory_told(options):
-        model = FrameModel(task.choice.network, task.choice.kinds, options.seed, images["train"].shape)
+        model = FrameModel(task.choice.network, task.choice.kinds, options.seed, images["train"].shape, task.thresholds)
         done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
-        found = correct_by_frame(model.eval(), task.trained, measured(part), task.options.frames, run.classes).tolist()
+        found = [
+            correct_by_frame(model.eval(), pattern, measured(part), task.options.frames, run.classes)
+            for pattern in task.trained
+        ]
+    first, *others = map(accuracy_under, task.patterns, _repeated(found, len(task.patterns), options.frames))
     result = TrainingResult(
-        network=rollout.network.name,
-        pattern=task.pattern.name or "".join(map(str, task.pattern.values)),
+        network=patterns[0].network.name,
+        pattern=first.pattern,
         data=images["train"].name,
-        output=rollout.network.outputs[0],
+        output=patterns[0].network.outputs[0],
         options=options,
         parameters=model.count_trained(),
         history=history_of(done),
-        times=_times(task.pattern, options.frames),
+        times=first.times,
         part=part,
         n_images=len(images[part].images),
-        accuracy=tuple(round(a, 6) for a in (found if len(found) == options.frames else found * options.frames)),
+        accuracy=first.accuracy,
+        others=tuple(others),
     )
     return ChipTraining(to_network(model), task.lines, result)
 
 
 @dataclass(frozen=True)
 class _Task:
-    """What is trained: the choice for the chip, how images are shown, pattern and options with which it is."""
+    """What is trained: the choice for the chip, how images are shown, patterns and options with which it is."""
 
     choice: ChipChoice
     shown: InputEncoding
-    pattern: RolloutPattern
-    trained: RolloutPattern
+    patterns: tuple[RolloutPattern, ...]
+    trained: tuple[RolloutPattern, ...]
     options: TrainingOptions
+    thresholds: tuple[int, int] | None
     about: dict[str, Any]
     lines: tuple[str, ...]
 
 
 def _task(
-    rollout: Rollout,
+    patterns: Sequence[RolloutPattern],
     chip: ChipSpec,
     images: Mapping[str, ImageSet],
     options: TrainingOptions,
     hardware: HardwareOptions,
 ) -> _Task:
-    choice = choose_for_chip(rollout.network, chip)
+    choice = choose_for_chip(patterns[0].network, chip)
     network = choice.network
     encoding = _encoding(network, images)
-    pattern = trained = RolloutPattern(network, rollout.pattern.values, rollout.pattern.name)
+    asked = trained = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
     lines = choice.lines
-    if frames_are_alike(pattern) and not encoding.is_drawn:
-        trained, options = RolloutPattern.sequential(network), replace(options, frames=1)
+    if all(map(frames_are_alike, asked)) and not encoding.is_drawn:
+        trained, options = (RolloutPattern.sequential(network),), replace(options, frames=1)
         lines = (*lines, "all frames of the output are alike from its first response on: one frame is trained")
-    about = task_of(Rollout(network, trained), images["train"])
+    about = task_of(trained, images["train"])
     about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
     about["code"] = _code_told(encoding)
+    thresholds = (1, -chip.leak_range[0]) if hardware.no_bias else None
+    if thresholds is not None:
+        about["thresholds"] = list(thresholds)
+        lines = (*lines, f"thresholds stay between {thresholds[0]} and {thresholds[1]}: no core needs axons for biases")
     shown = encoding
     if _is_learned(encoding):
         shown = InputEncoding(encoding.node, images["train"].shape, encoding.noise)
         about["layer"] = [list(part) for part in (encoding.kernel, encoding.stride, shown.shape)]
-    return _Task(choice, shown, pattern, trained, options, about, lines)
+    return _Task(choice, shown, asked, trained, options, thresholds, about, lines)
 
 
 def _code_told(encoding: InputEncoding) -> list[Any]:
@@ -193,9 +206,9 @@ def _code_told(encoding: InputEncoding) -> list[Any]:
     return [encoding.code, list(encoding.levels), digest]
 
 
-def _times(pattern: RolloutPattern, n_frames: int) -> FrameTimes:
-    output = pattern.network.outputs[0]
-    return frame_times(Rollout(pattern.network, pattern), output, first_frame(pattern, output), n_frames)
+def _repeated(found: list[NDArray[np.float64]], patterns: int, frames: int) -> list[NDArray[np.float64]]:
+    """Give the one accuracy of frames that are all alike, as that of all frames under all patterns."""
+    return [np.resize(accuracy, frames) for accuracy in (found if len(found) == patterns else found * patterns)]
 
 
 def _encoding(network: Network, images: Mapping[str, ImageSet]) -> InputEncoding:

@@ -1,8 +1,8 @@
-"""``train_network``: a network, a pattern and labelled images become trained weights and their accuracy."""
+"""``train_network``: a network, its patterns and labelled images become trained weights and their accuracy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -13,20 +13,31 @@ from neuromap.encoding.input_encoding import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
-from neuromap.files.given import needs
 from neuromap.network.complete import require_frames
 from neuromap.network.network import Network
+from neuromap.rollout.patterns.first_frame import first_frame
+from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.asked.node_settings import node_settings
+from neuromap.training.asked.pattern_turns import call_pattern, patterns_of
 from neuromap.training.asked.time_axes import frame_times
 from neuromap.training.asked.torch_extra import memory_told, require_device, require_torch
 from neuromap.training.asked.training_options import TrainingOptions
-from neuromap.training.training_result import EpochFigures, TrainingResult
+from neuromap.training.training_result import EpochFigures, PatternAccuracy, TrainingResult
 
 if TYPE_CHECKING:
     from neuromap.training.loop.checkpoint import Progress
 
-__all__ = ["check_images", "encoding_given", "history_of", "network_digest", "require_parts", "train_network"]
+__all__ = [
+    "accuracy_under",
+    "check_images",
+    "encoding_given",
+    "history_of",
+    "network_digest",
+    "require_parts",
+    "task_of",
+    "train_network",
+]
 
 _MEASURED_SEED = 2**31
 """Added to the seed of the noise on images that are measured: none that training uses."""
@@ -40,13 +51,13 @@ def _silent(*_: object) -> None:
 
 
 def train_network(
-    rollout: Rollout,
+    rollout: Rollout | Sequence[Rollout],
     images: Mapping[str, ImageSet],
     options: TrainingOptions | None = None,
     checkpoint: str | Path | None = None,
     progress: Callable[..., None] = _silent,
 ) -> TrainingResult:
-    """Train a network under a rollout pattern.
+    """Train a network under a rollout pattern, or one set of weights under several.
 
     The same images are shown in all frames, each with noise of its own where the network's file asks for it; where it
     asks for tracks, frames are consecutive pictures of one track, and each run of them counts as an image. The accuracy
@@ -54,8 +65,9 @@ def train_network(
 
     Parameters
     ----------
-    rollout : Rollout
-        Network and pattern; the execution does not matter, times are those of windowed execution.
+    rollout : Rollout or sequence of Rollout
+        Network and pattern; the execution does not matter, times are those of windowed execution. Of several rollouts
+        of one network, steps of the optimiser take the patterns in turn.
     images : mapping of str to ImageSet
         ``"train"``, and ``"validation"`` or ``"test"`` or both.
     options : TrainingOptions, optional
@@ -75,75 +87,100 @@ def train_network(
     NotSupportedError
         If PyTorch is not installed or does not find the device, or the network has edges that are not trained.
     InputError
-        If images, network and checkpoint do not fit each other.
+        If images, network, patterns and checkpoint do not fit each other.
     NetworkError
         If the network's inputs and outputs are not for labelled images, or its input is to give spikes.
     TrainingError
         If the loss is no number any more, or the memory does not suffice.
     """
-    needs("train_network: rollout", rollout, Rollout)
-    require_frames(rollout.network, "train", "networks of frame nodes are trained")
+    patterns = patterns_of("train_network", rollout)
+    network = patterns[0].network
+    require_frames(network, "train", "networks of frame nodes are trained")
     require_torch("training")
     options = TrainingOptions() if options is None else options
     require_device(options)
-    check_images(rollout.network, images)
-    from neuromap.rollout.patterns.first_frame import first_frame
-    from neuromap.training.loop.measure_frames import correct_by_frame, sole_output
+    check_images(network, images)
+    from neuromap.training.loop.measure_frames import correct_by_frame
     from neuromap.training.loop.track_batches import batches_of
     from neuromap.training.loop.train import Run, train
     from neuromap.training.model.rollout_model import RolloutModel
 
-    network, pattern = rollout.network, rollout.pattern
+    encoding = _encoding(network)
+    _require_one_onset(encoding, patterns, options)
     shown = images["train"]
     held = images.get("validation")
-    shown_as = partial(batches_of, encoding=_encoding(network), rollout=rollout, length=options.frames)
+    shown_as = partial(batches_of, encoding=encoding, pattern=patterns[0], length=options.frames)
     run = Run(
-        pattern=pattern,
+        patterns=patterns,
         batches=shown_as(shown, size=options.batch, seed=options.seed, flip=options.flip),
         validation=None if held is None else shown_as(held, size=256, seed=options.seed),
         classes=len(shown.classes),
-        task=task_of(rollout, shown),
+        task=task_of(patterns, shown),
     )
     part = "test" if "test" in images else "validation"
     measured = shown_as(images[part], size=256, seed=_MEASURED_SEED + options.seed)
     with memory_told(options):
         model = RolloutModel(network, options.seed)
         done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
-        accuracy = correct_by_frame(model, pattern, measured, options.frames, len(shown.classes))
-    output = sole_output(model)
+        found = [correct_by_frame(model, p, measured, options.frames, len(shown.classes)) for p in patterns]
+    first, *others = map(accuracy_under, patterns, found)
     return TrainingResult(
         network=network.name,
-        pattern=pattern.name or "".join(map(str, pattern.values)),
+        pattern=first.pattern,
         data=shown.name,
-        output=output,
+        output=network.outputs[0],
         options=options,
         parameters=sum(parameter.numel() for _, parameter in model.tensors()),
         history=history_of(done),
-        times=frame_times(Rollout(network, pattern), output, first_frame(pattern, output), options.frames),
+        times=first.times,
         part=part,
         n_images=measured.n_shown,
-        accuracy=tuple(round(float(a), 6) for a in accuracy),
+        accuracy=first.accuracy,
+        others=tuple(others),
     )
 
 
-def task_of(rollout: Rollout, shown: ImageSet) -> dict[str, Any]:
+def accuracy_under(pattern: RolloutPattern, found: Iterable[float]) -> PatternAccuracy:
+    """Give accuracies by frame, as measured, with the times at which these frames are known in windowed execution."""
+    accuracy = tuple(round(float(a), 6) for a in found)
+    output = pattern.network.outputs[0]
+    times = frame_times(Rollout(pattern.network, pattern), output, first_frame(pattern, output), len(accuracy))
+    return PatternAccuracy(call_pattern(pattern), times, accuracy)
+
+
+def task_of(patterns: Sequence[RolloutPattern], shown: ImageSet) -> dict[str, Any]:
     """Name what is trained on what, as a checkpoint keeps it.
 
     Parameters
     ----------
-    rollout : Rollout
-        Network and pattern.
+    patterns : sequence of RolloutPattern
+        Of one network.
     shown : ImageSet
         The training images.
     """
+    network = patterns[0].network
     return {
-        "network": network_digest(rollout.network),
-        "pattern": "".join(map(str, rollout.pattern.values)),
+        "network": network_digest(network),
+        "pattern": ", ".join("".join(map(str, pattern.values)) for pattern in patterns),
         "data": shown.name,
         "images": len(shown.images),
-        "noise": _encoding(rollout.network).noise,
-        **encoding_given(rollout.network),
+        "noise": _encoding(network).noise,
+        **encoding_given(network),
     }
+
+
+def _require_one_onset(encoding: InputEncoding, patterns: Sequence[RolloutPattern], options: TrainingOptions) -> None:
+    """Refuse tracks where pictures would have to begin in frames of their own."""
+    from neuromap.training.loop.succession import onset
+
+    asked = f'inputs.{encoding.node}.frames: "{encoding.frames}"'
+    if encoding.frames != "still" and options.preceding:
+        raise InputError(f"{asked}: tracks follow each other without preceding frames; drop preceding")
+    if encoding.frames != "still" and len({*map(onset, patterns)}) > 1:
+        raise InputError(
+            f"{asked}: tracks begin in frame 0 where an edge of {encoding.node} streams, else in frame 1; train "
+            "patterns that agree in this, or each on its own"
+        )
 
 
 def encoding_given(network: Network) -> dict[str, Any]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from neuromap.forms.card import Card
 from neuromap.forms.formed import Formed, form
 from neuromap.training.asked.time_axes import FrameTimes
 from neuromap.training.asked.training_options import TrainingOptions
 
-__all__ = ["EpochFigures", "TrainingResult"]
+__all__ = ["EpochFigures", "PatternAccuracy", "TrainingResult"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class EpochFigures:
     seconds : float
         That it took.
     accuracy : tuple of float
-        Fraction of the validation images, frame by frame from the first response on.
+        Fraction of the validation images, frame by frame from the first response on; of several patterns the mean.
     """
 
     epoch: int
@@ -34,14 +35,33 @@ class EpochFigures:
     accuracy: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class PatternAccuracy(Card):
+    """How often a network is right under one pattern.
+
+    Attributes
+    ----------
+    pattern : str
+        Its name.
+    times : FrameTimes
+        When the frames of the output are known.
+    accuracy : tuple of float
+        Fraction of the images that a frame alone names rightly, frame by frame from the first response on.
+    """
+
+    pattern: str
+    times: FrameTimes = field(repr=False)
+    accuracy: tuple[float, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingResult(Formed):
-    """A network that was trained under a pattern, and how often it is right.
+    """A network that was trained under a pattern, or under several, and how often it is right.
 
     Attributes
     ----------
     network, pattern, data : str
-        Names.
+        Names; of several patterns that of the first, of which ``times`` and ``accuracy`` are.
     output : str
         The node that classes are read from.
     options : TrainingOptions
@@ -58,6 +78,8 @@ class TrainingResult(Formed):
         In that part.
     accuracy : tuple of float
         Fraction of them that a frame alone names rightly, frame by frame from the first response on.
+    others : tuple of PatternAccuracy
+        The same of all other patterns under which the weights were trained, in their order.
     """
 
     network: str
@@ -71,19 +93,27 @@ class TrainingResult(Formed):
     part: str
     n_images: int
     accuracy: tuple[float, ...]
+    others: tuple[PatternAccuracy, ...] = ()
 
     _called = "a training result"
+
+    @property
+    def by_pattern(self) -> tuple[PatternAccuracy, ...]:
+        """How often the network is right under every pattern, in their order."""
+        return (PatternAccuracy(self.pattern, self.times, self.accuracy), *self.others)
 
     def _facts(self) -> dict[str, object]:
         last = self.history[-1] if self.history else None
         return {
             "network": self.network,
-            "pattern": self.pattern,
+            "pattern": ", ".join(found.pattern for found in self.by_pattern),
             "data": self.data,
             "parameters": self.parameters,
             "epochs": len(self.history),
             **({"loss": f"{last.loss:.4f} nats"} if last else {}),
-            f"accuracy ({self.part})": f"{self.accuracy[0]:.3f} to {self.accuracy[-1]:.3f} by frame",
+            f"accuracy ({self.part})": "; ".join(
+                f"{found.accuracy[0]:.3f} to {found.accuracy[-1]:.3f} by frame" for found in self.by_pattern
+            ),
         }
 
     def to_dict(self) -> dict[str, Any]:

@@ -304,3 +304,18 @@ def test_arrays_that_do_not_fit_each_other_make_no_set():
     ):
         with pytest.raises(InputError, match=message):
             ImageSet("mine", "train", **{**good, **change})
+
+
+def test_parts_are_joined_one_behind_the_other_and_their_tracks_stay_apart():
+    def part(name, labels, tracks=None):
+        images = np.full((len(labels), 2, 2, 1), len(labels), np.uint8)
+        numbers = None if tracks is None else np.array(tracks)
+        return ImageSet(name, "train", images, np.array(labels), ("a", "b"), tracks=numbers)
+
+    joined = part("set", [0, 1, 1], [4, 4, 7]).joined(part("set", [1, 0], [0, 1]))
+    assert joined.labels.tolist() == [0, 1, 1, 1, 0]
+    assert joined.images[:, 0, 0, 0].tolist() == [3, 3, 3, 2, 2]
+    assert joined.tracks.tolist() == [4, 4, 7, 8, 9]
+    assert part("set", [0]).joined(part("set", [1])).tracks is None
+    with pytest.raises(InputError, match=r"train images of shape .* cannot be joined with train images of other"):
+        part("set", [0]).joined(part("other", [0]))

@@ -1,4 +1,4 @@
-"""The digits networks: weights, split, stated accuracies, chip, stimulus and training code."""
+"""The digits networks: weights, split, stated accuracies, chip and stimulus."""
 
 import importlib
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors import safe_open
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
 import neuromap as nm
 
@@ -30,7 +30,7 @@ FRAME_COLUMNS = (1, 2, 3, 6, 12)
 def script(monkeypatch, name):
     """Import a script as Python does when it is started: its folder comes first on the path."""
     monkeypatch.syspath_prepend(str(DIGITS))
-    for module in ("data", "digits_net", "stimulus", "train"):
+    for module in ("accuracy", "data", "stimulus"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     return importlib.import_module(name)
 
@@ -82,8 +82,7 @@ def test_only_the_ternary_network_has_neurons_that_both_excite_and_inhibit(netwo
 def test_weights_file_is_small_and_in_few_bits(name):
     path = DIGITS / f"{name}.safetensors"
     assert path.stat().st_size < 16_384
-    for key, tensor in load_file(path).items():
-        assert tensor.dtype == (np.int32 if key.endswith(".threshold") else np.int8)
+    assert {tensor.dtype for tensor in load_file(path).values()} == {np.dtype(np.int8)}
 
 
 def test_structures_are_those_of_the_paper(networks):
@@ -158,6 +157,16 @@ def test_held_out_accuracies_are_those_that_the_readme_states(networks, data, na
         known = [accumulated[int((step - first) // period)] for step in (3, 6, 9, 12)]
         assert at_steps == pytest.approx(known, abs=6e-4)
         assert accumulated[-1] >= 0.9
+
+
+def test_the_rows_of_the_readme_are_what_the_script_prints(monkeypatch, capsys):
+    script(monkeypatch, "accuracy")
+    monkeypatch.setattr(sys, "argv", ["accuracy.py", str(DIGITS / "ff.toml"), "--rows"])
+    assert sys.modules["accuracy"].main() == 0
+    stated = [
+        line for line in (DIGITS / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ff |")
+    ]
+    assert capsys.readouterr().out.splitlines() == stated
 
 
 def test_equivalent_patterns_answer_alike_up_to_whole_frames(networks, data):
@@ -237,41 +246,3 @@ def test_stimulus_names_a_folder_that_is_not_there(monkeypatch, tmp_path, capsys
     message = capsys.readouterr().err
     assert message.count("\n") == 1
     assert "absent" in message
-
-
-@pytest.mark.parametrize("name", NETS)
-def test_trained_network_is_the_reference(monkeypatch, tmp_path, data, name):
-    """The PyTorch network and the reference agree on random weights, under every pattern."""
-    torch = pytest.importorskip("torch", reason="training needs neuromap-rollouts[training]")
-    model = script(monkeypatch, "digits_net").DigitsNet(DIGITS / f"{name}.toml", seed=11)
-    (tmp_path / "net.toml").write_text((DIGITS / f"{name}.toml").read_text())
-    save_file(model.tensors(), tmp_path / f"{name}.safetensors")
-    net = nm.load_network(tmp_path / "net.toml")
-    frames = data.stream(data.load("train")[0][:6], 3, seed=6)
-    for pattern in NETS[name]:
-        rollout = nm.Rollout(net, pattern)
-        streaming = {key for key in net.edges if rollout.pattern[key]}
-        with torch.no_grad():
-            output = model(torch.from_numpy(frames[1:]).float()[:, None], streaming)[:, 0].numpy() > 0
-        expected = nm.reference(rollout, {"I": frames})["O"]
-        assert expected.any()
-        assert np.array_equal(output, expected[1:])
-
-
-def test_training_lowers_the_loss_and_repeats_itself(monkeypatch, capsys, data):
-    torch = pytest.importorskip("torch", reason="training needs neuromap-rollouts[training]")
-    train = script(monkeypatch, "train")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        images, labels = data.load("train")
-        results = []
-        for _ in range(2):
-            net = train.DigitsNet(DIGITS / "s.toml", train.SEED)
-            train.train(net, images[:254], labels[:254], epochs=12)
-            results.append(net.tensors())
-        losses = [float(x) for x in re.findall(r"mean loss ([\d.]+)", capsys.readouterr().out)]
-    finally:
-        torch.set_num_threads(threads)
-    assert losses[0] < np.log(10)  # the loss of a guess
-    assert all(np.array_equal(results[0][key], results[1][key]) for key in results[0])

@@ -27,7 +27,9 @@ def test_a_missing_python_is_refused(root, tmp_path):
     assert "no-such-python not found" in done.stderr
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "test-thorough", "docs", "wheel-check", "clean", "help"])
+@pytest.mark.parametrize(
+    "target", ["demo", "digits-networks", "test", "test-thorough", "docs", "wheel-check", "clean", "help"]
+)
 def test_targets_are_listed_with_what_they_do(root, target):
     assert re.search(rf"make {target} +\w+", make(root, "help").stdout)
 

@@ -16,7 +16,7 @@ def test_every_module_is_imported():
     assert len(names) > 200
     for name in names:
         if not name.endswith(".__main__"):  # which runs the program
-            assert entered(name) is not None or name.startswith("neuromap.training."), name
+            assert entered(name) is not None or name.startswith(("neuromap.training.", "neuromap.backends.")), name
 
 
 def test_every_chip_is_loaded(package_folder):

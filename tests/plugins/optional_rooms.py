@@ -1,10 +1,13 @@
-"""Modules of the package: those that need PyTorch, which is an extra, are left out where it is not installed."""
+"""Modules of the package: those that need PyTorch or Nengo, which are extras, are left out where these are missing."""
 
 import importlib
+import importlib.util
 
 
 def entered(name):
-    """A module of ours; None where it needs PyTorch and there is none."""
+    """A module of ours; None where it needs PyTorch or Nengo and there is none."""
+    if name.startswith("neuromap.backends.nengo") and importlib.util.find_spec("nengo") is None:
+        return None
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -51,6 +51,40 @@ def test_the_chip_is_right_as_often_as_the_model(images, code, self_edge):
     assert made.result.history[-1].accuracy[-1] == made.result.accuracy[-1]
 
 
+def test_the_chip_is_right_as_often_as_the_model_under_every_pattern_that_was_trained(images):
+    net = network("threshold", self_edge=True)
+    rollouts = [nm.Rollout(net, pattern) for pattern in ("streaming", "sequential")]
+    made = train_for_chip(rollouts, CHIP, images, QUICK, HardwareOptions(no_bias=True))
+    assert any("thresholds stay between 1 and 255" in line for line in made.lines)
+    assert [found.pattern for found in made.result.by_pattern] == ["streaming", "sequential"]
+    for found in made.result.by_pattern:
+        exported = nm.Rollout(made.network, found.pattern)
+        on_chip = accuracy_on_chip(exported, nm.map_rollout(exported, CHIP), images["validation"], 2, threads=1)
+        assert [frame.accuracy for frame in on_chip.frames] == pytest.approx(found.accuracy, abs=1e-6)
+    mean = np.mean([found.accuracy for found in made.result.by_pattern], axis=0)
+    assert made.result.history[-1].accuracy == pytest.approx(mean, abs=1e-5)
+
+
+def test_frames_that_are_all_alike_are_trained_once_for_all_patterns(images):
+    net = network()
+    rollouts = [nm.Rollout(net, pattern) for pattern in ("streaming", "sequential")]
+    made = train_for_chip(rollouts, CHIP, images, replace(QUICK, epochs=1))
+    assert any("one frame is trained" in line for line in made.lines)
+    one, two = made.result.by_pattern
+    assert one.accuracy == two.accuracy == (one.accuracy[0],) * QUICK.frames
+    assert one.times != two.times
+
+
+@pytest.mark.parametrize("no_bias", [False, True])
+def test_thresholds_stay_within_the_leak_where_that_is_asked_for(images, no_bias):
+    """With so high a rate offsets leave every bound in a few steps."""
+    options = replace(QUICK, epochs=1, learning_rate=3.0, schedule="decay")
+    rollout = nm.Rollout(network(self_edge=True), "streaming")
+    made = train_for_chip(rollout, CHIP, images, options, HardwareOptions(no_bias=no_bias))
+    found = [node.threshold for node in made.network.nodes.values() if node.threshold is not None]
+    assert all(t.min() >= 1 and t.max() <= 255 for t in found) == no_bias
+
+
 @pytest.mark.parametrize("code", ["bernoulli", "layer"])
 def test_a_run_that_was_stopped_ends_with_the_same_network(images, tmp_path, code):
     rollout, hardware = nm.Rollout(network(code), "streaming"), HardwareOptions(shift=1)

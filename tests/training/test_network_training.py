@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.training.asked.torch_extra import memory_told
 from neuromap.training.asked.training_options import TrainingOptions
+from neuromap.training.forms.text import render_text
 from neuromap.training.network_training import task_of, train_network
 
 QUICK = TrainingOptions(epochs=3, batch=32, frames=2, optimiser="adam", learning_rate=0.02, threads=1)
@@ -74,6 +75,72 @@ def test_a_run_that_was_stopped_ends_with_the_same_weights(net, images, tmp_path
         assert np.array_equal(one[name], two[name]), name
 
 
+def test_one_set_of_weights_serves_several_patterns_and_goes_on_where_it_was_stopped(net, images, tmp_path):
+    rollouts = [nm.Rollout(net, pattern) for pattern in ("streaming", "sequential")]
+    options = replace(QUICK, epochs=6, preceding=1)
+    whole, parts = tmp_path / "whole.safetensors", tmp_path / "parts.safetensors"
+    found = train_network(rollouts, images, options, whole)
+    assert [one.pattern for one in found.by_pattern] == ["streaming", "sequential"]
+    assert [one.times.windowed[0] for one in found.by_pattern] == [r.first_response("O") for r in rollouts]
+    assert all(one.accuracy[-1] > 0.9 for one in found.by_pattern)
+    train_network(rollouts, images, replace(options, epochs=3), parts)  # 7 batches: the turns go on, too
+    assert train_network(rollouts, images, options, parts).by_pattern == found.by_pattern
+    one, two = load_file(whole), load_file(parts)
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+    text = render_text(found)
+    assert "(streaming, sequential) on bars" in text
+    assert text.count("streaming  ") == text.count("sequential  ") == 1
+    assert found.to_dict()["other_patterns"][0]["pattern"] == "sequential"
+    with pytest.raises(InputError, match=r"of another run: pattern '1111, 0100' \(now '0100, 1111'\)"):
+        train_network(rollouts[::-1], images, options, parts)
+
+
+def test_patterns_that_cannot_take_turns_are_told(net, images):
+    streaming = nm.Rollout(net, "streaming")
+    for given, words in (
+        ([], "no rollout is given"),
+        ([streaming, nm.Rollout(net, "streaming", "pipelined")], "pattern streaming is given twice"),
+        ([streaming, nm.Rollout(replace(net, name="other"), "sequential")], r"are of several networks \(real, other\)"),
+    ):
+        with pytest.raises(InputError, match=words):
+            train_network(given, images, QUICK)
+    tracks = replace(net, tables={"inputs": {"I": {"frames": "track"}}})
+    tracked = {part: replace(found, tracks=np.arange(len(found.images)) // 10) for part, found in images.items()}
+    with pytest.raises(InputError, match="tracks begin in frame 0 where an edge of I streams"):
+        train_network([nm.Rollout(tracks, name) for name in ("streaming", "sequential")], tracked, QUICK)
+    with pytest.raises(InputError, match="drop preceding"):
+        train_network(nm.Rollout(tracks, "streaming"), tracked, replace(QUICK, preceding=1))
+
+
+@pytest.mark.parametrize("pattern", ["streaming", "sequential"])
+def test_frames_before_the_first_response_to_an_image_are_those_of_the_image_before(real, pattern, one_thread):
+    """A chain of nodes has no state: what it answers is of the one image or of the other."""
+    from neuromap.training.loop.measure_frames import output_scores
+    from neuromap.training.loop.succession import after_another, onset
+    from neuromap.training.model.rollout_model import RolloutModel
+
+    nodes = {"I": Node("I", (4, 4, 1)), "H": Node("H", (1, 1, 8)), "O": Node("O", (1, 1, 6))}
+    chain = real(Network("chain", nodes, {key: Edge(*key) for key in (("I", "H"), ("H", "O"))}))
+    rolled = nm.RolloutPattern.named(chain, pattern)
+    torch = one_thread
+    shown = torch.rand((1, 5, 4, 4, 1), generator=torch.Generator().manual_seed(1)).expand(9, 5, 4, 4, 1)
+    model = RolloutModel(chain, 1)
+    alone = output_scores(model, rolled, shown, 3)[0]
+    scores = output_scores(model, rolled, after_another(shown, 3 + onset(rolled)), 3)
+    assert len({tuple(row) for row in alone.tolist()}) == 5
+    torch.testing.assert_close(scores[:3], alone.roll(1, 0).expand(3, 5, 3))
+    torch.testing.assert_close(scores[3:], alone.expand(len(scores) - 3, 5, 3))
+
+
+def test_runs_from_before_an_option_was_there_go_on_and_are_known():
+    later = {"preceding"}
+    before = {f.name for f in fields(QUICK)} - later
+    assert set(QUICK.told()) == before
+    assert not QUICK.differences(QUICK.told())
+    assert replace(QUICK, preceding=2).differences(QUICK.told()) == ["preceding 0 (now 2)"]
+    assert replace(QUICK, preceding=2).told()["preceding"] == 2
+
+
 def test_a_mean_reaches_training_and_its_checkpoints_and_draws_nothing(net, images):
     from neuromap.training.loop.batches import Batches
 
@@ -82,7 +149,7 @@ def test_a_mean_reaches_training_and_its_checkpoints_and_draws_nothing(net, imag
     for plain, shifted in ((one.epoch(1, 3), two.epoch(1, 3)), (one.in_order(3), two.in_order(3))):
         for (a, _), (b, _) in zip(plain, shifted, strict=True):
             assert np.array_equal(a - 0.25, b)
-    plain_task, task = (task_of(nm.Rollout(n, "streaming"), images["train"]) for n in (net, given))
+    plain_task, task = (task_of([nm.RolloutPattern.streaming(n)], images["train"]) for n in (net, given))
     assert task == plain_task | {"mean": [0.25]}
     found = [train_network(nm.Rollout(n, "streaming"), images, replace(QUICK, epochs=1)) for n in (net, given)]
     assert found[0].history[0].loss != found[1].history[0].loss
@@ -96,7 +163,9 @@ def test_frames_of_a_track_are_its_consecutive_pictures_from_the_first_that_coun
     numbered = np.broadcast_to(np.arange(20, dtype=np.uint8)[:, None, None, None], drawn.images.shape)
     shown = replace(drawn, images=numbered, tracks=tracks)
     given = replace(input_encodings(net)["I"], noise=0.0, frames="track")
-    batches = batches_of(shown, encoding=given, rollout=nm.Rollout(net, pattern), length=5, size=4, seed=1, flip=True)
+    batches = batches_of(
+        shown, encoding=given, pattern=nm.RolloutPattern.named(net, pattern), length=5, size=4, seed=1, flip=True
+    )
     assert (len(batches), batches.n_shown) == (3, 12)
     starts = []
     for frames, labels in [*batches.epoch(0, 7), *batches.in_order(7)]:

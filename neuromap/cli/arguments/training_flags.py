@@ -59,6 +59,14 @@ class TrainingFlags:
             "--schedule", metavar="NAME", help="decay; or cosine: from RATE to 0 as half a cosine over all steps."
         ),
     ] = "decay"
+    preceding: Annotated[
+        int,
+        typer.Option(
+            "--preceding",
+            metavar="N",
+            help="Show N frames of another image before each, without a reset between: the loss is of the second.",
+        ),
+    ] = 0
     flip: Annotated[bool, typer.Option("--flip", help="Mirror every training image with probability one half.")] = False
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="Seed of first weights, order, noise and dropout.")
@@ -95,4 +103,5 @@ class TrainingFlags:
             seed=self.seed,
             threads=self.threads,
             device=self.device,
+            preceding=self.preceding,
         )

@@ -9,7 +9,7 @@ import typer
 
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.option_blocks import with_option_blocks
-from neuromap.cli.arguments.options import JsonFlag, NetworkFile, PatternOption, file_option, said_option
+from neuromap.cli.arguments.options import JsonFlag, NetworkFile, file_option, said_option
 from neuromap.cli.arguments.training_flags import DataOption, LimitOption, TrainingFlags
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.json_output import print_json
@@ -33,13 +33,25 @@ Examples:
 def train(
     network: NetworkFile,
     data: DataOption = "digits",
-    pattern: PatternOption = "streaming",
+    pattern: Annotated[
+        list[str] | None,
+        said_option(
+            "--pattern",
+            metavar="PATTERN",
+            text="Rollout pattern: streaming, sequential, a name from the file, or its streaming edges "
+            "('H1 -> O, H2 -> O'). Given several times: one set of weights for all, in turn.  [default: streaming]",
+        ),
+    ] = None,
     *,
     flags: TrainingFlags,
     limit: LimitOption = None,
     test: Annotated[
         bool,
         typer.Option("--test", help="Measure on the test images at the end, instead of the validation images."),
+    ] = False,
+    with_validation: Annotated[
+        bool,
+        typer.Option("--with-validation", help="With --test: train on the validation images too, measure at the end."),
     ] = False,
     checkpoint: Annotated[
         str | None,
@@ -63,6 +75,10 @@ def train(
             "--shift", metavar="N", text="With --for: move every training image by up to N pixels.  [default: 0]"
         ),
     ] = None,
+    no_bias: Annotated[
+        bool,
+        typer.Option("--no-bias", help="With --for: keep thresholds within what the leak holds: no axons for biases."),
+    ] = False,
     output: Annotated[
         str | None,
         said_option(
@@ -75,7 +91,7 @@ def train(
     csv: Annotated[str | None, file_option("--csv", holds="loss and accuracy of every epoch")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Train a network under a rollout pattern, and print its accuracy frame by frame.
+    """Train a network under a rollout pattern, or under several, and print its accuracy frame by frame.
 
     Values are real, or with --for spikes, weights and thresholds as a chip has them: what is chosen for the chip is
     printed first, and the network that is written maps without any loss. Noise, activations and dropout stand in
@@ -92,21 +108,27 @@ def train(
     from neuromap.training.network_training import train_network
 
     options = flags.options()
-    _check_chip_options(chip, shift, output)
+    _check_chip_options(chip, shift, no_bias, output)
+    if with_validation and not test:
+        raise InputError(
+            "--with-validation: leaves no image to measure on but the test images; give --test, or drop it"
+        )
     outputs = {"--checkpoint": checkpoint, "--csv": csv, "--output": output, "--output, its weights": _weights(output)}
     check_destinations(outputs, {"network file": network})
     net = nm.load_network(network)
-    rollout = nm.Rollout(net, read_pattern(net, pattern))
+    rollouts = [nm.Rollout(net, read_pattern(net, text)) for text in pattern or ["streaming"]]
     require_torch("train")
     parts = ("train", "validation", "test") if test else ("train", "validation")
     images = {part: load_images(data, part, limit=limit) for part in parts}
+    if with_validation:
+        images = {"train": images["train"].joined(images["validation"]), "test": images["test"]}
     made = None
     with progress_bar("training") as progress:
         if chip is None:
-            found = train_network(rollout, images, options, checkpoint, progress)
+            found = train_network(rollouts, images, options, checkpoint, progress)
         else:
-            hardware = HardwareOptions(0 if shift is None else shift)
-            made = train_for_chip(rollout, nm.load_chip(chip), images, options, hardware, checkpoint, progress)
+            hardware = HardwareOptions(0 if shift is None else shift, no_bias)
+            made = train_for_chip(rollouts, nm.load_chip(chip), images, options, hardware, checkpoint, progress)
             found = made.result
             if output is not None:
                 made.network.save(output)
@@ -128,9 +150,14 @@ def _weights(output: str | None) -> str | None:
     return None if output is None else str(Path(output).with_suffix(".safetensors"))
 
 
-def _check_chip_options(chip: str | None, shift: int | None, output: str | None) -> None:
-    for name, value in (("--shift", shift), ("--output", output)):
-        if chip is None and value is not None:
-            raise InputError(f"{name} {value}: is of training for a chip; give --for truenorth, or drop it")
+def _check_chip_options(chip: str | None, shift: int | None, no_bias: bool, output: str | None) -> None:
+    given = (
+        None if shift is None else f"--shift {shift}",
+        "--no-bias" if no_bias else None,
+        None if output is None else f"--output {output}",
+    )
+    for option in filter(None, given):
+        if chip is None:
+            raise InputError(f"{option}: is of training for a chip; give --for truenorth, or drop it")
     if output is not None and not output.endswith(".toml"):
         raise InputError(f"--output {output}: is no network file; give a name that ends in .toml")

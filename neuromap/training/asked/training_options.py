@@ -15,7 +15,9 @@ __all__ = ["OPTIMISERS", "TrainingOptions"]
 OPTIMISERS = ("rmsprop", "adam", "sgd")
 """RMSprop with squares averaged over ten steps (0.9), Adam with its usual constants, plain gradient descent."""
 
-_AT_MOST = {"epochs": 100_000, "batch": 65_536, "frames": 1_000, "threads": 1_024}
+_AT_MOST = {"epochs": 100_000, "batch": 65_536, "frames": 1_000, "threads": 1_024, "preceding": 1_000}
+_FROM_0 = ("seed", "preceding")
+_LATER = ("preceding",)  # runs from before these options were had their defaults
 _GREATEST_RATE = 1e30  # steps of it are still numbers of 32 bits
 
 
@@ -48,6 +50,9 @@ class TrainingOptions(Card):
     device : {"cpu", "cuda"}
         Where it runs. Images are encoded, and noise is drawn, on the processor: the same for both. Dropout is drawn
         on the device, and CUDA adds up in another order, so runs of the two differ as runs of two seeds do.
+    preceding : int
+        Frames in which another image of the batch is shown before each image, and nothing is reset between the two:
+        for networks that are shown one image after another. The loss is of the second image alone.
 
     Raises
     ------
@@ -66,13 +71,14 @@ class TrainingOptions(Card):
     seed: int = 0
     threads: int | None = None
     device: str = "cpu"
+    preceding: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "frames", "seed", "threads"):
+        for name in ("epochs", "batch", "frames", "seed", "threads", "preceding"):
             value = getattr(self, name)
             if not (name == "threads" and value is None):
                 whole_number(f"training: {name}", value)
-                _check_range(name, value, 0 if name == "seed" else 1, _AT_MOST.get(name, 2**63 - 1))
+                _check_range(name, value, 0 if name in _FROM_0 else 1, _AT_MOST.get(name, 2**63 - 1))
         for name, allowed in (
             ("optimiser", OPTIMISERS),
             ("schedule", ("decay", "cosine")),
@@ -95,10 +101,20 @@ class TrainingOptions(Card):
         More epochs continue a run of the decay schedule; those of a cosine schedule shape every step.
         """
         free = {"threads"} | ({"epochs"} if self.schedule == "decay" else set())
+        other = {name: _default(name) for name in _LATER} | other
         mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in free}
         return [
             f"{name} {other.get(name)!r} (now {value!r})" for name, value in mine.items() if other.get(name) != value
         ]
+
+    def told(self) -> dict[str, Any]:
+        """Give all options by name, as results that are kept are known by; later ones only if they are not default."""
+        mine = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in mine.items() if name not in _LATER or value != _default(name)}
+
+
+def _default(name: str) -> Any:
+    return getattr(TrainingOptions, name)
 
 
 def _check_range(name: str, value: int, low: int, high: int) -> None:

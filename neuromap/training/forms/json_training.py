@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from neuromap.forms.documents import json_text
-from neuromap.training.training_result import TrainingResult
+from neuromap.training.training_result import PatternAccuracy, TrainingResult
 
 __all__ = ["to_dict", "to_json"]
 
@@ -22,9 +22,9 @@ def to_dict(result: TrainingResult) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``frames`` has one entry for every frame of the output, from its first response on.
+        ``frames`` has one entry for every frame of the output, from its first response on; ``other_patterns`` has the
+        same for every other pattern under which the weights were trained.
     """
-    times = zip(result.times.windowed, result.times.deep_window, result.accuracy, strict=True)
     return {
         "format": "neuromap training result 1",
         "network": result.network,
@@ -35,12 +35,18 @@ def to_dict(result: TrainingResult) -> dict[str, Any]:
         "options": asdict(result.options),
         "part": result.part,
         "images": result.n_images,
-        "frames": [
-            {"windowed_step": windowed, "deep_window_step": deep, "accuracy": accuracy}
-            for windowed, deep, accuracy in times
-        ],
+        "frames": _frames(result.by_pattern[0]),
+        "other_patterns": [{"pattern": found.pattern, "frames": _frames(found)} for found in result.others],
         "history": [asdict(epoch) for epoch in result.history],
     }
+
+
+def _frames(found: PatternAccuracy) -> list[dict[str, Any]]:
+    times = zip(found.times.windowed, found.times.deep_window, found.accuracy, strict=True)
+    return [
+        {"windowed_step": windowed, "deep_window_step": deep, "accuracy": accuracy}
+        for windowed, deep, accuracy in times
+    ]
 
 
 def to_json(result: TrainingResult) -> str:

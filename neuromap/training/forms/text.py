@@ -6,7 +6,7 @@ from textwrap import fill
 
 from neuromap.files.messages import counted
 from neuromap.forms.tables import new_table, printed
-from neuromap.training.training_result import TrainingResult
+from neuromap.training.training_result import PatternAccuracy, TrainingResult
 
 __all__ = ["render_text"]
 
@@ -21,12 +21,14 @@ def render_text(result: TrainingResult, width: int = 100) -> str:
     width : int
         Columns of text.
     """
-    table = new_table("frame", "windowed\n[update steps]", "deep window\n[update steps]", "accuracy")
-    rows = zip(result.times.windowed, result.times.deep_window, result.accuracy, strict=True)
-    for number, (windowed, deep, accuracy) in enumerate(rows, start=1):
-        table.add_row(str(number), str(windowed), str(deep), f"{accuracy:.3f}")
+    columns = ("frame", "windowed\n[update steps]", "deep window\n[update steps]", "accuracy")
+    table = new_table(*(("pattern", *columns) if result.others else columns))
+    for found in result.by_pattern:
+        for number, row in enumerate(_rows(found), start=1):
+            table.add_row(*((found.pattern if number == 1 else "",) if result.others else ()), str(number), *row)
+    patterns = ", ".join(found.pattern for found in result.by_pattern)
     head = (
-        f"{result.network} ({result.pattern}) on {result.data}: {result.parameters:,} parameters, "
+        f"{result.network} ({patterns}) on {result.data}: {result.parameters:,} parameters, "
         f"{counted(len(result.history), 'epoch')}"
     )
     if result.history:
@@ -37,3 +39,8 @@ def render_text(result: TrainingResult, width: int = 100) -> str:
     )
     shown = printed(lambda console: console.print(table), width).rstrip("\n")
     return "\n".join([fill(head, width), "", shown, "", fill(note, width)]) + "\n"
+
+
+def _rows(found: PatternAccuracy) -> list[tuple[str, str, str]]:
+    rows = zip(found.times.windowed, found.times.deep_window, found.accuracy, strict=True)
+    return [(str(windowed), str(deep), f"{accuracy:.3f}") for windowed, deep, accuracy in rows]

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from neuromap.datasets.image_set import ImageSet
 from neuromap.datasets.tracks import starts_of_runs
 from neuromap.encoding.input_encoding import InputEncoding
-from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.training.loop.batches import Batches
+from neuromap.training.loop.succession import onset
 
 __all__ = ["TrackBatches", "batches_of"]
 
@@ -61,7 +62,7 @@ def batches_of(
     images: ImageSet,
     *,
     encoding: InputEncoding,
-    rollout: Rollout,
+    pattern: RolloutPattern,
     length: int,
     size: int,
     seed: int,
@@ -75,7 +76,7 @@ def batches_of(
         Images and labels.
     encoding : InputEncoding
         Noise, mean, and whether frames show one picture or those of a track.
-    rollout : Rollout
+    pattern : RolloutPattern
         Of the network with this input.
     length : int
         Frames of the output, and so pictures of a run.
@@ -90,6 +91,4 @@ def batches_of(
     noise, mean = encoding.noise, encoding.mean
     if encoding.frames == "still":
         return Batches(images, noise, size, seed, flip=flip, mean=mean)
-    edges = zip(rollout.network.edges, rollout.pattern.values, strict=True)
-    onset = 0 if any(r for (source, _), r in edges if source == encoding.node) else 1
-    return TrackBatches(images, noise, size, seed, length=length, onset=onset, flip=flip, mean=mean)
+    return TrackBatches(images, noise, size, seed, length=length, onset=onset(pattern), flip=flip, mean=mean)

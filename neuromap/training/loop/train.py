@@ -1,4 +1,4 @@
-"""``train``: a network trained under one rollout pattern, epoch by epoch, interrupted and resumed at will."""
+"""``train``: a network trained under rollout patterns, epoch by epoch, interrupted and resumed at will."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 from torch.nn import functional
 
 from neuromap.errors import TrainingError
@@ -21,6 +23,7 @@ from neuromap.training.loop.batches import Batches
 from neuromap.training.loop.checkpoint import Progress, load_checkpoint, save_checkpoint
 from neuromap.training.loop.measure_frames import correct_by_frame, exact_sums, output_scores, sole_output
 from neuromap.training.loop.optimisers import learning_rate, make_optimiser
+from neuromap.training.loop.succession import after_another, onset
 from neuromap.training.model.rollout_model import RolloutModel
 
 __all__ = ["Run", "train"]
@@ -38,8 +41,8 @@ class Run:
 
     Attributes
     ----------
-    pattern : RolloutPattern
-        The pattern under which it is trained; its network is the network.
+    patterns : tuple of RolloutPattern
+        Those under which it is trained, all of one network; steps of the optimiser take them in turn.
     batches : Batches
         Training images.
     validation : Batches or None
@@ -47,10 +50,10 @@ class Run:
     classes : int
         Number of classes.
     task : mapping of str to any
-        Names the network, the data and the pattern in a checkpoint.
+        Names the network, the data and the patterns in a checkpoint.
     """
 
-    pattern: RolloutPattern
+    patterns: tuple[RolloutPattern, ...]
     batches: Batches
     validation: Batches | None
     classes: int
@@ -110,13 +113,18 @@ def train(
         progress.epoch += 1
         entry: dict[str, Any] = {"epoch": progress.epoch, "loss": loss, "seconds": time.perf_counter() - started}
         if run.validation is not None:
-            found = correct_by_frame(model, run.pattern, run.validation, options.frames, run.classes)
-            entry["accuracy"] = [round(float(x), 6) for x in found]
+            entry["accuracy"] = [round(float(x), 6) for x in _validated(model, run, run.validation, options.frames)]
         progress.history.append(entry)
         if checkpoint is not None:
             save_checkpoint(checkpoint, model, optimiser, progress, options, run.task)
     report(_figures(progress), progress.epoch, options.epochs)
     return progress
+
+
+def _validated(model: RolloutModel, run: Run, shown: Batches, n_frames: int) -> NDArray[np.float64]:
+    """Measure the accuracy by frame, the mean over all patterns."""
+    found = [correct_by_frame(model, pattern, shown, n_frames, run.classes) for pattern in run.patterns]
+    return np.asarray(np.mean(found, axis=0))
 
 
 def _train_epoch(
@@ -125,15 +133,14 @@ def _train_epoch(
     """Go once over the training images; give the mean loss."""
     model.train()
     torch.manual_seed(int(np.random.SeedSequence([options.seed, epoch]).generate_state(1)[0]))  # of dropout
-    window = first_frame(run.pattern, sole_output(model)) + options.frames
+    window = max(first_frame(pattern, sole_output(model)) for pattern in run.patterns)
     steps = len(run.batches) * options.epochs
     total = 0.0
-    for number, (frames, labels) in enumerate(run.batches.epoch(epoch, window)):
+    for number, (frames, labels) in enumerate(run.batches.epoch(epoch, window + options.preceding + options.frames)):
         step = epoch * len(run.batches) + number
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(options, step, steps)
-        scores = output_scores(model, run.pattern, frames, run.classes)
-        loss = functional.cross_entropy(scores.flatten(0, 1), labels.to(model.device).repeat(len(scores)))
+        loss = _loss(model, run, options, step, frames, labels)
         found = float(loss.detach())
         if not math.isfinite(found):
             raise TrainingError(
@@ -145,6 +152,15 @@ def _train_epoch(
         optimiser.step()
         total += found
     return total / len(run.batches)
+
+
+def _loss(model: RolloutModel, run: Run, options: TrainingOptions, step: int, frames: Tensor, labels: Tensor) -> Tensor:
+    """Give the loss of a step, under the pattern whose turn it is."""
+    pattern = run.patterns[step % len(run.patterns)]
+    n_before = options.preceding and options.preceding + onset(pattern)
+    window = first_frame(pattern, sole_output(model)) + options.preceding + options.frames
+    scores = output_scores(model, pattern, after_another(frames[:window], n_before), run.classes)[options.preceding :]
+    return functional.cross_entropy(scores.flatten(0, 1), labels.to(model.device).repeat(len(scores)))
 
 
 def _figures(progress: Progress) -> str:

@@ -22,7 +22,7 @@ from neuromap.training.model.edge_operators import apply_edge
 from neuromap.training.model.frame_order import Stage
 from neuromap.training.model.rollout_model import RolloutModel
 from neuromap.training.quantise.host_layer import HostLayer
-from neuromap.training.quantise.normalised import folded, normalised, running
+from neuromap.training.quantise.normalised import folded, normalised, running, within
 from neuromap.training.quantise.signs import source_signs
 from neuromap.training.quantise.straight_through import fire, rounded
 
@@ -57,6 +57,8 @@ class FrameModel(RolloutModel):
         Of the first weights, drawn uniformly between the bounds of their kind.
     image_shape : tuple of three int, optional
         Rows, columns, features of the images; without it no layer is learned, and all inputs take spikes.
+    thresholds : tuple of two int, optional
+        Least and greatest threshold of a neuron; by default those up to which sums are exact.
 
     Raises
     ------
@@ -72,8 +74,10 @@ class FrameModel(RolloutModel):
         kinds: Mapping[EdgeKey, str] | None = None,
         seed: int = 0,
         image_shape: tuple[int, int, int] | None = None,
+        thresholds: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(network, seed)
+        self._bounds = thresholds
         self.kinds = {key: WEIGHT_KINDS[(kinds or {}).get(key, "ternary")] for key in network.edges}
         self._or = {name for name in self.settings if self._is_or(name)}
         generator = torch.Generator().manual_seed(seed)
@@ -138,7 +142,8 @@ class FrameModel(RolloutModel):
         if name in self._or:
             return torch.ones(self.bias_shape(name), dtype=torch.float64)
         exact = folded(self._mean[place], self._variance[place], self._bias[place])
-        return torch.ceil(exact).clamp(-_GREATEST_SUM, _GREATEST_SUM)
+        low, high = self._bounds or (-_GREATEST_SUM, _GREATEST_SUM)
+        return torch.ceil(exact).clamp(low, high)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
         """Give the spikes of a node; while training those of outputs times the learned scale of scores."""
@@ -151,6 +156,8 @@ class FrameModel(RolloutModel):
 
     def _normalised(self, name: str, sums: Tensor) -> Tensor:
         place = self._node_place[name]
+        if self._bounds is not None:  # as latent weights: what left the bounds would come back late
+            within(self._mean[place], self._variance[place], self._bias[place], self._bounds)
         return normalised(sums, self._mean[place], self._variance[place], self._bias[place])
 
     def _shown(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

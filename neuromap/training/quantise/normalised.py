@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["folded", "normalised", "running"]
+__all__ = ["folded", "normalised", "running", "within"]
 
 _MOMENTUM = 0.02
 """Share of a batch in the running mean and variance of sums: they are those of the last fifty batches."""
@@ -43,8 +43,26 @@ def folded(mean: Tensor, variance: Tensor, offset: Tensor) -> Tensor:
 
     (s - mean) / deviation + offset >= 0 iff s >= mean - offset * deviation.
     """
-    deviation = (variance.detach().double() + _SMALLEST_VARIANCE).sqrt()
-    return mean.detach().double() - offset.detach().double() * deviation
+    return mean.detach().double() - offset.detach().double() * _deviation(variance)
+
+
+def within(mean: Tensor, variance: Tensor, offset: Tensor, thresholds: tuple[int, int]) -> None:
+    """Move an offset, in place, to where the integer threshold of :func:`folded` is between two bounds.
+
+    Parameters
+    ----------
+    mean, variance, offset : Tensor
+        As of :func:`normalised`.
+    thresholds : tuple of two int
+        Least and greatest.
+    """
+    low, high = thresholds  # halves below them: rounding cannot carry a threshold over a bound
+    least, most = ((mean.detach().double() - (bound - 0.5)) / _deviation(variance) for bound in (high, low))
+    offset.data.copy_(offset.detach().double().clamp(least, most))
+
+
+def _deviation(variance: Tensor) -> Tensor:
+    return (variance.detach().double() + _SMALLEST_VARIANCE).sqrt()
 
 
 def running(shape: tuple[int, ...]) -> tuple[nn.Parameter, nn.Parameter]:

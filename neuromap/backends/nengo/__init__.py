@@ -1,0 +1,38 @@
+"""A back end of Nengo: ``neuromap.backends.nengo.Simulator(network)`` (``docs/nengo.md``)."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+from neuromap.errors import NotSupportedError
+
+_DOORS = {
+    "Placement": "placement",
+    "RunReport": "run_report",
+    "Simulator": "simulator",
+    "add_params": "on_chip",
+}
+
+TYPE_CHECKING = False  # as typing has it, which takes longer to import than all else here
+if TYPE_CHECKING:
+    from neuromap.backends.nengo.on_chip import add_params as add_params
+    from neuromap.backends.nengo.placement import Placement as Placement
+    from neuromap.backends.nengo.run_report import RunReport as RunReport
+    from neuromap.backends.nengo.simulator import Simulator as Simulator
+
+__all__ = sorted(_DOORS)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _DOORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if importlib.util.find_spec("nengo") is None:
+        raise NotSupportedError(
+            "neuromap.backends.nengo: needs Nengo, which is not installed; pip install 'neuromap-rollouts[nengo]'"
+        )
+    return getattr(importlib.import_module(f"{__name__}.{_DOORS[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

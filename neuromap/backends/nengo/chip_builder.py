@@ -1,0 +1,244 @@
+"""Nengo's builder with the chip in its place: what runs on the host is built as ever, the rest is planned."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import nengo
+import numpy as np
+from nengo.builder import Builder, Model, Signal
+from nengo.builder.connection import BuiltConnection, get_eval_points, get_targets
+from nengo.ensemble import Neurons
+from nengo.neurons import NeuronType
+from nengo.rc import rc
+from nengo.solvers import NoSolver, Solver
+from nengo.transforms import Dense, NoTransform
+from numpy.typing import NDArray
+
+from neuromap.backends.nengo.chip_neuron import ChipNeuron, as_chip_neuron
+from neuromap.backends.nengo.chip_operator import ChipOperator
+from neuromap.backends.nengo.chip_plan import ChipPlan, PlannedEnsemble, PlannedFeed, PlannedLink
+from neuromap.backends.nengo.mapped_plan import MappedPlan, map_plan
+from neuromap.backends.nengo.placement import Placement, place_network
+from neuromap.errors import DoesNotFitError
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.simulation.engine.engine_choice import EngineChoice
+
+__all__ = ["ChipBuilder"]
+
+Floats = NDArray[np.float64]
+_MARGIN = 1.6
+"""What currents hold, in parts of what the radius of an ensemble, or of the source of a link, makes of them."""
+_WIDE = 16.0
+"""The same of what single neurons are fed where links add to it."""
+
+
+class ChipBuilder(Builder):
+    """Builds a network for the host, and plans for the chip what runs there.
+
+    Parameters
+    ----------
+    chip : ChipSpec
+        With synapse-list cores.
+    choice : EngineChoice
+        What runs its ticks.
+    ticks_per_step : int
+        Ticks of the chip in a step of the simulator.
+
+    Attributes
+    ----------
+    placement : Placement or None
+        What runs where; None before a network is built.
+    mapped : MappedPlan or None
+        What is on the chip; None where that is nothing.
+    operator : ChipOperator or None
+        What runs the chip.
+    """
+
+    def __init__(self, chip: ChipSpec, choice: EngineChoice, ticks_per_step: int) -> None:
+        self.chip, self._choice, self.ticks_per_step = chip, choice, ticks_per_step
+        self.placement: Placement | None = None
+        self.mapped: MappedPlan | None = None
+        self.operator: ChipOperator | None = None
+        self._voltages: dict[Any, Floats] = {}
+        self._links: list[tuple[Any, Any, Floats, Floats, float]] = []
+
+    def build(self, model: Model, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        """Build an object into a model; see :meth:`nengo.builder.Builder.build`."""
+        if isinstance(obj, nengo.Network) and model.toplevel is None:
+            self.placement = place_network(obj, model.dt / self.ticks_per_step, self.chip)
+            built = Builder.build(model, obj, *args, **kwargs)
+            self._finish(model, obj)
+            return built
+        on_chip = self.placement.is_on_chip if self.placement is not None else lambda thing: False
+        if isinstance(obj, NeuronType) and on_chip(args[0].ensemble):
+            return self._build_neurons(model, obj, args[0])
+        if isinstance(obj, nengo.Connection) and on_chip(obj):
+            return self._build_connection(model, obj)
+        if isinstance(obj, Solver) and not isinstance(obj, NoSolver) and on_chip(args[0].pre_obj):
+            return self._build_decoders(model, obj, *args)
+        return Builder.build(model, obj, *args, **kwargs)
+
+    def _neuron(self, model: Model, ensemble: Any) -> ChipNeuron:
+        ticks = self.ticks_per_step
+        return as_chip_neuron(ensemble.neuron_type, model.dt / ticks, self.chip.lists.decay_bits, ticks)
+
+    def _build_neurons(self, model: Model, kind: Any, neurons: Any) -> None:
+        """Leave the neurons' operator out; their voltages are there to be probed."""
+        ensemble = neurons.ensemble
+        state = kind.make_state(ensemble.n_neurons, rng=np.random.RandomState(model.seeds[ensemble] + 1))
+        self._voltages[ensemble] = np.asarray(state["voltage"], np.float64)
+        model.sig[neurons]["voltage"] = Signal(
+            self._voltages[ensemble].astype(rc.float_dtype), name=f"{neurons}.voltage"
+        )
+
+    def _build_decoders(self, model: Model, solver: Any, connection: Any, rng: Any) -> Any:
+        """Solve for decoders on the rates of the chip's neurons."""
+        source = connection.pre_obj
+        built = model.params[source]
+        points = get_eval_points(model, connection, rng)
+        targets = get_targets(connection, points)
+        if solver.weights and not solver.compositional:
+            if not isinstance(connection.transform, (Dense, NoTransform)):
+                return Builder.build(model, solver, connection, rng)  # which says why it cannot be
+            targets = targets @ _matrix(connection.transform, targets.shape[1], rng).T
+            targets = targets @ model.params[connection.post_obj].scaled_encoders.T[connection.post_slice]
+        drive = built.gain * (points @ built.encoders.T / source.radius) + built.bias
+        activities = self._neuron(model, source).rates(drive)
+        if not activities.any():
+            return Builder.build(model, solver, connection, rng)  # as above
+        decoders, info = solver(activities, targets, rng=rng)
+        return points, decoders.T, info
+
+    def _build_connection(self, model: Model, connection: Any) -> None:
+        """Plan a connection from ensemble to ensemble on the chip."""
+        rng = np.random.RandomState(model.seeds[connection])
+        source, target = connection.pre_obj, connection.post_obj
+        points, decoders, info = None, np.eye(source.size_out)[connection.pre_slice], None
+        if not isinstance(source, Neurons):
+            points, decoders, info = model.build(connection.solver, connection, rng)
+        full = connection.solver.weights and not connection.solver.compositional and not isinstance(source, Neurons)
+        weights = decoders if full else _matrix(connection.transform, decoders.shape[0], rng) @ decoders
+        into = weights if full else self._encode(model, connection, target, weights)
+        if connection.solver.weights and not isinstance(source, Neurons):
+            weights = into
+        model.params[connection] = BuiltConnection(points, info, weights, connection.transform)
+        tau = 0.0 if connection.synapse is None else float(connection.synapse.tau)
+        greatest = self._greatest(model, _ensemble(source), into, decoded=not isinstance(source, Neurons))
+        self._links.append((_ensemble(source), _ensemble(target), into, greatest, tau))
+
+    def _greatest(self, model: Model, source: Any, weights: Floats, *, decoded: bool) -> Floats:
+        """Bound what a link adds to J: decoded, with a margin over all points; else with all neurons at once."""
+        neuron = self._neuron(model, source)
+        if not decoded:
+            up, down = (np.maximum(sign * weights, 0).sum(axis=1) for sign in (1, -1))
+            return np.asarray(np.maximum(up, down) * neuron.greatest_rate)
+        built = model.params[source]
+        drive = built.gain * (built.eval_points @ built.encoders.T / source.radius) + built.bias
+        return np.asarray(_MARGIN * np.abs(weights @ neuron.rates(drive).T).max(axis=1))
+
+    def _encode(self, model: Model, connection: Any, target: Any, weights: Floats) -> Floats:
+        """Turn weights to a target's dimensions, or neurons, into weights to J of all its neurons."""
+        if not isinstance(target, Neurons):
+            return np.asarray(model.params[target].scaled_encoders[:, connection.post_slice] @ weights)
+        gain = model.params[target.ensemble].gain
+        into = np.zeros((len(gain), weights.shape[1]))
+        into[connection.post_slice] += gain[connection.post_slice, None] * weights
+        return into
+
+    def _finish(self, model: Model, network: nengo.Network) -> None:
+        """Map what is planned, and let an operator run it."""
+        assert self.placement is not None
+        ensembles = self.placement.ensembles
+        if not ensembles:
+            return
+        feeds = {e: self._feed(model, e, network) for e in ensembles}
+        plan = ChipPlan(
+            "nengo",
+            float(model.dt) / self.ticks_per_step,
+            self.ticks_per_step,
+            tuple(
+                PlannedEnsemble(
+                    f"E{i}{_slug(e.label)}",
+                    self._neuron(model, e),
+                    model.params[e].bias,
+                    self._voltages[e],
+                    feeds[e][1],
+                )
+                for i, e in enumerate(ensembles)
+            ),
+            tuple(
+                PlannedLink(ensembles.index(u), ensembles.index(v), weights, greatest, tau)
+                for u, v, weights, greatest, tau in self._links
+            ),
+        )
+        self.mapped = _map(plan, ensembles, self.chip)
+        probed = {p.obj for p in network.all_probes if p.attr == "voltage"}
+        self.operator = ChipOperator(
+            self.mapped,
+            self._choice,
+            inputs=[feeds[e][0] for e in ensembles],
+            offsets=[feeds[e][2] for e in ensembles],
+            outputs=[model.sig[e.neurons]["out"] for e in ensembles],
+            voltages=[model.sig[e.neurons]["voltage"] for e in ensembles],
+            probed=[e.neurons in probed for e in ensembles],
+        )
+        model.add_op(self.operator)
+
+    def _feed(self, model: Model, ensemble: Any, network: nengo.Network) -> tuple[Any, PlannedFeed | None, Any]:
+        """Find what the host feeds an ensemble: the signal, the feed, and what of the signal the chip has already."""
+        assert self.placement is not None
+        mine = [
+            c for c in network.all_connections if _ensemble(c.post_obj) is ensemble and not self.placement.is_on_chip(c)
+        ]
+        built = model.params[ensemble]
+        if ensemble.noise is not None or any(_feeds_neurons(c) for c in mine):
+            is_linked = any(v is ensemble for _, v, *_ in self._links)
+            reach = _WIDE if is_linked else _MARGIN
+            limit = reach * np.abs(built.gain) + np.abs(built.bias) + 2
+            return model.sig[ensemble.neurons]["in"], PlannedFeed(np.eye(ensemble.n_neurons), limit, False), built.bias
+        if not mine:
+            return None, None, None
+        limit = np.full(ensemble.dimensions, _MARGIN * ensemble.radius)
+        return model.sig[ensemble]["in"], PlannedFeed(built.scaled_encoders, limit, True), 0.0
+
+
+def _feeds_neurons(connection: Any) -> bool:
+    """Whether a connection adds to the J of neurons, past their encoders."""
+    if isinstance(connection.post_obj, Neurons):
+        return True
+    return isinstance(connection.pre_obj, nengo.Ensemble) and bool(connection.solver.weights)
+
+
+def _ensemble(thing: Any) -> Any:
+    return thing.ensemble if isinstance(thing, Neurons) else thing
+
+
+def _matrix(transform: Any, size: int, rng: Any) -> Any:
+    """Sample a transform as a matrix."""
+    if isinstance(transform, NoTransform):
+        return np.eye(size)
+    sampled = transform.sample(rng=rng)
+    if hasattr(sampled, "toarray"):
+        sampled = sampled.toarray()
+    sampled = np.asarray(sampled, np.float64)
+    return sampled if sampled.ndim == 2 else np.eye(size) * sampled
+
+
+def _slug(label: str | None) -> str:
+    return f".{re.sub('[^A-Za-z0-9_-]+', '_', label)[:60]}" if label else ""
+
+
+def _map(plan: ChipPlan, ensembles: tuple[Any, ...], chip: ChipSpec) -> MappedPlan:
+    try:
+        return map_plan(plan, chip)
+    except DoesNotFitError as error:
+        names = {p.name: str(e) for p, e in zip(plan.ensembles, ensembles, strict=True)}
+        node = getattr(error.infeasibility, "node", None)
+        who = names.get(str(node), f"{len(ensembles)} ensembles")
+        raise type(error)(
+            f"{who}: {error}; run it on the host: neuromap.backends.nengo.add_params(network), then "
+            "network.config[ensemble].on_chip = False",
+            error.infeasibility,
+        ) from None

@@ -1,0 +1,113 @@
+"""A plan on the chip: its network, its program, and where the host meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.backends.nengo.chip_network import ChipNetwork, as_chip_network
+from neuromap.backends.nengo.chip_plan import ChipPlan
+from neuromap.forms.card import Card
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.map_rollout import map_rollout
+from neuromap.rollout.schedule.rollout import Rollout
+
+__all__ = ["MappedPlan", "map_plan"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class MappedPlan(Card):
+    """What is loaded onto the chip.
+
+    Attributes
+    ----------
+    plan : ChipPlan
+        In units of Nengo.
+    built : ChipNetwork
+        In integers.
+    program : ChipProgram
+        On the chip.
+    first_input : mapping of str to int
+        Number of neuron 0 of every input node, among the neurons of all input nodes.
+    n_inputs : int
+        Their number.
+    host_input, host_core, host_axon : ndarray of int64, shape (K,)
+        Axons that a neuron of the input nodes feeds.
+    place : ndarray of int64, shape (C, N)
+        Number of a neuron among those of all ensembles, in their order; -1 where there is none.
+    neuron_core, neuron_slot : ndarray of int64, shape (n,)
+        The other way round.
+    """
+
+    plan: ChipPlan
+    built: ChipNetwork
+    program: ChipProgram
+    first_input: Mapping[str, int]
+    n_inputs: int
+    host_input: Ints
+    host_core: Ints
+    host_axon: Ints
+    place: Ints
+    neuron_core: Ints
+    neuron_slot: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+def map_plan(plan: ChipPlan, chip: ChipSpec) -> MappedPlan:
+    """Put a plan onto a chip.
+
+    Raises
+    ------
+    DoesNotFitError
+        If it does not fit.
+    """
+    built = as_chip_network(plan, chip)
+    network = built.network
+    program = map_rollout(Rollout(network, "streaming"), chip=chip, options=MappingOptions(placer="hilbert"))
+    names = [port.name for port in program.nodes]
+    first_input, n_inputs = _first(network.inputs, {n: network.nodes[n].size for n in names})
+    ensembles = [e.name for e in plan.ensembles]
+    first, total = _first(ensembles, {n: network.nodes[n].size for n in names})
+    mine = program.neuron_node >= 0
+    start = np.array([first.get(name, 0) for name in names])
+    place = np.where(mine, start[program.neuron_node] + program.neuron_index, -1)
+    cores, slots = np.nonzero(mine)
+    order = np.argsort(place[cores, slots])
+    host = program.host
+    start = np.array([first_input.get(name, 0) for name in names])
+    assert total == len(order)
+    assert not host.arrival.any()
+    assert (host.node >= 0).all()
+    return MappedPlan(
+        plan,
+        built,
+        program,
+        ReadOnlyMapping(first_input),
+        n_inputs,
+        (start[host.node] + host.index).astype(np.int64),
+        host.core.astype(np.int64),
+        host.axon.astype(np.int64),
+        place,
+        cores[order],
+        slots[order],
+    )
+
+
+def _first(names: Iterable[str], sizes: dict[str, int]) -> tuple[dict[str, int], int]:
+    """Give the number of neuron 0 of every node where all are numbered through, and how many there are."""
+    first, total = {}, 0
+    for name in names:
+        first[name] = total
+        total += sizes[name]
+    return first, total

@@ -1,0 +1,257 @@
+"""What of a Nengo network runs on the chip, what on the host, and why: decided before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import nengo
+import networkx as nx
+from nengo.connection import LearningRule
+from nengo.ensemble import Neurons
+from nengo.transforms import Dense, NoTransform, Sparse
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.backends.nengo.chip_neuron import why_not
+from neuromap.backends.nengo.on_chip import asked_place
+from neuromap.backends.nengo.value_code import CODE_SIZE
+from neuromap.errors import NotSupportedError
+from neuromap.forms.card import Card
+from neuromap.hardware.chip.chip_spec import ChipSpec
+
+__all__ = ["Placed", "Placement", "place_network"]
+
+Where = Literal["chip", "host"]
+_PROBED = ("output", "spikes", "rates", "voltage", "decoded_output", "scaled_encoders")
+"""What can be probed of an ensemble on the chip, or of its neurons."""
+_MOST_TAUS = 7
+"""Time constants of an ensemble's links: each may take two currents, beside those of the bias and the host."""
+
+
+@dataclass(frozen=True)
+class Placed(Card):
+    """Where an object of the network runs.
+
+    Attributes
+    ----------
+    object : object
+        An ensemble, node or connection.
+    where : str
+        "chip" or "host".
+    why : str
+        The reason; empty for what is on the chip because nothing speaks against it.
+    """
+
+    object: Any
+    where: Where
+    why: str
+
+    def _facts(self) -> dict[str, object]:
+        return {"object": str(self.object), "where": self.where, "why": self.why}
+
+
+@dataclass(frozen=True, eq=False)
+class Placement(Card):
+    """Where everything of a network runs.
+
+    Attributes
+    ----------
+    places : mapping of object to Placed
+        Ensembles, then nodes, then connections, in the order of the network.
+    """
+
+    places: Mapping[Any, Placed]
+
+    def __iter__(self) -> Iterator[Placed]:
+        return iter(self.places.values())
+
+    def _facts(self) -> dict[str, object]:
+        kinds = {"ensembles": nengo.Ensemble, "nodes": nengo.Node, "connections": nengo.Connection}
+        return {
+            f"{name} on the {where}": sum(p.where == where and isinstance(p.object, kind) for p in self)
+            for name, kind in kinds.items()
+            for where in ("chip", "host")
+        }
+
+    def is_on_chip(self, thing: Any) -> bool:
+        """Whether an object runs on the chip; what is not of the network runs on the host."""
+        return thing in self.places and self.places[thing].where == "chip"
+
+    @property
+    def ensembles(self) -> tuple[Any, ...]:
+        """Ensembles on the chip."""
+        return tuple(p.object for p in self if p.where == "chip" and isinstance(p.object, nengo.Ensemble))
+
+    @property
+    def boundary(self) -> tuple[Any, ...]:
+        """Connections over which host and chip meet: those on the host with an end on the chip."""
+        links = [p.object for p in self if p.where == "host" and isinstance(p.object, nengo.Connection)]
+        return tuple(c for c in links if any(map(self.is_on_chip, (_owner(c.pre_obj), _owner(c.post_obj)))))
+
+
+def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placement:
+    """Decide what of a network runs on the chip.
+
+    Ensembles are on the chip unless something speaks against it; connections between two of them too. What an ensemble
+    is told and what it asks within one step decides as well: a chip computes a step in one go, so where a way without a
+    synapse leads from the chip over the host back to the chip, the ensemble at its end is moved to the host.
+
+    Parameters
+    ----------
+    network : nengo.Network
+        With all it holds.
+    dt : float
+        Seconds of a step, which is a tick.
+    chip : ChipSpec
+        With synapse-list cores.
+
+    Returns
+    -------
+    Placement
+
+    Raises
+    ------
+    NotSupportedError
+        If an ensemble with ``on_chip = True`` cannot be on the chip.
+    """
+    reasons: dict[Any, str] = {}
+    known, connections = set(network.all_ensembles), network.all_connections
+    probed = {probe.obj for probe in network.all_probes}
+    for ensemble in network.all_ensembles:
+        reason = _against(network, ensemble, dt, chip)
+        if reason:
+            _move(network, ensemble, reason, reasons)
+    _move_beyond_capacity(network, chip, reasons)
+    while True:
+        links = {c: _against_ends(c, known, reasons) or _against_link(c, probed, dt, chip) for c in connections}
+        _refuse_more_taus(links)
+        late = _within_a_step(network, links, reasons)
+        if late is None:
+            break
+        _move(
+            network,
+            late,
+            "its input of a step needs what the chip computes in that step; no synapse lies between",
+            reasons,
+        )
+    places = {e: Placed(e, "host" if e in reasons else "chip", reasons.get(e, "")) for e in network.all_ensembles}
+    places |= {n: Placed(n, "host", "nodes run on the host") for n in network.all_nodes}
+    places |= {c: Placed(c, "host" if why else "chip", why) for c, why in links.items()}
+    return Placement(ReadOnlyMapping(places))
+
+
+def _move(network: nengo.Network, ensemble: Any, reason: str, reasons: dict[Any, str]) -> None:
+    if asked_place(network, ensemble):
+        raise NotSupportedError(
+            f"{ensemble}: on_chip = True, but {reason}; change that, or leave on_chip at None to run it on the host"
+        )
+    reasons[ensemble] = reason
+
+
+def _against(network: nengo.Network, ensemble: Any, dt: float, chip: ChipSpec) -> str:
+    """Say what keeps an ensemble from the chip, whatever the others are."""
+    if asked_place(network, ensemble) is False:
+        return "on_chip = False"
+    if reason := why_not(ensemble.neuron_type, dt, chip.lists.greatest_refractory):
+        return reason
+    for probe in network.all_probes:
+        if probe.obj in (ensemble, ensemble.neurons) and probe.attr not in _PROBED:
+            return f"its {probe.attr} is probed, which the chip does not tell"
+    for connection in network.all_connections:
+        if connection.post_obj is ensemble and "encoders" in _modified(connection):
+            return f"{connection} learns its encoders"
+    return ""
+
+
+def _modified(connection: Any) -> set[str]:
+    rules = connection.learning_rule_type
+    if rules is None:
+        return set()
+    rules = rules.values() if isinstance(rules, dict) else rules if isinstance(rules, Iterable) else [rules]
+    return {str(rule.modifies) for rule in rules}
+
+
+def _move_beyond_capacity(network: nengo.Network, chip: ChipSpec, reasons: dict[Any, str]) -> None:
+    """Move ensembles to the host, the last first, until synapses and neurons of the rest fit by their numbers."""
+    mine = [e for e in network.all_ensembles if e not in reasons]
+    links = [(_owner(c.pre_obj), _owner(c.post_obj)) for c in network.all_connections if c.learning_rule_type is None]
+    while mine:
+        here = set(mine)
+        feeds = sum(e.n_neurons * max(1, e.dimensions) * CODE_SIZE for e in mine)
+        pairs = sum(u.n_neurons * v.n_neurons for u, v in links if u in here and v in here)
+        neurons = sum(3 * e.n_neurons for e in mine)
+        bits = (feeds + pairs) * chip.lists.synapse_bits
+        cores = bits / chip.lists.synapse_memory_bits + neurons / chip.neurons
+        if cores <= 0.8 * chip.n_usable_cores:
+            return
+        _move(
+            network, mine.pop(), f"the ensembles before it fill the {chip.n_usable_cores} cores of {chip.name}", reasons
+        )
+
+
+def _against_ends(connection: Any, known: set[Any], reasons: Mapping[Any, str]) -> str:
+    """Say which end keeps a connection from the chip."""
+    for name, end in (("source", _owner(connection.pre_obj)), ("target", _owner(connection.post_obj))):
+        if not isinstance(end, nengo.Ensemble):
+            return f"its {name} runs on the host"
+        if end not in known:
+            return f"its {name}, {end}, is not in the network"
+        if end in reasons:
+            return f"its {name}, {end}, runs on the host"
+    return ""
+
+
+def _against_link(connection: Any, probed: set[Any], dt: float, chip: ChipSpec) -> str:
+    """Say what keeps a connection of two ensembles on the chip from it."""
+    if connection.learning_rule_type is not None:
+        return "it learns"
+    if not isinstance(connection.transform, (Dense, NoTransform, Sparse)):
+        return f"its transform is {type(connection.transform).__name__}; the chip has Dense and Sparse"
+    if isinstance(connection.transform, Sparse) and isinstance(connection.pre_obj, nengo.Ensemble):
+        return "its transform is Sparse, and it is decoded"
+    if connection in probed:
+        return "it is probed"
+    synapse = connection.synapse
+    if synapse is not None and type(synapse) is not nengo.Lowpass:
+        return f"its synapse is {type(synapse).__name__}; the chip has Lowpass"
+    if synapse is not None and synapse.tau > dt * 2 ** (chip.lists.decay_bits + 1):
+        return f"its synapse of {synapse.tau:g} s is too long for decays of {chip.lists.decay_bits} bits"
+    return ""
+
+
+def _refuse_more_taus(links: dict[Any, str]) -> None:
+    """Let connections go over the host whose time constants are more than the currents of their target."""
+    taus: dict[Any, set[float]] = {}
+    for connection in [c for c, why in links.items() if not why]:
+        mine = taus.setdefault(_owner(connection.post_obj), set())
+        tau = 0.0 if connection.synapse is None else float(connection.synapse.tau)
+        if tau not in mine and len(mine) == _MOST_TAUS:
+            links[connection] = f"its target has {_MOST_TAUS} other time constants on the chip"
+        mine |= set() if links[connection] else {tau}
+
+
+def _owner(thing: Any) -> Any:
+    """Give the ensemble of neurons; others as they are."""
+    return thing.ensemble if isinstance(thing, Neurons) else thing
+
+
+def _within_a_step(network: nengo.Network, links: Mapping[Any, str], reasons: Mapping[Any, str]) -> Any:
+    """Find an ensemble on the chip which a way without a synapse leads to, from the chip over the host."""
+    graph: nx.DiGraph[Any] = nx.DiGraph()
+    for connection, why in links.items():
+        if not why or connection.synapse is not None or isinstance(connection.post_obj, LearningRule):
+            continue
+        u, v = _owner(connection.pre_obj), _owner(connection.post_obj)
+        source = ("sends", u) if _is_on_chip(u, reasons) else u
+        graph.add_edge(source, ("asks", v) if _is_on_chip(v, reasons) else v)
+    senders = [n for n in graph if isinstance(n, tuple) and n[0] == "sends"]
+    for sender in senders:
+        for found in nx.descendants(graph, sender):
+            if isinstance(found, tuple) and found[0] == "asks":
+                return found[1]
+    return None
+
+
+def _is_on_chip(thing: Any, reasons: Mapping[Any, str]) -> bool:
+    return isinstance(thing, nengo.Ensemble) and thing not in reasons

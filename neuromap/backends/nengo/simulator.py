@@ -1,0 +1,133 @@
+"""Nengo's simulator, with the ensembles that fit on a simulated chip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nengo
+import numpy as np
+from nengo.builder import Model
+from nengo.cache import get_default_decoder_cache
+from numpy.typing import NDArray
+
+from neuromap.backends.nengo.chip_builder import ChipBuilder
+from neuromap.backends.nengo.chip_operator import frames_of
+from neuromap.backends.nengo.mapped_plan import MappedPlan
+from neuromap.backends.nengo.placement import Placement
+from neuromap.backends.nengo.run_report import RunReport, report_run
+from neuromap.errors import InputError
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.simulation.engine.engine_choice import EngineChoice
+
+__all__ = ["Simulator"]
+
+
+class Simulator(nengo.Simulator):
+    """Runs a Nengo network: ensembles that fit on a chip, all else on the host by Nengo itself.
+
+    Parameters
+    ----------
+    network : nengo.Network or None
+        What is built; None if ``model`` has been built already.
+    dt : float
+        Seconds of a step.
+    seed : int, optional
+        Of what is random while it runs; that of the network + 1 by default.
+    model : nengo.builder.Model, optional
+        To build into.
+    progress_bar, optimize
+        As :class:`nengo.Simulator`.
+    chip : str or ChipSpec
+        With synapse-list cores; a chip file or the name of one.
+    engine : str
+        What runs the ticks: "fast" or "numpy"; their spikes are equal.
+    ticks_per_step : int
+        Ticks of the chip in a step of ``dt``. More of them make rates finer, as spikes fall on ticks, and cost as much
+        more time and energy; a spike takes a step from ensemble to ensemble all the same.
+
+    Raises
+    ------
+    InputError
+        If the chip has cores of another kind.
+    NotSupportedError
+        If an ensemble with ``on_chip = True`` cannot be on the chip.
+    DoesNotFitError
+        If what is to be on the chip does not fit.
+    """
+
+    def __init__(
+        self,
+        network: nengo.Network | None,
+        dt: float = 0.001,
+        seed: int | None = None,
+        model: Model | None = None,
+        progress_bar: Any = True,
+        optimize: bool = True,
+        *,
+        chip: str | ChipSpec = "loihi1",
+        engine: str = "fast",
+        ticks_per_step: int = 2,
+    ) -> None:
+        self.closed = True  # as long as nothing is built
+        spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
+        if spec.core_model != "synapse-list":
+            raise InputError(f"chip {spec.name}: has cores of kind {spec.core_model}; Nengo runs on synapse-list cores")
+        most = spec.delay[1]
+        if type(ticks_per_step) is not int or not 1 <= ticks_per_step <= most:
+            raise InputError(f"ticks_per_step: found {ticks_per_step!r:.60}; allowed are 1 to {most}")
+        choice = EngineChoice(engine, threads=1)
+        if model is None:
+            model = Model(float(dt), f"{network}, dt={dt:f}", get_default_decoder_cache())
+        if network is not None:
+            model.builder = ChipBuilder(spec, choice, ticks_per_step)
+        super().__init__(network, dt, seed, model, progress_bar, optimize)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go on where another simulator was written to bytes; its chip is fed anew all that it was fed."""
+        builder = state["model"].builder
+        past = builder.operator.past if isinstance(builder, ChipBuilder) and builder.operator is not None else None
+        super().__setstate__(state)
+        if past is not None and not state["closed"]:
+            builder.operator.replay(past)
+
+    @property
+    def _builder(self) -> ChipBuilder | None:
+        builder = self.model.builder
+        return builder if isinstance(builder, ChipBuilder) else None
+
+    @property
+    def placement(self) -> Placement | None:
+        """What runs where, and why; None for a model that was built without a chip."""
+        return self._builder.placement if self._builder is not None else None
+
+    @property
+    def mapped(self) -> MappedPlan | None:
+        """What is on the chip; None where that is nothing."""
+        return self._builder.mapped if self._builder is not None else None
+
+    def report(self) -> RunReport:
+        """Tell what ran where since the last reset, and what the chip did: cores, spikes, hops, energy, latency.
+
+        Returns
+        -------
+        RunReport
+            ``print`` shows it; its fields hold the figures.
+        """
+        builder = self._builder
+        operator = builder.operator if builder is not None else None
+        return report_run(
+            int(self.n_steps), float(self.dt), self.placement, self.mapped, operator.state if operator else None
+        )
+
+    @property
+    def chip_frames(self) -> dict[str, NDArray[np.bool_]]:
+        """Frames of all nodes on the chip since the last reset, for :func:`neuromap.reference` to check.
+
+        Frame i + 1 of an ensemble is what it spiked in tick i, frame i of an input node what it was fed in tick i, so
+        the last frame of the input nodes is silent. Empty where nothing is on the chip.
+        """
+        builder = self._builder
+        if builder is None or builder.operator is None or builder.operator.state is None:
+            return {}
+        return frames_of(builder.operator.mapped, builder.operator.state)
