@@ -173,8 +173,9 @@ def table(verdicts: dict[str, str]) -> str:
         if kind == "failed" and name in by_hand:
             kind, why = "outside", f"{by_hand[name]} (read by hand)"
         why = why.split("; inside are")[0].replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
+        shown = name.removesuffix(".py").replace("_", "\\_")
         lines.append(
-            f"| `{name}` | {'yes' if kind == 'inside' else 'no'} | {why if kind == 'outside' else why or kind} |"
+            f"| {shown} | {'yes' if kind == 'inside' else 'no'} | {why if kind == 'outside' else why or kind} |"
         )
     return "\n".join(lines) + "\n"
 
