@@ -181,9 +181,14 @@ def _require_unchanged(before: Translated, now: Translated, written: Mapping[str
         if name not in written or not np.array_equal(values, written[name]):
             raise _changed(name)
     for name, model in before.models.items():
+        other = now.models.get(name)
         for key, values in model.values.items():
-            if name not in now.models or not np.array_equal(values, now.models[name].values[key]):
+            if other is None or not np.array_equal(values, other.values[key]):
                 raise _changed(f"{name}: {key}")
+        if other is None or not all(
+            np.array_equal(a, b) for a, b in zip((*model.taus, *model.gains), (*other.taus, *other.gains), strict=False)
+        ):
+            raise _changed(f"{name}: currents")
     pairs = zip(before.network.synapses, now.network.synapses, strict=False)
     same = [np.array_equal(a.weight, b.weight) and np.array_equal(a.delay, b.delay) for a, b in pairs]
     if len(before.network.synapses) != len(now.network.synapses) or not all(same):

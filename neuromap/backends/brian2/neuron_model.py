@@ -83,7 +83,7 @@ def neuron_model(group: Any, namespace: Mapping[str, Any], chip: ChipSpec) -> Ne
         If it is outside the supported class, quoting the equation.
     """
     equations = group.user_equations
-    fixed = tuple(name for name, eq in equations.items() if eq.type == PARAMETER)
+    fixed = tuple(name for name, eq in equations.items() if eq.type == PARAMETER and "linked" not in eq.flags)
     constants = Constants(group, namespace, fixed)
     rows = _linear_rows(group)
     v, threshold = _threshold(group, constants)
@@ -196,6 +196,8 @@ def _membrane(
     quoted = _quote(group, v)
     factors, constant = rows[v]
     leak = constants.of_sympy(factors.get(v, 0), quoted)
+    if not np.isfinite(leak).all():
+        raise refused(group.name, quoted, "it is not finite, a parameter in it is 0", "set it before the first run")
     if (leak > 0).any():
         raise refused(group.name, quoted, f"{v} would grow by itself; voltages of the chip decay or stay")
     if (leak < 0).any():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from brian2.equations.equations import DIFFERENTIAL_EQUATION, PARAMETER, SUBEXPRESSION
+from brian2.equations.equations import DIFFERENTIAL_EQUATION, PARAMETER
 from brian2.parsing.statements import parse_statement
 from numpy.typing import NDArray
 
@@ -65,8 +65,9 @@ def synapse_statements(synapses: Any, namespace: Mapping[str, Any]) -> list[Syna
     for variable, equation in [*synapses.equations.items(), *(synapses.event_driven or {}).items()]:
         if equation.type == DIFFERENTIAL_EQUATION:
             raise refused(name, f"d{variable}/dt = {equation.expr.code}", "synapses of the chip are constant weights")
-        if equation.type == SUBEXPRESSION and "summed" in equation.flags:
-            raise refused(name, f"{variable} = {equation.expr.code} (summed)", "synapses of the chip send spikes only")
+    for updater in synapses.summed_updaters.values():
+        quoted = f"{updater.target_varname} = {updater.expression.code} (summed)"
+        raise refused(name, quoted, "synapses of the chip send spikes only")
     found = []
     for pathway in synapses._pathways:
         if pathway.prepost == "post":

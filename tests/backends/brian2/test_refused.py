@@ -70,6 +70,20 @@ def test_synapses(model, told):
         b2.Network(neurons, synapses).run(1 * ms)
 
 
+def test_parameters_that_others_change():
+    """Gap junctions and linked variables come in through parameters of the group."""
+    b2.set_device("neuromap")
+    neurons = group("dv/dt = (gap - v) / (10*ms) : 1\ngap : 1")
+    synapses = b2.Synapses(neurons, neurons, "gap_post = 0.1 * (v_pre - v_post) : 1 (summed)")
+    synapses.connect()
+    with pytest.raises(NotSupportedError, match=r"gap_post = 0.1 \* \(v_pre - v_post\) \(summed\)"):
+        b2.Network(neurons, synapses).run(1 * ms)
+    other = b2.NeuronGroup(2, "dv/dt = (x - v) / (10*ms) : 1\nx : 1 (linked)", threshold="v > 1", reset="v = 0")
+    other.x = b2.linked_var(neurons, "v")
+    with pytest.raises(NotSupportedError, match="x changes in a run"):
+        b2.Network(neurons, other).run(1 * ms)
+
+
 def test_what_acts_beside_equations():
     b2.set_device("neuromap")
     neurons = group()
