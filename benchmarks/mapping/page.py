@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks.mapping.many_targets_page import many_targets_text
+
 __all__ = ["page_text"]
 
 _HEAD = """\
@@ -54,13 +56,15 @@ synapses of the network: with its inputs, before mapping.
 """
 
 
-def page_text(found: dict[str, Any]) -> str:
+def page_text(found: dict[str, Any], many_targets: dict[str, Any] | None = None) -> str:
     """Make the page.
 
     Parameters
     ----------
     found : dict
         ``date``, ``machine``, ``rows`` and ``partitioners`` as ``python -m benchmarks.mapping`` stores them.
+    many_targets : dict, optional
+        What ``python -m benchmarks.mapping.many_targets`` stores.
 
     Returns
     -------
@@ -90,7 +94,8 @@ def page_text(found: dict[str, Any]) -> str:
     parts = [_HEAD, when, "", "## Figures", "", *cores, "", *hops, "", _NOTES]
     if refused:
         parts += ["Refused:", "", *refused, ""]
-    return "\n".join([*parts, _PUBLISHED.rstrip("\n"), *metis, *ours, ""])
+    more = ["", many_targets_text(many_targets).rstrip("\n")] if many_targets else []
+    return "\n".join([*parts, _PUBLISHED.rstrip("\n"), *metis, *ours, *more, ""])
 
 
 def _packing(row: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -87,6 +88,7 @@ class LoadedChip:
             self._of_place[:, places.core, places.slot] = [np.full(places.core.size, k), np.arange(places.core.size)]
         self._inputs = {port.name: port.size for port in program.nodes if port.kind == "input"}
         self._frames = {name: np.zeros((1, 256, size), np.bool_) for name, size in self._inputs.items()}
+        self._fired: list[dict[str, Ints]] = []
         self.n_steps = 0
 
     @property
@@ -99,8 +101,21 @@ class LoadedChip:
         events = self._feed.events(self._frames, self.n_steps + 1, self.n_steps, 1)
         fired = self._engine.run(events)
         self.n_steps += 1
-        node, index = self._of_place[:, fired.cores, fired.neurons]
-        return {name: np.sort(index[node == k]) for k, name in enumerate(self._places)}
+        return self._keep(fired.cores, fired.neurons)
+
+    def _keep(self, cores: Ints, neurons: Ints) -> dict[str, Ints]:
+        """Remember who spikes in a tick, by node."""
+        node, index = self._of_place[:, cores, neurons]
+        spikes = {name: np.sort(index[node == k]) for k, name in enumerate(self._places)}
+        self._fired.append(spikes)
+        return spikes
+
+    def spikes(self, name: str) -> Bools:
+        """Give all spikes of a node so far, shape (n_steps, size)."""
+        found = np.zeros((self.n_steps, self._places[name].core.size), np.bool_)
+        for step, spikes in enumerate(self._fired):
+            found[step, spikes[name]] = True
+        return found
 
     def send(self, name: str, neurons: Ints) -> None:
         """Take spikes of the step that has just been run; they arrive after their synapses' delays."""
@@ -138,6 +153,7 @@ class LoadedChip:
         """Come back to a state by running up to it once more."""
         self._engine.reset()
         self.n_steps = snapshot.n_steps
+        self._fired = []
         self._frames = {
             name: np.zeros((1, 2 * len(rows) + 256, rows.shape[1]), np.bool_) for name, rows in snapshot.frames.items()
         }
@@ -145,7 +161,10 @@ class LoadedChip:
             self._frames[name][0, : len(rows)] = rows
         for first in range(0, self.n_steps, 256):
             count = min(256, self.n_steps - first)
-            self._engine.run(self._feed.events(self._frames, self.n_steps + 1, first, count))
+            fired = self._engine.run(self._feed.events(self._frames, self.n_steps + 1, first, count))
+            ends = np.searchsorted(fired.ticks, np.arange(first, first + count + 1))
+            for a, b in pairwise(ends.tolist()):
+                self._keep(fired.cores[a:b], fired.neurons[a:b])
 
     @property
     def totals(self) -> tuple[int, int]:

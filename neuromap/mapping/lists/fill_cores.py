@@ -1,4 +1,4 @@
-"""The partition of many-target cores: neurons fill one core after another until something of it is used up.
+"""The partition of many-target cores: which neuron is in which core, and where within it.
 
 A core holds so many neurons, axons (different signals that its neurons read), bits of synapses, and output axons (pairs
 of one of its neurons and a core that reads it). A neuron has one place: there are no copies.
@@ -6,7 +6,6 @@ of one of its neurons and a core that reads it). A neuron has one place: there a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +15,15 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.legalised import Legalised
+from neuromap.mapping.lists.block_order import Layer
 from neuromap.mapping.lists.list_network import ListNetwork
+from neuromap.mapping.lists.neuron_groups import NeuronGroups, neuron_groups, room_of
+from neuromap.mapping.lists.partition_groups import number_order, partition_groups, settle
 from neuromap.mapping.refused.infeasible import Limit, Remedy, count_cores, refuse
 
 __all__ = ["ListPartition", "fill_cores", "ways"]
 
 Ints = NDArray[np.int64]
-SHRINK = 0.75
-"""Share of the neurons that a core keeps where its output axons do not suffice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,8 @@ class ListPartition(Value):
         return self.lists.network
 
 
-def fill_cores(lists: ListNetwork, chip: ChipSpec) -> ListPartition:
-    """Put the neurons that are computed into cores, in their order.
+def fill_cores(lists: ListNetwork, chip: ChipSpec, *, by_number: bool = False) -> ListPartition:
+    """Put the neurons that are computed into cores with few deliveries.
 
     Parameters
     ----------
@@ -63,75 +63,76 @@ def fill_cores(lists: ListNetwork, chip: ChipSpec) -> ListPartition:
         Neurons and synapses.
     chip : ChipSpec
         Limits of its cores, and how many there are.
+    by_number : bool
+        Keep the order of the neurons.
 
     Returns
     -------
     ListPartition
+        Deliveries are at most those in the order of the neurons.
 
     Raises
     ------
     DoesNotFitError
-        If a neuron fits no core (limit ``axons``, ``synapse_memory`` or ``output_axons``), or the chip has too few
-        cores (``cores``).
+        If a neuron fits no core (limit ``neuron``, ``axons``, ``synapse_memory`` or ``output_axons``), or the chip has
+        too few cores (``cores``).
     """
-    most = np.full(lists.n_neurons, chip.neurons, np.int64)
-    while True:
-        parts = _fill(lists, chip, most)
-        crowded = _crowded(parts, chip)
-        if not len(crowded):
-            break
-        for core in crowded.tolist():
-            mine = np.flatnonzero(parts.core == core)
-            if len(np.unique(parts.lists.soma[mine])) == 1:
-                raise _refuse_outputs(parts, int(mine[0]), chip)
-            most[mine] = np.minimum(
-                most[mine], max(int(np.bincount(parts.lists.soma[mine]).max()), int(SHRINK * len(mine)))
-            )
+    groups, room = neuron_groups(lists), room_of(chip)
+    _require_groups_fit(lists, groups, chip)
+    core = (
+        settle(number_order(groups), groups, room)[0]
+        if by_number
+        else partition_groups(groups, room, _layers(lists, groups))
+    )
+    parts = _with_slots(lists, groups, core)
+    _require_outputs(parts, groups, chip)
     if parts.n_cores > chip.n_usable_cores:
         raise _refuse_cores(parts, chip)
     return parts
 
 
-def _fill(lists: ListNetwork, chip: ChipSpec, most: Ints) -> ListPartition:
-    """Fill cores in the order of the neurons; ``most`` bounds the neurons of a core that holds a neuron."""
-    core, slot = np.full(lists.n_neurons, -1, np.int64), np.full(lists.n_neurons, -1, np.int64)
-    axons: set[int] = set()
-    here = n_neurons = n_synapses = 0
-    room, limits = chip.neurons, chip.lists
-    for n, group in _groups(lists):
-        read = np.concatenate([lists.signal[lists.start[k] : lists.start[k + 1]] for k in group])
-        together = axons.union(read.tolist())
-        bits = limits.list_memory(len(together), n_synapses + len(read))
-        limit = min(room, int(most[n]))
-        full = n_neurons + len(group) > limit or len(together) > chip.axons or bits > limits.synapse_memory_bits
-        if n_neurons and full:
-            here, n_neurons, n_synapses, limit = here + 1, 0, 0, int(most[n])
-            together = set(read.tolist())
-            bits = limits.list_memory(len(together), len(read))
-        if len(group) > chip.neurons:
-            raise _refuse_compartments(lists, n, len(group), chip)
-        if n_neurons == 0 and (len(together) > chip.axons or bits > limits.synapse_memory_bits):
-            raise _refuse_neuron(lists, n, len(together), bits, chip)
-        core[group], slot[group] = here, n_neurons + np.arange(len(group))
-        axons, room = together, limit
-        n_neurons, n_synapses = n_neurons + len(group), n_synapses + len(read)
-    return ListPartition(lists, core, slot, here + 1)
+def _require_groups_fit(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> None:
+    axons = np.diff(groups.start)
+    bits = axons * chip.lists.list_bits + groups.synapses * chip.lists.synapse_bits
+    wrong = (groups.load > chip.neurons) | (axons > chip.axons) | (bits > chip.lists.synapse_memory_bits)
+    if not wrong.any():
+        return
+    one = int(np.argmax(wrong))
+    neuron = int(groups.neuron[one])
+    if groups.load[one] > chip.neurons:
+        raise _refuse_compartments(lists, neuron, int(groups.load[one]), chip)
+    raise _refuse_neuron(lists, neuron, int(axons[one]), int(bits[one]), chip)
 
 
-def _groups(lists: ListNetwork) -> Iterator[tuple[int, list[int]]]:
-    """List the neurons that are computed with their compartments, which share a core."""
-    more: dict[int, list[int]] = {}
-    for k in (np.flatnonzero(lists.is_computed[lists.n_somas :]) + lists.n_somas).tolist():
-        more.setdefault(int(lists.soma[k]), []).append(k)
-    for n in np.flatnonzero(lists.is_computed[: lists.n_somas]).tolist():
-        yield n, [n, *more.get(n, [])]
+def _layers(lists: ListNetwork, groups: NeuronGroups) -> list[Layer]:
+    """List the nodes with rows or columns of which every neuron is computed."""
+    found: list[Layer] = []
+    for population, begin in zip(lists.network.populations, lists.offset.tolist(), strict=False):
+        first, end = np.searchsorted(groups.neuron, (begin, begin + len(population.neurons))).tolist()
+        shape = population.shape
+        if shape is not None and shape[0] * shape[1] > 1 and end - first == shape[0] * shape[1] * shape[2]:
+            found.append((first, shape))
+    return found
 
 
-def _crowded(parts: ListPartition, chip: ChipSpec) -> Ints:
-    """Find the cores that lack output axons."""
-    source, _ = ways(parts)
-    used = np.bincount(parts.core[source], minlength=parts.n_cores)
-    return np.flatnonzero(used > chip.lists.output_axons)
+def _with_slots(lists: ListNetwork, groups: NeuronGroups, core: Ints) -> ListPartition:
+    """Give every compartment its number in its core: neuron by neuron, the soma before its further currents."""
+    of_neuron = np.full(lists.n_somas, -1, np.int64)
+    of_neuron[groups.neuron] = core
+    where = np.where(lists.is_computed, of_neuron[lists.soma], -1)
+    order = np.lexsort((np.arange(lists.n_neurons), lists.soma, where))[int((where < 0).sum()) :]
+    slot = np.full(lists.n_neurons, -1, np.int64)
+    slot[order] = np.arange(len(order)) - np.searchsorted(where[order], where[order])
+    return ListPartition(lists, where, slot, int(core.max(initial=0)) + 1)
+
+
+def _require_outputs(parts: ListPartition, groups: NeuronGroups, chip: ChipSpec) -> None:
+    neuron, _ = ways(parts)
+    used = np.bincount(parts.core[neuron], minlength=parts.n_cores)
+    for one in np.flatnonzero(used > chip.lists.output_axons).tolist():
+        mine = groups.neuron[parts.core[groups.neuron] == one]
+        if len(mine) == 1:
+            raise _refuse_outputs(parts, int(mine[0]), chip)
 
 
 def ways(parts: ListPartition) -> tuple[Ints, Ints]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from neuromap.arrays.value import Value
-from neuromap.errors import InputError
+from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.list_program import ListProgram
 from neuromap.mapping.asked.options import MappingOptions
@@ -14,7 +14,7 @@ from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.lists.emit_lists import emit_lists
 from neuromap.mapping.lists.fill_cores import ListPartition, fill_cores, ways
-from neuromap.mapping.lists.list_network import list_network
+from neuromap.mapping.lists.list_network import ListNetwork, list_network
 from neuromap.mapping.lists.list_weights import require_weights_held
 from neuromap.mapping.place.place import place
 from neuromap.rollout.schedule.rollout import Rollout
@@ -98,9 +98,7 @@ def partition_lists(rollout: Rollout, chip: ChipSpec, options: MappingOptions) -
     """
     _refuse_pins(options, chip)
     network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
-    parts = fill_cores(list_network(network, chip), chip)
-    require_weights_held(parts, chip)
-    return parts
+    return _partition(list_network(network, chip), chip)
 
 
 def _refuse_pins(options: MappingOptions, chip: ChipSpec) -> None:
@@ -110,3 +108,14 @@ def _refuse_pins(options: MappingOptions, chip: ChipSpec) -> None:
             f"pins: {', '.join(pinned)} are pinned; neurons of the synapse-list cores of {chip.name} are put into one "
             "core after another, so leave pins out"
         )
+
+
+def _partition(lists: ListNetwork, chip: ChipSpec) -> ListPartition:
+    """Put neurons into cores; in their own order where neurons that share a core otherwise have no common weights."""
+    parts = fill_cores(lists, chip)
+    try:
+        require_weights_held(parts, chip)
+    except DoesNotFitError:
+        parts = fill_cores(lists, chip, by_number=True)
+        require_weights_held(parts, chip)
+    return parts

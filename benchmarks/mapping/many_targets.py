@@ -1,0 +1,183 @@
+"""Map the families of a published mapper of many-target cores, and count its mappings beside ours with one counter.
+
+    python -m benchmarks.mapping.many_targets                         ours, all families: minutes
+    python -m benchmarks.mapping.many_targets --families "LeNet-like"
+    python -m benchmarks.mapping.many_targets --write DIR             the networks, for another mapper to read
+    python -m benchmarks.mapping.many_targets --others DIR            count what another mapper left there
+
+``--write`` leaves ``FAMILY.npz`` with ``start`` and ``source`` of every neuron and the limits ``neurons``, ``axons``
+and ``side``. ``--others`` reads ``FAMILY-METHOD.json``: ``part``, the core of every neuron, ``where``, x and y of every
+core, ``partition_s`` and ``place_s``, CPU seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.mapping.hypergraphs import FAMILIES, Family, Hypergraph, random_hypergraph
+from neuromap.bench.machine import this_machine
+from neuromap.files.whole_file import write_whole
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.lists.block_order import Layer
+from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
+from neuromap.mapping.lists.partition_groups import partition_groups
+from neuromap.mapping.place.place import place
+
+__all__ = ["count", "map_family"]
+
+Ints = NDArray[np.int64]
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "many_targets.json"
+_NO_LIMIT = 2**40
+
+
+def map_family(family: Family, graph: Hypergraph) -> dict[str, Any]:
+    """Partition and place a network.
+
+    Parameters
+    ----------
+    family : Family
+        Limits.
+    graph : Hypergraph
+        What every neuron reads.
+
+    Returns
+    -------
+    dict
+        ``family``, ``method``, what :func:`count` gives, and ``partition_s`` and ``place_s``, CPU seconds.
+    """
+    groups = groups_of(graph)
+    room = Room(family.neurons, family.axons, _NO_LIMIT, _NO_LIMIT, 0, 0)
+    begun = time.process_time()
+    part = partition_groups(groups, room, _layers(graph))
+    divided = time.process_time()
+    source, target = _ways(graph, part)
+    where = place(int(part.max()) + 1, (part[source], target), _chip(family))
+    times = {"partition_s": divided - begun, "place_s": time.process_time() - divided}
+    return {"family": family.name, "method": "neuromap"} | count(graph, family, part, where) | times
+
+
+def count(graph: Hypergraph, family: Family, part: Ints, where: Ints) -> dict[str, Any]:
+    """Count a mapping.
+
+    Parameters
+    ----------
+    graph : Hypergraph
+        What every neuron reads.
+    family : Family
+        Limits that it must keep.
+    part : ndarray of int64, shape (n,)
+        Core of every neuron.
+    where : ndarray of int64, shape (cores, 2)
+        x and y of every core.
+
+    Returns
+    -------
+    dict
+        ``cores``; ``deliveries``, distinct pairs of a neuron and a core that reads it; ``between``, those whose neuron
+        is in another core; ``hops``, columns plus rows summed over them; ``legal``, whether all limits are kept.
+    """
+    source, target = _ways(graph, part)
+    n_cores = len(np.unique(part))
+    legal = (
+        np.bincount(part).max() <= family.neurons
+        and np.bincount(target).max() <= family.axons
+        and len(np.unique(where, axis=0)) == n_cores == len(where)
+        and where.min() >= 0
+        and where.max() < family.side
+    )
+    return {
+        "cores": n_cores,
+        "deliveries": len(source),
+        "between": int((part[source] != target).sum()),
+        "hops": int(np.abs(where[part[source]] - where[target]).sum()),
+        "legal": bool(legal),
+    }
+
+
+def groups_of(graph: Hypergraph) -> NeuronGroups:
+    """Put a network as the mapper's partitioner takes it: every neuron for itself.
+
+    Parameters
+    ----------
+    graph : Hypergraph
+    """
+    n = graph.n_neurons
+    alone, itself = np.ones(n, np.int64), np.arange(n)
+    return NeuronGroups(itself, graph.start, graph.source.astype(np.int32), alone, np.diff(graph.start), itself.copy())
+
+
+def _layers(graph: Hypergraph) -> list[Layer]:
+    first = np.cumsum([0, *(rows * columns * features for rows, columns, features in graph.shapes)]).tolist()
+    return [(n, shape) for n, shape in zip(first, graph.shapes, strict=False) if shape[0] * shape[1] > 1]
+
+
+def _ways(graph: Hypergraph, part: Ints) -> tuple[Ints, Ints]:
+    n_cores = int(part.max()) + 1
+    pairs = np.unique(graph.source * n_cores + np.repeat(part, np.diff(graph.start)))
+    source, target = np.divmod(pairs, n_cores)
+    return source, target
+
+
+def _chip(family: Family) -> ChipSpec:
+    return replace(load_chip("loihi1"), name=f"{family.side}x{family.side}", cores=(family.side, family.side))
+
+
+def _others(folder: Path, family: Family, graph: Hypergraph) -> Iterator[dict[str, Any]]:
+    for path in sorted(folder.glob(f"{family.name.replace(' ', '_')}-*.json")):
+        given = json.loads(path.read_text(encoding="utf-8"))
+        if "part" in given:
+            found = count(graph, family, np.array(given["part"]), np.array(given["where"]))
+            times = {key: given[key] for key in ("partition_s", "place_s")}
+            yield {"family": family.name, "method": given["method"]} | found | times
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mapping.many_targets")
+    parser.add_argument("--families", action="append", choices=[family.name for family in FAMILIES])
+    parser.add_argument("--write", type=Path, help="leave the networks in this folder, map nothing")
+    parser.add_argument("--others", type=Path, help="folder with mappings of another mapper")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="JSON file that is written")
+    asked = parser.parse_args(argv)
+    found: dict[str, Any] = {"date": datetime.date.today().isoformat(), "machine": asdict(this_machine()), "rows": []}
+    found["compile_s"] = _warm_up()
+    for family in (f for f in FAMILIES if asked.families is None or f.name in asked.families):
+        graph = family.graph()
+        if asked.write:
+            _write(asked.write, family, graph)
+            continue
+        rows = chain([map_family(family, graph)], _others(asked.others, family, graph) if asked.others else ())
+        for row in rows:
+            found["rows"].append(row)
+            write_whole(asked.results, (json.dumps(found, indent=1) + "\n").encode())  # what is finished stays
+            print(json.dumps(row), file=sys.stderr, flush=True)
+    return 0
+
+
+def _warm_up() -> float:
+    """Load the compiler and what it compiled, so that it is in no row; CPU seconds."""
+    begun = time.process_time()
+    map_family(Family("", 32, 512), random_hypergraph(2048, 64, 8))
+    return time.process_time() - begun
+
+
+def _write(folder: Path, family: Family, graph: Hypergraph) -> None:
+    limits = {"neurons": family.neurons, "axons": family.axons, "side": family.side}
+    np.savez(folder / f"{family.name.replace(' ', '_')}.npz", start=graph.start, source=graph.source, **limits)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

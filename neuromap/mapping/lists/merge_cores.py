@@ -1,0 +1,122 @@
+"""Merge cores that fit one and empty small ones: where nodes or blocks end, cores are left that are not full."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
+
+__all__ = ["empty_cores", "merge_cores"]
+
+Ints = NDArray[np.int64]
+WORK = 20_000_000
+"""Groups times cores times signals up to which cores are emptied; some seconds."""
+MOST = 64
+"""Cores that are tried with each other: those with the fewest compartments."""
+
+
+def merge_cores(core: Ints, groups: NeuronGroups, room: Room) -> Ints:
+    """Merge cores as long as two fit one; the two that share most signals come first.
+
+    Parameters
+    ----------
+    core : ndarray of int64, shape (g,)
+        Core of every group.
+    groups : NeuronGroups
+        What they read.
+    room : Room
+        What a core holds.
+
+    Returns
+    -------
+    ndarray of int64, shape (g,)
+        It takes at most as many deliveries.
+    """
+    core = core.copy()
+    n_cores = int(core.max()) + 1
+    used = np.bincount(core, groups.load, n_cores).astype(np.int64)
+    small = np.argsort(used, kind="stable")[:MOST]
+    small = small[2 * used[small] <= 2 * room.neurons - used[small].min()]
+    held = np.bincount(core, groups.synapses, n_cores).astype(np.int64)
+    reads = {c: _reads(np.flatnonzero(core == c), groups) for c in small.tolist()}
+    while True:
+        best, pair = -1, (0, 0)
+        for one in reads:
+            for other in reads:
+                if one < other and used[one] + used[other] <= room.neurons:
+                    shared = len(reads[one] & reads[other])
+                    n_axons = len(reads[one]) + len(reads[other]) - shared
+                    bits = n_axons * room.list_bits + int(held[one] + held[other]) * room.synapse_bits
+                    fits = n_axons <= room.axons and bits <= room.memory
+                    if shared > best and fits and _has_outputs(core, one, other, groups, room):
+                        best, pair = shared, (one, other)
+        if best < 0:
+            return np.unique(core, return_inverse=True)[1].astype(np.int64)
+        one, other = pair
+        core[core == other] = one
+        used[one] += used[other]
+        held[one] += held[other]
+        reads[one] |= reads.pop(other)
+
+
+def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int) -> Ints:
+    """Empty the smallest cores, group by group, into those with room, until there are few enough or it fails.
+
+    Parameters
+    ----------
+    core : ndarray of int64, shape (g,)
+        Core of every group.
+    groups : NeuronGroups
+        What they read.
+    room : Room
+        What a core holds; output axons are not looked at.
+    wanted : int
+        Cores.
+
+    Returns
+    -------
+    ndarray of int64, shape (g,)
+        It may take more deliveries.
+    """
+    core, n_cores = core.copy(), int(core.max()) + 1
+    used = np.bincount(core, groups.load, n_cores).astype(np.int64)
+    held = np.bincount(core, groups.synapses, n_cores).astype(np.int64)
+    order = np.argsort(used, kind="stable")
+    gone, kept = order[: max(0, n_cores - wanted)], order[max(0, n_cores - wanted) :]
+    moved = np.flatnonzero(np.isin(core, gone))
+    kept = kept[used[kept] < room.neurons]
+    if int(np.diff(groups.start)[moved].sum()) * len(kept) > WORK:
+        return core
+    reads = {c: _reads(np.flatnonzero(core == c), groups) for c in kept.tolist()}
+    for g in moved.tolist():
+        mine = _reads(np.array([g]), groups)
+        target, least = -1, room.axons + 1
+        for c, known in reads.items():
+            fresh = len(mine - known)
+            bits = (len(known) + fresh) * room.list_bits + int(held[c] + groups.synapses[g]) * room.synapse_bits
+            full = used[c] + groups.load[g] > room.neurons or len(known) + fresh > room.axons or bits > room.memory
+            if not full and fresh < least:
+                target, least = c, fresh
+        if target < 0:
+            break
+        core[g] = target
+        used[target] += groups.load[g]
+        held[target] += groups.synapses[g]
+        reads[target] |= mine
+    return np.unique(core, return_inverse=True)[1].astype(np.int64)
+
+
+def _reads(mine: Ints, groups: NeuronGroups) -> set[int]:
+    return {s for g in mine.tolist() for s in groups.signal[groups.start[g] : groups.start[g + 1]].tolist()}
+
+
+def _has_outputs(core: Ints, one: int, other: int, groups: NeuronGroups, room: Room) -> bool:
+    """Ask whether the output axons suffice for two cores in one."""
+    if len(groups.signal) <= room.output_axons:
+        return True
+    core = np.where(core == other, one, core)
+    sender = groups.sender[groups.signal]
+    sent = (sender >= 0) & (core[sender] == one)
+    reader = np.repeat(core, np.diff(groups.start))[sent]
+    return len(np.unique(groups.signal[sent] * (int(core.max()) + 1) + reader)) <= room.output_axons

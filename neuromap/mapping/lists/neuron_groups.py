@@ -1,0 +1,152 @@
+"""What has one place in a core of lists: a neuron with the compartments of its further currents, and what it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.lists.list_network import ListNetwork
+
+__all__ = ["NeuronGroups", "Room", "neuron_groups", "room_of"]
+
+Ints = NDArray[np.int64]
+SmallInts = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a core holds.
+
+    Attributes
+    ----------
+    neurons, axons, output_axons : int
+        Compartments, distinct signals that are read, and pairs of one of its neurons and a core that reads it.
+    memory : int
+        Bits of synapses.
+    list_bits, synapse_bits : int
+        Bits of a list, without its synapses, and of a synapse.
+    """
+
+    neurons: int
+    axons: int
+    output_axons: int
+    memory: int
+    list_bits: int
+    synapse_bits: int
+
+    def as_array(self) -> Ints:
+        """Give the figures in the order of the attributes, for compiled code."""
+        row = (self.neurons, self.axons, self.output_axons, self.memory, self.list_bits, self.synapse_bits)
+        return np.array(row, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class NeuronGroups(Value):
+    """Neurons with their compartments.
+
+    Attributes
+    ----------
+    neuron : ndarray of int64, shape (g,)
+        Number of the neuron of every group, ascending; only those that are computed.
+    start : ndarray of int64, shape (g + 1,)
+        Where the signals of a group begin.
+    signal : ndarray of int32, shape (s,)
+        Signals that it reads, each once.
+    load, synapses : ndarray of int64, shape (g,)
+        Compartments and synapses.
+    sender : ndarray of int64, shape (signals,)
+        Group that sends a signal, -1 for the host's.
+    """
+
+    neuron: Ints
+    start: Ints
+    signal: SmallInts
+    load: Ints
+    synapses: Ints
+    sender: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    def __len__(self) -> int:
+        return len(self.neuron)
+
+    @property
+    def n_signals(self) -> int:
+        """Signals, read or not."""
+        return len(self.sender)
+
+    def readers(self) -> tuple[Ints, SmallInts]:
+        """Turn it round: where the readers of every signal begin, and the groups that read it, ascending."""
+        order = np.argsort(self.signal, kind="stable")
+        reader = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.start))
+        return self.begins(), reader[order]
+
+    def begins(self) -> Ints:
+        """Count where the readers of every signal begin, shape (signals + 1,)."""
+        counts = np.bincount(self.signal, minlength=self.n_signals)
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+    def deliveries(self, core: Ints) -> int:
+        """Count the distinct pairs of a signal and a core that reads it.
+
+        Parameters
+        ----------
+        core : ndarray of int64, shape (g,)
+            Core of every group.
+        """
+        pairs = self.signal * (int(core.max(initial=0)) + 1) + np.repeat(core, np.diff(self.start))
+        return len(np.unique(pairs))
+
+
+def neuron_groups(lists: ListNetwork) -> NeuronGroups:
+    """Join the compartments of every neuron that is computed.
+
+    Parameters
+    ----------
+    lists : ListNetwork
+        Neurons and synapses.
+
+    Returns
+    -------
+    NeuronGroups
+    """
+    neuron = np.flatnonzero(lists.is_computed[: lists.n_somas])
+    group_of = np.full(lists.n_somas, -1, np.int64)
+    group_of[neuron] = np.arange(len(neuron))
+    compartment = group_of[lists.soma[lists.is_computed]]
+    reader = group_of[lists.soma[lists.target]]
+    pairs = np.unique(reader * lists.n_signals + lists.signal)
+    group, signal = np.divmod(pairs, max(1, lists.n_signals))
+    sender = np.full(lists.n_signals, -1, np.int64)
+    sender[: lists.n_somas] = group_of
+    return NeuronGroups(
+        neuron,
+        np.searchsorted(group, np.arange(len(neuron) + 1)).astype(np.int64),
+        signal.astype(np.int32),
+        np.bincount(compartment, minlength=len(neuron)).astype(np.int64),
+        np.bincount(reader, minlength=len(neuron)).astype(np.int64),
+        sender,
+    )
+
+
+def room_of(chip: ChipSpec) -> Room:
+    """Find what a core of a chip with lists of synapses holds.
+
+    Parameters
+    ----------
+    chip : ChipSpec
+        With synapse-list cores.
+
+    Returns
+    -------
+    Room
+    """
+    lists = chip.lists
+    memory = lists.synapse_memory_bits
+    return Room(chip.neurons, chip.axons, lists.output_axons, memory, lists.list_bits, lists.synapse_bits)

@@ -1,0 +1,94 @@
+"""Neurons in cores of lists: never more deliveries than in their own order, within all limits, the same every time."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
+from neuromap.mapping.lists.partition_groups import number_order, partition_groups, settle
+from neuromap.mapping.tile.cut import cut_order
+
+FREE = Room(neurons=9, axons=30, output_axons=2**40, memory=2**40, list_bits=64, synapse_bits=25)
+
+
+def groups_from(reads, load, n_host=5):
+    """Groups that read what the rows of a matrix of booleans say; the last columns are signals of the host."""
+    n = len(reads)
+    group, signal = np.nonzero(reads)
+    start = np.searchsorted(group, np.arange(n + 1))
+    sender = np.concatenate([np.arange(n), np.full(n_host, -1)])
+    return NeuronGroups(np.arange(n), start, signal.astype(np.int32), load, 2 * np.diff(start), sender)
+
+
+@st.composite
+def some_groups(draw):
+    """Networks with places, where neurons mostly read near ones, shuffled or not."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(2, 60))
+    near = np.abs(np.subtract.outer(np.arange(n), np.arange(n + 5))) < draw(st.integers(1, 10))
+    reads = near & (rng.random(near.shape) < 0.7)
+    if draw(st.booleans()):
+        order = rng.permutation(n)
+        reads = reads[order]
+    return groups_from(reads, rng.integers(1, 4, n))
+
+
+ROOMS = [FREE, replace(FREE, output_axons=14), replace(FREE, memory=2500)]
+
+
+def counted(core, groups, room):
+    """Deliveries of every core, and whether it keeps all limits: with sets, one core after the other."""
+    reads = [set(groups.signal[a:b].tolist()) for a, b in zip(groups.start[:-1], groups.start[1:], strict=True)]
+    deliveries = 0
+    read_in = {c: set().union(*(reads[g] for g in np.flatnonzero(core == c))) for c in set(core.tolist())}
+    for c, read in read_in.items():
+        mine = np.flatnonzero(core == c)
+        deliveries += len(read)
+        out = sum(s in other for other in read_in.values() for s in mine.tolist())
+        assert groups.load[mine].sum() <= room.neurons
+        assert len(read) <= room.axons
+        assert out <= room.output_axons
+        assert len(read) * room.list_bits + groups.synapses[mine].sum() * room.synapse_bits <= room.memory
+    return deliveries
+
+
+@given(some_groups(), st.sampled_from(ROOMS))
+@settings(deadline=None, max_examples=80)
+def test_a_partition_takes_no_more_deliveries_or_cores_than_the_order_of_the_neurons(groups, room):
+    first, stuck, _ = settle(number_order(groups), groups, room)
+    bits = np.diff(groups.start) * room.list_bits + groups.synapses * room.synapse_bits
+    if stuck >= 0 or bits.max() > room.memory:
+        event("does not fit")
+        return
+    core = partition_groups(groups, room)
+    before, after = counted(first, groups, room), counted(core, groups, room)
+    event(f"saves: {after < before}")
+    assert after <= before
+    assert core.max() <= first.max()
+
+
+@given(some_groups())
+@settings(deadline=None, max_examples=20)
+def test_the_same_groups_give_the_same_cores(groups):
+    assert np.array_equal(partition_groups(groups, FREE), partition_groups(groups, FREE))
+
+
+def test_compiled_and_plain_loops_agree(monkeypatch):
+    rng = np.random.default_rng(3)
+    near = np.abs(np.subtract.outer(np.arange(120), np.arange(125))) < 9
+    groups = groups_from(near & (rng.random(near.shape) < 0.7), rng.integers(1, 4, 120))
+    plain = partition_groups(groups, FREE)
+    monkeypatch.setattr(cut_order, "INTERPRETED", 0)
+    assert np.array_equal(partition_groups(groups, FREE), plain)
+
+
+def test_blocks_read_less_than_rows():
+    """A 3x3 window over 16x16 neurons: a core of 64 is 8x8, which reads 10x10, or 4 rows, which read 6x16."""
+    row, column = np.divmod(np.arange(256), 16)
+    reads = (np.abs(row[:, None] - row) <= 1) & (np.abs(column[:, None] - column) <= 1)
+    groups = groups_from(np.hstack([reads, np.zeros((256, 5), bool)]), np.ones(256, np.int64))
+    room = replace(FREE, neurons=64, axons=256)
+    assert groups.deliveries(settle(number_order(groups), groups, room)[0]) == 2 * (5 + 6) * 16
+    assert groups.deliveries(partition_groups(groups, room, [(0, (16, 16, 1))])) <= 4 * 81
