@@ -20,6 +20,7 @@ from neuromap.backends.nengo.chip_plan import ChipPlan, PlannedEnsemble, Planned
 from neuromap.backends.nengo.value_code import GREATEST_POWER, code_weights, unit_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.quantise.list_integers import greatest_weight, round_weights
 
 __all__ = ["Filter", "as_current_neuron", "feed_integers", "filters_of", "held_weights", "link_factor", "neuron_scales"]
 
@@ -94,7 +95,6 @@ def neuron_scales(plan: ChipPlan, number: int, chip: ChipSpec) -> Ints:
     ndarray of int64, shape (n,)
     """
     ensemble = plan.ensembles[number]
-    most_weight = _greatest_mantissa(chip) << chip.lists.weight_shifts[1]
     step, most = 1 << chip.lists.threshold_shift, (1 << chip.threshold_bits) - 1
     scale = np.full(len(ensemble.bias), min(most * step, chip.potential_range[1] / ensemble.neuron.depth))
     with np.errstate(divide="ignore"):
@@ -103,7 +103,7 @@ def neuron_scales(plan: ChipPlan, number: int, chip: ChipSpec) -> Ints:
         for link in plan.links:
             if link.target == number:
                 factor = max(link_factor(plan, link, part, chip) for part in filters_of(link.tau, plan.dt, chip))
-                scale = np.minimum(scale, most_weight / (np.abs(link.weights).max(axis=1) * factor))
+                scale = np.minimum(scale, greatest_weight(chip) / (np.abs(link.weights).max(axis=1) * factor))
     scales: Ints = (np.clip(scale // step, 1, most) * step).astype(np.int64)
     return scales
 
@@ -119,12 +119,6 @@ def _drives(plan: ChipPlan, number: int, chip: ChipSpec) -> list[Floats]:
             for part in filters_of(link.tau, plan.dt, chip):
                 drives[part.decay] = drives.get(part.decay, 0) + part.share * link.greatest
     return [np.abs(ensemble.bias), *drives.values()]
-
-
-def _greatest_mantissa(chip: ChipSpec) -> int:
-    """Give the greatest mantissa that lists of both signs hold."""
-    step = chip.lists.mixed_sign_step
-    return int(chip.weight_range[1]) // step * step
 
 
 def as_current_neuron(ensemble: PlannedEnsemble, scales: Ints, decays: Sequence[int], chip: ChipSpec) -> CurrentNeuron:
@@ -158,8 +152,8 @@ def as_current_neuron(ensemble: PlannedEnsemble, scales: Ints, decays: Sequence[
     )
 
 
-def held_weights(weights: Floats, chip: ChipSpec, spare: int = 0) -> Ints:
-    """Round weights, all that a source has, to even mantissas times one power of 2 per source; clip what is too great.
+def held_weights(weights: Floats, chip: ChipSpec) -> Ints:
+    """Round weights, all that a source has, to mantissas times one power of 2 per source; clip what is too great.
 
     Parameters
     ----------
@@ -167,21 +161,14 @@ def held_weights(weights: Floats, chip: ChipSpec, spare: int = 0) -> Ints:
         In units of the chip.
     chip : ChipSpec
         Widths.
-    spare : int
-        Powers of 2 by which they will be multiplied.
 
     Returns
     -------
     ndarray of int64, shape (n_target, n_source)
     """
-    most, step = _greatest_mantissa(chip), chip.lists.mixed_sign_step
-    least, greatest = chip.lists.weight_shifts
-    with np.errstate(divide="ignore"):
-        shift = np.ceil(np.log2(np.abs(weights).max(axis=0, initial=0) / most))
-    shift = np.clip(shift, least, greatest - spare).astype(np.int64)
-    mantissa = np.clip(np.rint(weights / 2.0**shift / step) * step, -most, most).astype(np.int64)
-    held: Ints = mantissa << shift
-    return held
+    most, n_sources = greatest_weight(chip), weights.shape[1]
+    source = np.tile(np.arange(n_sources), len(weights))
+    return round_weights(weights.clip(-most, most).reshape(-1), source, n_sources, chip).reshape(weights.shape)
 
 
 def feed_integers(ensemble: PlannedEnsemble, feed: PlannedFeed, scales: Ints, chip: ChipSpec) -> tuple[Ints, Floats]:
@@ -195,5 +182,7 @@ def feed_integers(ensemble: PlannedEnsemble, feed: PlannedFeed, scales: Ints, ch
         What the least spike is worth.
     """
     unit = unit_of(feed.limit)
-    lowest = held_weights(feed.weights * unit * (scales * ensemble.neuron.share)[:, None], chip, GREATEST_POWER)
+    most = greatest_weight(chip) >> GREATEST_POWER
+    weights = feed.weights * unit * (scales * ensemble.neuron.share)[:, None]
+    lowest = held_weights(weights.clip(-most, most), chip)
     return (lowest[:, :, None] * code_weights()).reshape(len(lowest), -1), unit
