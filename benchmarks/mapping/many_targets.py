@@ -175,8 +175,10 @@ def _warm_up() -> float:
 
 
 def _write(folder: Path, family: Family, graph: Hypergraph) -> None:
+    path = folder / f"{family.name.replace(' ', '_')}.npz"
+    arrays = {"start": graph.start, "source": graph.source}
     limits = {"neurons": family.neurons, "axons": family.axons, "side": family.side}
-    np.savez(folder / f"{family.name.replace(' ', '_')}.npz", start=graph.start, source=graph.source, **limits)
+    np.savez(path, allow_pickle=False, **arrays, **{name: np.array(value) for name, value in limits.items()})
 
 
 if __name__ == "__main__":
