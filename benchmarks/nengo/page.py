@@ -36,12 +36,12 @@ def suite_tables() -> str:
     head = "| file | pass, with steps on the chip | pass, on the host alone | fail | left out | slow, not asked for |"
     lines = [head, "|---|---|---|---|---|---|"]
     for file, row in sorted(counts.items()):
-        lines.append(f"| `{file}` | {' | '.join(str(n) for n in row.values())} |")
+        lines.append(f"| ``{file}`` | {' | '.join(str(n) for n in row.values())} |")
     total = [sum(row[kind] for row in counts.values()) for kind in [*kinds, "slow"]]
     lines += [f"| all {sum(total)} | {' | '.join(map(str, total))} |", "", "Left out:", ""]
-    lines += [f"- `{name.removeprefix('nengo/')}`: {why}." for name, why in sorted(refused.items())]
+    lines += [f"- ``{name}``: {why}." for name, why in sorted(refused.items())]
     lines += ["", "Tests in which an ensemble took steps on the chip:", ""]
-    lines += [f"- `{file}`: {', '.join(tests)}." for file, tests in _by_function(found["on_chip"])]
+    lines += [f"- ``{file}``: {', '.join(tests)}." for file, tests in _by_function(found["on_chip"])]
     return "\n".join(lines)
 
 

@@ -1,14 +1,15 @@
-"""Networks for the back end of Nengo; everything here is skipped where Nengo is not installed."""
+"""Networks for the back end of Nengo; the modules here are skipped where Nengo is not installed."""
 
+from functools import partial
+
+import numpy as np
 import pytest
-
-nengo = pytest.importorskip("nengo", reason="Nengo is an extra: pip install 'neuromap-rollouts[nengo]'")
 
 
 @pytest.fixture
 def loop():
     """A sine into a, a into b over a long synapse, b into itself and over neurons back into a; probes of all kinds."""
-    import numpy as np
+    import nengo
 
     with nengo.Network(seed=3) as network:
         sine = nengo.Node(lambda t: np.sin(20 * t), label="sine")
@@ -25,8 +26,6 @@ def loop():
 @pytest.fixture
 def simulator():
     """The back end's simulator, quiet, on the engine that need not be compiled."""
-    from functools import partial
-
     from neuromap.backends.nengo import Simulator
 
     return partial(Simulator, progress_bar=False, engine="numpy")
