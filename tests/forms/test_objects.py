@@ -54,13 +54,16 @@ def values(network, shown):
         },
     )  # fmt: skip
     pattern = nm.RolloutPattern.streaming(network)
+    identity = nm.network.Identity((1, 1, 1), (1, 1, 1))
+    neurons = [nm.network.LeakNeuron(threshold=3), nm.network.CurrentNeuron(threshold=3, more_current_decays=(9,))]
+    spiking = [*neurons, nm.network.EdgeTerm(identity, 2)]
     wide = nm.network.build_network({"I": (600, None), "O": (1, 1)}, {("I", "O"): np.ones((1, 600), int)})
     with pytest.raises(DoesNotFitError) as caught:
         nm.map_rollout(nm.Rollout(wide, "streaming"))
     program = shown["Program"]
     with_potentials = nm.simulate(program, {"I": np.ones((3, 2), bool)}, record=nm.Recording(potentials="outputs"))
     more = [
-        image, caught.value.infeasibility, with_potentials, rollout.count_valid_patterns(network),
+        *spiking, image, caught.value.infeasibility, with_potentials, rollout.count_valid_patterns(network),
         rollout.lemma1_bounds(network), rollout.most_sequential_summary(network), rollout.check_theorem1(pattern),
         rollout.RolloutWindow(pattern, 1), verification.measure(program), with_potentials.potential_table,
         nm.measure_steady_activity(program, [{"I": np.ones((3, 2), bool)}]),

@@ -14,6 +14,7 @@ from brian2.parsing.sympytools import str_to_sympy
 from brian2.units.fundamentalunits import Quantity
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.backends.brian2.constants import Constants
 from neuromap.backends.brian2.refused import refused
@@ -49,6 +50,9 @@ class NeuronModel(Value):
     gains: tuple[Floats, ...]
     values: Mapping[str, Floats]
     initial: Mapping[str, Floats]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     def neuron(self, size: int, pulses: bool) -> FloatNeuron:
         """Make the float neurons, with a further current for pulses onto v where there are any."""
