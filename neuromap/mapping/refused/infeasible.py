@@ -65,13 +65,12 @@ def count_cores(number: int) -> str:
 
 @dataclass(frozen=True)
 class Infeasibility(Card):
-    r"""A refusal: node, demand, bound, gap and remedies (docs/mapping.md).
+    """A refusal: node, demand, bound, gap and remedies (docs/mapping.md).
 
     Attributes
     ----------
-    limit : {"axons", "axon_types", "copies", "cores", "delay", "neuron", "output_axons", "potential", "reach", \
-"routes", "synapse_memory", "weights"}
-        The resource that is short.
+    limit : str
+        The resource that is short, one of ``Limit``.
     node : str or None
         The node of the network; ``None`` where the network as a whole is too large.
     demand, bound : int
