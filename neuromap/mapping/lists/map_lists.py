@@ -105,8 +105,8 @@ def _refuse_pins(options: MappingOptions, chip: ChipSpec) -> None:
     pinned = [field.name for field in fields(options.pins) if getattr(options.pins, field.name)]
     if pinned:
         raise InputError(
-            f"pins: {', '.join(pinned)} are pinned; neurons of the synapse-list cores of {chip.name} are put into one "
-            "core after another, so leave pins out"
+            f"pins: {', '.join(pinned)} are pinned; neurons of the synapse-list cores of {chip.name} share cores by "
+            "what they read, so leave pins out"
         )
 
 

@@ -116,7 +116,5 @@ def _has_outputs(core: Ints, one: int, other: int, groups: NeuronGroups, room: R
     if len(groups.signal) <= room.output_axons:
         return True
     core = np.where(core == other, one, core)
-    sender = groups.sender[groups.signal]
-    sent = (sender >= 0) & (core[sender] == one)
-    reader = np.repeat(core, np.diff(groups.start))[sent]
-    return len(np.unique(groups.signal[sent] * (int(core.max()) + 1) + reader)) <= room.output_axons
+    sender = groups.sender[groups.read_in(core)[0]]
+    return int(((sender >= 0) & (core[sender] == one)).sum()) <= room.output_axons

@@ -100,8 +100,24 @@ class NeuronGroups(Value):
         core : ndarray of int64, shape (g,)
             Core of every group.
         """
-        pairs = self.signal * (int(core.max(initial=0)) + 1) + np.repeat(core, np.diff(self.start))
-        return len(np.unique(pairs))
+        return len(self.read_in(core)[0])
+
+    def read_in(self, core: Ints) -> tuple[Ints, Ints]:
+        """List the distinct pairs of a signal and a core that reads it, by signal.
+
+        Parameters
+        ----------
+        core : ndarray of int64, shape (g,)
+            Core of every group.
+
+        Returns
+        -------
+        signal, core : ndarray of int64, shape (pairs,)
+        """
+        n_cores = int(core.max(initial=0)) + 1
+        pairs = np.unique(self.signal.astype(np.int64) * n_cores + np.repeat(core, np.diff(self.start)))
+        signal, reader = np.divmod(pairs, n_cores)
+        return signal, reader
 
 
 def neuron_groups(lists: ListNetwork) -> NeuronGroups:

@@ -145,8 +145,6 @@ def _crowded(core: Ints, groups: NeuronGroups, room: Room, deliveries: int) -> l
     """List the cores that lack output axons."""
     if deliveries <= room.output_axons:
         return []
-    n_cores = int(core.max(initial=0)) + 1
-    signal = np.unique(groups.signal * n_cores + np.repeat(core, np.diff(groups.start))) // n_cores
-    sender = groups.sender[signal]
-    used = np.bincount(core[sender[sender >= 0]], minlength=n_cores)
+    sender = groups.sender[groups.read_in(core)[0]]
+    used = np.bincount(core[sender[sender >= 0]])
     return np.flatnonzero(used > room.output_axons).tolist()  # type: ignore[no-any-return]

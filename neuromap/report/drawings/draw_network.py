@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from neuromap.files.messages import counted
 from neuromap.forms.svg import Point, arrow, drawing, element, label, number, shorten
 from neuromap.network.network import Network
 from neuromap.report.drawings.layers import layout
@@ -24,6 +25,13 @@ def edge_class(streaming: int) -> str:
 def edge_title(source: str, target: str, streaming: int) -> str:
     """Tooltip of an edge."""
     return f"{source} -> {target}: " + ("streaming (R = 1)" if streaming else "sequential (R = 0)")
+
+
+def _delay_title(network: Network, source: str, target: str) -> str:
+    """Tooltip of an edge of a spiking network."""
+    least, greatest = network.edges[source, target].delays
+    span = counted(greatest, "tick") if least == greatest else f"{least} to {greatest} ticks"
+    return f"{source} -> {target}: delay {span}"
 
 
 def draw_network(network: Network, pattern: RolloutPattern) -> str:
@@ -59,7 +67,8 @@ def draw_network(network: Network, pattern: RolloutPattern) -> str:
         else:
             points = [(_bend_x(places.layer[u] + k), top + y) for k, y in enumerate(places.bends[u, v], start=1)]
             path, before, end = _forward(centre[u], centre[v], points)
-        edges.append(arrow(path, before, end, edge_class(r), edge_title(u, v, r)))
+        title = _delay_title(network, u, v) if network.is_spiking else edge_title(u, v, r)
+        edges.append(arrow(path, before, end, edge_class(r), title))
     nodes = [_node(network, name, centre[name]) for name in network.nodes]
     width = 2 * _MARGIN + _WIDTH + _COLUMN * max(places.layer.values())
     height = floor + _MARGIN + 26.0 * n_back

@@ -92,3 +92,12 @@ def test_blocks_read_less_than_rows():
     room = replace(FREE, neurons=64, axons=256)
     assert groups.deliveries(settle(number_order(groups), groups, room)[0]) == 2 * (5 + 6) * 16
     assert groups.deliveries(partition_groups(groups, room, [(0, (16, 16, 1))])) <= 4 * 81
+
+
+def test_deliveries_are_counted_where_pairs_of_signals_and_cores_leave_32_bits():
+    many = 2**20
+    groups = NeuronGroups(
+        neuron=np.arange(2), start=np.array([0, 1, 2]), signal=np.array([many, 0], np.int32),
+        load=np.ones(2, np.int64), synapses=np.ones(2, np.int64), sender=np.full(many + 1, -1),
+    )  # fmt: skip
+    assert groups.deliveries(np.array([4095, 4095])) == 2

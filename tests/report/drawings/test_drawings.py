@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise, product
+from pathlib import Path
 from xml.etree import ElementTree
 
 import networkx as nx
@@ -13,6 +14,7 @@ from neuromap.forms.numbers import joules, plain, seconds, short_count
 from neuromap.forms.svg import element, shorten
 from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.map_rollout import map_rollout
+from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
 from neuromap.report.drawings.draw_network import draw_network
 from neuromap.report.drawings.draw_timeline import draw_timeline
@@ -91,6 +93,13 @@ def test_network_drawing_tells_streaming_from_sequential():
     assert sorted(titles(svg, "edge streaming")) == ["v -> v: streaming (R = 1)", "w -> v: streaming (R = 1)"]
     assert len(titles(svg, "edge sequential")) == 3
     assert titles(svg, "node input") == ["u: input node"]
+
+
+def test_edges_of_spiking_networks_tell_their_delays():
+    network = load_network(Path(__file__).resolve().parents[3] / "examples" / "spiking" / "current.toml")
+    svg = draw_network(network, RolloutPattern.streaming(network))
+    told = ["A -> A: delay 3 to 8 ticks", "A -> O: delay 1 tick", "I -> A: delay 2 ticks", "I -> O: delay 1 tick"]
+    assert sorted(titles(svg, "edge streaming")) == told
 
 
 @pytest.mark.parametrize(
