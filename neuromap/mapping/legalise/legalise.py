@@ -13,7 +13,8 @@ from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.legalise.edge_legs import legs_of_edges
 from neuromap.mapping.legalise.legalise_spiking import legalise_spiking
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Matrix, Population
-from neuromap.mapping.legalise.relays import LinkBuilder
+from neuromap.mapping.legalise.node_ports import node_ports
+from neuromap.mapping.legalise.relays import LinkBuilder, read_over_relays
 from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
 from neuromap.network.complete import require_weights
 from neuromap.network.edge import EdgeKey
@@ -67,13 +68,13 @@ def legalise(
     inner = [n for n in network.nodes if n not in network.inputs]
     origin = max(0, -min(rollout.phases[n] for n in inner))  # so that no phase is negative
     phases = {n: (phase + origin) * ticks_per_step for n, phase in rollout.phases.items()}
-    ports = _ports(network, phases, period)
+    ports = node_ports(network, {n: phase - period for n, phase in phases.items()})
     position = {n: i for i, n in enumerate(network.nodes)}
     number = {n: i for i, n in enumerate(inner)}
     matrices = {edge: value.matrix().astype(np.int64, copy=False) for edge, value in network.edges.items()}
     legs = legs_of_edges(rollout, chip, ticks_per_step, split, matrices)
-    carried = {number[u]: neurons for u, neurons in _read_over_relays(legs, matrices).items()}
-    builder = LinkBuilder(_whole_nodes(network, ports, matrices), carried)
+    read = read_over_relays((number[edge[0]], matrices[edge], of_edge) for edge, of_edge in legs.items())
+    builder = LinkBuilder(_whole_nodes(network, ports, matrices), read)
     host_links = []
     for (u, v), matrix in matrices.items():
         groups = getattr(network.edges[u, v].transform, "groups", None)
@@ -87,24 +88,6 @@ def legalise(
     shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
     links = tuple(builder.links)
     return Legalised(ports, shapes, tuple(builder.populations), links, tuple(host_links), period, ticks_per_step)
-
-
-def _ports(network: Network, phases: Mapping[str, int], period: int) -> tuple[NodePort, ...]:
-    roles = dict.fromkeys(network.inputs, "input") | dict.fromkeys(network.outputs, "output")
-    return tuple(
-        NodePort(n, node.size, roles.get(n, "hidden"), phases[n] - period) for n, node in network.nodes.items()
-    )
-
-
-def _read_over_relays(
-    legs: Mapping[EdgeKey, tuple[int, ...]], matrices: Mapping[EdgeKey, Matrix]
-) -> dict[str, NDArray[np.int64]]:
-    """Find the neurons of every node that some edge reads over relays or splitters."""
-    read: dict[str, list[NDArray[np.int64]]] = {}
-    for edge, of_edge in legs.items():
-        if len(of_edge) > 1:
-            read.setdefault(edge[0], []).append(matrices[edge].indices.astype(np.int64))
-    return {u: np.unique(np.concatenate(neurons)) for u, neurons in read.items()}
 
 
 def _whole_nodes(network: Network, ports: tuple[NodePort, ...], matrices: Mapping[EdgeKey, Matrix]) -> list[Population]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.legalise.delay_legs import legs_of_delay, shared_legs
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Population
-from neuromap.mapping.legalise.relays import LinkBuilder
+from neuromap.mapping.legalise.node_ports import node_ports
+from neuromap.mapping.legalise.relays import LinkBuilder, read_over_relays
 from neuromap.mapping.refused.infeasible import Remedy, refuse
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
@@ -50,7 +50,8 @@ def legalise_spiking(rollout: Rollout, chip: ChipSpec) -> Legalised:
     terms = [(key, term) for key, edge in network.edges.items() for term in edge.terms]
     on_chip = [(key, term) for key, term in terms if key[0] not in network.inputs and term.matrix.nnz]
     legs = _legs(on_chip, chip)
-    builder = LinkBuilder(_populations(network, position), _read_over_relays(on_chip, legs, number))
+    read = read_over_relays((number[u], term.matrix, legs[u, term.delay]) for (u, _), term in on_chip)
+    builder = LinkBuilder(_populations(network, position), read)
     for (u, v), term in on_chip:
         way = legs[u, term.delay]
         builder.connect(number[u], number[v], term.matrix, way, None, is_splitter=False, current=term.current)
@@ -60,13 +61,8 @@ def legalise_spiking(rollout: Rollout, chip: ChipSpec) -> Legalised:
         if u in network.inputs
     )
     shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
-    ports = _ports(network)
+    ports = node_ports(network, dict.fromkeys(network.nodes, _BEFORE_TICK_0))
     return Legalised(ports, shapes, tuple(builder.populations), tuple(builder.links), host_links, 1, 1)
-
-
-def _ports(network: Network) -> tuple[NodePort, ...]:
-    roles = dict.fromkeys(network.inputs, "input") | dict.fromkeys(network.outputs, "output")
-    return tuple(NodePort(n, node.size, roles.get(n, "hidden"), _BEFORE_TICK_0) for n, node in network.nodes.items())
 
 
 def _legs(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int, ...]]:
@@ -84,17 +80,6 @@ def _legs(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int, ..
         long = shared_legs([d for d in some if d > greatest], least, greatest)
         legs |= {(u, d): long.get(d, (d,)) for d in some}
     return legs
-
-
-def _read_over_relays(
-    on_chip: Terms, legs: dict[tuple[str, int], tuple[int, ...]], number: dict[str, int]
-) -> dict[int, np.ndarray]:
-    """Find the neurons of every node that some edge reads over relays."""
-    read: dict[int, list[np.ndarray]] = {}
-    for (u, _), term in on_chip:
-        if len(legs[u, term.delay]) > 1:
-            read.setdefault(number[u], []).append(term.matrix.indices.astype(np.int64))
-    return {u: np.unique(np.concatenate(neurons)) for u, neurons in read.items()}
 
 
 def _populations(network: Network, position: dict[str, int]) -> list[Population]:

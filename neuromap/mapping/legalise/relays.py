@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,27 @@ from scipy import sparse
 
 from neuromap.mapping.legalise.legalised import Link, Matrix, Population
 
-__all__ = ["LinkBuilder"]
+__all__ = ["LinkBuilder", "read_over_relays"]
+
+
+def read_over_relays(ways: Iterable[tuple[int, Matrix, tuple[int, ...]]]) -> dict[int, NDArray[np.int64]]:
+    """Find the neurons of every node that somebody reads over relays or splitters.
+
+    Parameters
+    ----------
+    ways : iterable of (int, csr_array, tuple of int)
+        Number of the node that is read, weights of its readers, and the legs of the way to them.
+
+    Returns
+    -------
+    dict of int to ndarray of int64
+        By the number of the node; ascending.
+    """
+    read: dict[int, list[NDArray[np.int64]]] = {}
+    for source, matrix, legs in ways:
+        if len(legs) > 1:
+            read.setdefault(source, []).append(matrix.indices.astype(np.int64))
+    return {source: np.unique(np.concatenate(neurons)) for source, neurons in read.items()}
 
 
 class LinkBuilder:
