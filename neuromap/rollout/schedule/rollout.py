@@ -172,11 +172,6 @@ class Rollout(Card):
         return ReadOnlyMapping(dict(zip(self.network.edges, self._latencies, strict=True)))
 
     @cached_property
-    def spans(self) -> Mapping[EdgeKey, int]:
-        """Frames that every edge bridges: R(e), and the edge's least delay in a spiking network."""
-        return ReadOnlyMapping(dict(zip(self.network.edges, self._indexed.values, strict=True)))
-
-    @cached_property
     def _indexed(self) -> IndexedPattern:
         indexed = self.pattern.indexed
         if not self.network.is_spiking:
