@@ -83,6 +83,7 @@ def test_small_studies_run_again_give_the_same(name, page_module, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_sr_on_a_chip_run_again_gives_the_same(page_module, tmp_path):
     assert page_module("studies").STUDIES["sr"](tmp_path) == result("sr")
 

@@ -2,7 +2,7 @@
 
 What a test writes, ``@settings(max_examples=60)``, is what it draws in the thorough profile; by default it draws a
 third of it. Tests marked ``law`` state what the project stands for: they draw what they write by default, and three
-times as many in the thorough profile.
+times as many in the thorough profile. Tests marked ``thorough`` are single large cases; smaller siblings always run.
 """
 
 import hypothesis
@@ -20,6 +20,10 @@ def pytest_addoption(parser):
 
 def pytest_collection_modifyitems(config, items):
     thorough = config.getoption("--examples") == "thorough"
+    if not thorough:
+        left_out = [item for item in items if item.get_closest_marker("thorough") is not None]
+        items[:] = [item for item in items if item.get_closest_marker("thorough") is None]
+        config.hook.pytest_deselected(items=left_out)
     seen = set()
     for item in items:
         test = getattr(item, "function", None)

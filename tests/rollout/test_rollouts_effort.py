@@ -81,7 +81,7 @@ def test_both_executions_share_the_search_for_blocks(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cyclic", [False, True])
+@pytest.mark.parametrize("cyclic", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_ten_thousand_nodes_and_a_hundred_thousand_edges_are_analysed_in_seconds(large_edges, cyclic):
     rng = random.Random(1)
     edges = large_edges(rng, cyclic)
