@@ -14,7 +14,7 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
 
 
-@pytest.mark.parametrize("most_tiles", [10_000, 0])
+@pytest.mark.parametrize("most_tiles", [10_000, pytest.param(0, marks=pytest.mark.thorough)])
 def test_rows_are_the_same_with_what_was_known_before(chip, monkeypatch, most_tiles):
     """On two chips with cores of the same neurons, whose tilings are not to be taken for each other's."""
     net = nm.load_network("examples/digits/s.toml")

@@ -67,6 +67,7 @@ def dsr1(seed=3):
     return build_network(nodes, edges, outputs=["O"])
 
 
+@pytest.mark.thorough
 def test_dsr1_with_few_features(chip, brute_force, point_of):
     net = dsr1()
     small = chip(axons=56, neurons=64, delay=(1, 2))

@@ -74,6 +74,7 @@ def test_part_of_a_chip_takes_the_static_power_of_all_of_it_and_its_own_events()
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_the_power_of_the_whole_chip_lies_in_the_published_envelope():
     watts, events, energy = characterised(4096, 50)
     assert 42e-3 < watts < 323e-3
