@@ -19,8 +19,9 @@ from neuromap.mapping.core.core_model import CoreModel, Cores
 from neuromap.mapping.legalise.legalised import Legalised, Link
 from neuromap.mapping.legalise.sources import Sources
 from neuromap.mapping.tile.copies import copies_asked, take_copies
+from neuromap.mapping.tile.cycle_growth import cycle_growth
 from neuromap.mapping.tile.pinned_tiles import pinned_populations
-from neuromap.mapping.tile.refuse_tiling import refuse_circle, refuse_cores
+from neuromap.mapping.tile.refuse_tiling import refuse_circle, refuse_cores, refuse_growth
 from neuromap.mapping.tile.split_tiles import split_overfull
 from neuromap.mapping.tile.tile import Planner, Tile
 from neuromap.mapping.tile.tilings import Tilings
@@ -132,6 +133,8 @@ class _Tiler:
                 yield index
             if settled or not is_cycle:
                 return
+            if earlier_rounds == 0:
+                self._require_end(members)
         raise self._refuse_circle(members)
 
     def _tile(self, index: int, earlier_rounds: int) -> bool:
@@ -179,6 +182,21 @@ class _Tiler:
         if sum(self._size.values()) > self._hopeless:
             so_far = {i: math.ceil(size) for i, size in self._size.items()}
             raise refuse_cores(self._network, so_far, self._cores, given_up=True)
+
+    def _require_end(self, members: Sequence[int]) -> None:
+        """Raise the refusal of a cycle whose copies cannot settle, or not in the cores that there are."""
+        outside = {i: [link for link in self._links_from.get(i, []) if link.target not in members] for i in members}
+        own = {
+            i: copies_asked(self._network.populations[i], links, self._sources, self.tiles)
+            for i, links in outside.items()
+        }
+        copies = {i: self._copies[i] for i in members}
+        growth = cycle_growth(self._network, self._sources, copies, own, self._core)
+        if not growth.settles:
+            raise refuse_growth(self._network, growth)
+        if growth.cores > self._hopeless:
+            least = {**{i: math.ceil(size) for i, size in self._size.items()}, growth.worst: math.ceil(growth.cores)}
+            raise refuse_cores(self._network, least, self._cores, given_up=True)
 
     def _refuse_circle(self, members: Sequence[int]) -> DoesNotFitError:
         asked = {i: int(self._asked(i).sum()) for i in members}
