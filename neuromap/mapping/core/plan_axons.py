@@ -41,16 +41,18 @@ def plan_axons(weights: Ints, threshold: Ints, core: Crossbar) -> AxonPlan | Non
     best: AxonPlan | None = None
     # with all types first; holding one back pays only where bias axons crowd the others
     for types in (core.axon_types, core.axon_types - 1):
+        proposals = 0
         for propose in (coloured, by_value, by_digits):
             room = core.axons if best is None else best.n_axons - 1
             if room < n_sources or types < 1:
                 return best
             proposal = propose(weights, types, room, core)
+            proposals += proposal is not None
             plan = None if proposal is None else with_bias(proposal, threshold, room, core)
             if plan is not None:  # then it has fewer axons than the best so far
                 best = plan
-        if best is not None and not (best.source == BIAS).any():
-            return best
+        if proposals == 0 or (best is not None and not (best.source == BIAS).any()):
+            return best  # weights that all types do not hold are too much for fewer
     return best
 
 

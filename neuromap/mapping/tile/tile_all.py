@@ -178,7 +178,8 @@ class _Tiler:
     def _require_hope(self, index: int) -> None:
         """Raise the refusal of a network that takes far more cores than there are."""
         tiles = self.tiles[index]
-        self._size[index] = sum(_fill(tile, self._core) for tile in tiles) if self._packing else len(tiles)
+        shares = self._packing and index not in self._pinned
+        self._size[index] = sum(_fill(tile, self._core) for tile in tiles) if shares else len(tiles)
         if sum(self._size.values()) > self._hopeless:
             so_far = {i: math.ceil(size) for i, size in self._size.items()}
             raise refuse_cores(self._network, so_far, self._cores, given_up=True)

@@ -133,6 +133,9 @@ def tile_population(
     alive = np.flatnonzero(rest > 0)
     if not len(alive):
         return replicas
+    busiest = alive[[np.argmax(np.diff(matrix.indptr)[alive])]]
+    if planner.tile(busiest, rest[busiest]) is None:  # before any search
+        return Stuck(int(busiest[0]))
     if pin_tile is not None:
         return _joined(replicas, pinned_shape(planner, rest, pin_tile, pin_cores))
     if pin_cores is None and int(rest.sum()) <= core.neurons:
