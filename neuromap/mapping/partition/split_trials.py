@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import Cores
@@ -56,6 +57,8 @@ class Trials:
         Called with parts tiled, parts in all, and the name of the last.
     tilings : Tilings, optional
         Found before, with these options and for this chip.
+    budget : Budget, optional
+        Ends the searches.
 
     Attributes
     ----------
@@ -63,6 +66,8 @@ class Trials:
         Those of the chip.
     tilings : Tilings
         Shared by all trials.
+    budget : Budget
+        As given.
     """
 
     def __init__(
@@ -72,17 +77,23 @@ class Trials:
         options: MappingOptions,
         progress: Progress | None = None,
         tilings: Tilings | None = None,
+        budget: Budget = NO_LIMIT,
     ) -> None:
         self.rollout, self.chip, self.options = rollout, chip, options
         self.cores: Cores = cores_of(chip)
         self.tilings = Tilings(options) if tilings is None else tilings
+        self.budget = budget
         self._progress = progress
 
-    def partition(self, split: Split) -> PartitionedRollout:
+    def partition(self, split: Split, *, may_be_cut: bool = False) -> PartitionedRollout:
         """Partition with splitters on the edges named, their schedule in ticks where one of them has no slack.
+
+        With ``may_be_cut`` it ends when the time for choosing splitters is over.
 
         Raises
         ------
+        OverBudget
+            If it is.
         DoesNotFitError, InputError
             As :func:`~neuromap.mapping.legalise.legalise.legalise`,
             :func:`~neuromap.mapping.legalise.keep_nodes.keep_nodes` and
@@ -91,5 +102,6 @@ class Trials:
         timed = schedule_with_splitters(self.rollout, split, self.chip, self.options.ticks_per_step)
         network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split)
         network = keep_nodes(network, self.options.keep)
-        parts = partition(network, self.cores, self.tilings, self._progress)
+        progress = self.budget.watched("splitters", self._progress) if may_be_cut else self._progress
+        parts = partition(network, self.cores, self.tilings, progress, self.budget)
         return PartitionedRollout(timed.rollout, parts, split)

@@ -1,10 +1,9 @@
 """Whether copies on a cycle can settle at all, and in how many cores at least: found before they are iterated.
 
-Let a tile of population q, whichever its neurons are, feed at least ``A[q, p]`` of its axons from population p of the
-same cycle. Then T[q] tiles ask p for ``sum_q T[q] A[q, p]`` copies or more, besides those that p owes elsewhere. It holds
-``N T[p]``, with N neurons in a core. So ``N T >= own + A' T``; a solution needs a spectral radius of A below N (else
-the eigenvector of A that is not negative weighs more copies asked for than held), and then no T is less than
-``(N - A')^-1 own`` (docs/mapping.md).
+Let a tile of population q, whichever its neurons are, read p of the same cycle with ``A[q, p]`` axons at least. Then
+T[q] tiles ask p for ``sum_q T[q] A[q, p]`` copies or more, besides those that p owes elsewhere. It holds ``N T[p]``, with
+N neurons in a core. So ``N T >= own + A' T``: the spectral radius of A is below N (else the eigenvector of A that is not
+negative weighs more copies asked for than held), and then T is at least ``(N - A')^-1 own`` (docs/mapping.md).
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from neuromap.mapping.legalise.sources import Sources
 __all__ = ["CycleGrowth", "cycle_growth"]
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 MOST_PLANNED = 512
 """Neurons of a cycle of which each is planned alone; of more, a source counts for one axon."""
 ROUNDING = 1e-6
@@ -84,7 +82,7 @@ def cycle_growth(
     CycleGrowth
     """
     members = [i for i, needed in copies.items() if needed.any()]
-    alone = sum(np.count_nonzero(copies[i]) for i in members) <= MOST_PLANNED
+    alone = sum(int(np.count_nonzero(copies[i])) for i in members) <= MOST_PLANNED
     rows = [_least_axons(network, sources[i], i, np.flatnonzero(copies[i]), members, core, alone) for i in members]
     asked = np.array(rows, np.float64).reshape(len(members), len(members))
     radius = float(np.abs(np.linalg.eigvals(asked)).max(initial=0.0))
@@ -94,7 +92,7 @@ def cycle_growth(
     if radius >= core.neurons - ROUNDING:  # too close to tell
         return CycleGrowth(worst, radius, core.neurons, 0.0)
     owed = np.array([own[i].sum() for i in members], np.float64)
-    tiles: Floats = np.linalg.solve(core.neurons * np.eye(len(members)) - asked.T, owed)
+    tiles = np.linalg.solve(core.neurons * np.eye(len(members)) - asked.T, owed)
     return CycleGrowth(worst, radius, core.neurons, float(tiles.sum()) * (1 - ROUNDING))
 
 
@@ -117,7 +115,8 @@ def _least_axons(
         _of_neuron(sources, int(n), threshold[[n]], member_of_link, len(members), core if alone else None)
         for n in neurons
     ]
-    return np.min(counts, axis=0)
+    least: Ints = np.min(counts, axis=0)
+    return least
 
 
 def _of_neuron(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import CoreModel, Cores
 from neuromap.mapping.legalise.legalised import Legalised, Link
@@ -47,6 +48,7 @@ def tile_all(
     cores: Cores,
     tilings: Tilings,
     progress: Progress | None = None,
+    budget: Budget = NO_LIMIT,
 ) -> dict[int, list[Tile]]:
     """Tile every population so that all tiles are legal and hold the copies that their readers ask for.
 
@@ -62,6 +64,8 @@ def tile_all(
         Tiles single populations, as a user's options say; with packing, more tiles than cores are no reason to stop.
     progress : callable, optional
         Called with populations tiled, populations in all, and the name of the last.
+    budget : Budget, optional
+        Ends the search for cheaper tiles.
 
     Returns
     -------
@@ -73,7 +77,7 @@ def tile_all(
     DoesNotFitError
         With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or far too many cores.
     """
-    tiler = _Tiler(network, sources, cores, tilings)
+    tiler = _Tiler(network, sources, cores, tilings, budget)
     count, done = len(network.populations), 0
     for members, is_cycle in _readers_first(network):
         for index in tiler.settle(members, is_cycle=is_cycle):
@@ -104,7 +108,9 @@ class _Tiler:
         sources: tuple[Sources, ...],
         cores: Cores,
         tilings: Tilings,
+        budget: Budget,
     ) -> None:
+        self._budget = budget
         self.tiles: dict[int, list[Tile]] = {}
         options = tilings.options
         self._network, self._sources, self._cores, self._tilings = network, sources, cores, tilings
@@ -173,7 +179,7 @@ class _Tiler:
         core = self._core
         if with_margin:
             core = core.with_neurons(core.neurons - core.neurons // MARGIN)
-        return self._tilings.tile(self._network, index, self._sources[index], copies, core)
+        return self._tilings.tile(self._network, index, self._sources[index], copies, core, self._budget)
 
     def _require_hope(self, index: int) -> None:
         """Raise the refusal of a network that takes far more cores than there are."""
