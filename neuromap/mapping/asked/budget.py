@@ -14,7 +14,7 @@ __all__ = ["NO_LIMIT", "STAGES", "Budget", "OverBudget", "Stage"]
 
 Stage = Literal["tiling", "splitters", "packing", "placement"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
-ENDS: Mapping[Stage, float] = ReadOnlyMapping({"tiling": 0.35, "splitters": 0.5, "packing": 0.65, "placement": 0.95})
+ENDS: Mapping[Stage, float] = ReadOnlyMapping({"tiling": 0.3, "splitters": 0.45, "packing": 0.6, "placement": 0.85})
 """By which part of the time a stage ends its search; what one leaves is the next one's. Then the program is written."""
 
 

@@ -112,9 +112,9 @@ class MappingOptions(Card):
     seed : int
         Of everything that draws lots. The same seed gives the same program.
     seconds : float or None
-        Limit on the time that tiling, the choice of splitters, packing and placement search, together; each keeps the best
-        that it has found when its share is over (:mod:`neuromap.mapping.asked.budget`), so that the result depends on the
-        machine. A first legal mapping takes the time it takes.
+        Limit on the time that tiling, the choice of splitters, packing and placement search, together; each keeps the
+        best that it has found when its share is over (:mod:`neuromap.mapping.asked.budget`), so that the result
+        depends on the machine. A first legal mapping takes the time it takes.
     ticks_per_step : int or None
         Ticks of an update step where the user fixes them; else as few as the delays need.
     keep : sequence of str

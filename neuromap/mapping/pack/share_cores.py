@@ -115,10 +115,9 @@ def _best_books(
             books = Books(loose, core_of, n_cores, model.axons, model.neurons)
             if large and (books.load > model.neurons).sum() > n_cores // CROWDED:
                 continue
-            if not relieve(books, loose.fixed, n_free // MOVED):
+            if not relieve(books, loose.fixed, n_free // MOVED, budget):
                 continue
-            if not budget.is_over("packing"):
-                empty_cores(books, loose.fixed)
+            empty_cores(books, loose.fixed, budget)
             if best is None or books.cores < best.cores:
                 best = books
             if best.cores == least:

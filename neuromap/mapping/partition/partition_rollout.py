@@ -108,7 +108,7 @@ def _with_better_splitters(
 
 def _in_time(splits: Iterator[Split], budget: Budget, *, needed: bool) -> Iterator[Split]:
     """Pass proposals on until their time is over; one that is needed for a first mapping is always tried."""
-    while needed or not budget.left_s("splitters") == 0:
+    while needed or budget.left_s("splitters") > 0:
         split = next(splits, None)
         if split is None:
             return

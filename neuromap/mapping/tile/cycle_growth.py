@@ -1,9 +1,9 @@
 """Whether copies on a cycle can settle at all, and in how many cores at least: found before they are iterated.
 
 Let a tile of population q, whichever its neurons are, read p of the same cycle with ``A[q, p]`` axons at least. Then
-T[q] tiles ask p for ``sum_q T[q] A[q, p]`` copies or more, besides those that p owes elsewhere. It holds ``N T[p]``, with
-N neurons in a core. So ``N T >= own + A' T``: the spectral radius of A is below N (else the eigenvector of A that is not
-negative weighs more copies asked for than held), and then T is at least ``(N - A')^-1 own`` (docs/mapping.md).
+T[q] tiles ask p for ``sum_q T[q] A[q, p]`` copies or more, besides those that p owes elsewhere. It holds ``N T[p]``,
+with N neurons in a core. So ``N T >= own + A' T``: the spectral radius of A is below N (else the eigenvector of A that
+is not negative weighs more copies asked for than held), and then T is at least ``(N - A')^-1 own`` (docs/mapping.md).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def layers() -> nm.Network:
     """Dense layers whose copies, splitters, packing and placement all leave something to search for."""
     rng = np.random.default_rng(0)
     names = ["I", "A", "B", "C"]
-    nodes = {"I": ((1, 1, 100), None)} | {name: ((1, 1, 150), 3) for name in names[1:]}
+    nodes = {"I": ((1, 1, 100), None)} | dict.fromkeys(names[1:], ((1, 1, 150), 3))
     edges = {(u, v): rng.choice([-1, 0, 1], (150, nodes[u][0][2])) for u, v in itertools.pairwise(names)}
     edges["A", "C"] = np.eye(150, dtype=int)
     return nm.network.build_network(nodes, edges)
