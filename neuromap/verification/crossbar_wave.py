@@ -115,7 +115,8 @@ class CrossbarWiring(Wiring):
         ports, period = self._program.nodes, self._program.period
         sampled = np.array([port.sample_tick - ports[node].sample_tick for port in ports], np.int64)
         wait = (sampled[self.label[neurons]] - ticks) % period
-        return ticks + np.where(self._waits[neurons], wait, 0)
+        spikes: Ticks = ticks + np.where(self._waits[neurons], wait, 0)
+        return spikes
 
     def _synapses(self, axons: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
         """Synapses with nonzero weight of the given axons, in portions: axons (k,), neurons (k, N)."""

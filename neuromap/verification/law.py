@@ -60,7 +60,7 @@ def require_belongs(rollout: Rollout, program: ChipProgram) -> None:
 
 
 def _rollout_period(rollout: Rollout, program: ChipProgram) -> int | None:
-    """Frame period of a rollout in ticks of a program; ``None`` where splitters or partial sums may have made it longer."""
+    """Frame period of a rollout in ticks of a program; ``None`` where splitters or sums in parts may lengthen it."""
     period = rollout.frame_period * (1 if rollout.is_tick_level else program.ticks_per_step)
     lengthens = any(marks is not None and bool(marks.any()) for marks in (program.is_splitter, program.is_part))
     as_labelled = program.execution == rollout.execution and program.ticks_per_step == 1

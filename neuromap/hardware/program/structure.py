@@ -118,8 +118,14 @@ LIST_TENSORS: Mapping[str, tuple[str, str]] = {
 """The same for synapse-list cores."""
 
 OPTIONAL_TENSORS = frozenset(
-    {"neurons.stochastic_weight", "neurons.stochastic_leak", "neurons.noise_bits", "neurons.joined", "is_splitter",
-     "is_part"}
+    {
+        "neurons.stochastic_weight",
+        "neurons.stochastic_leak",
+        "neurons.noise_bits",
+        "neurons.joined",
+        "is_splitter",
+        "is_part",
+    }
 )
 """Those that a program need not have: ``None`` in the program, absent from its file."""
 

@@ -105,13 +105,14 @@ def sum_in_parts(node: Population, number: int, sums: PartialSums, first: int) -
 def _parts(node: Population, layer: Layer, step: int, arrival: int) -> Population:
     size = len(layer.of_neuron)
     in_a_tick = step == 0 and layer.window == 1
-    neuron = None if in_a_tick else LeakNeuron(1, floor=layer.offset, potential=-layer.offset, subtract=1)
+    one = np.ones(size, np.int64)
+    neuron = None if in_a_tick else LeakNeuron(one, floor=layer.offset, potential=-layer.offset, subtract=1)
     return Population(
         name=f"{node.name} part" if step == 0 else f"{node.name} merger {step}",
         node=node.node,
         neurons=node.neurons[layer.of_neuron],
         shape=None,
-        threshold=layer.offset + 1 if in_a_tick else np.ones(size, np.int64),
+        threshold=layer.offset + 1 if in_a_tick else one,
         is_relay=True,
         is_output=False,
         sample_tick=arrival,

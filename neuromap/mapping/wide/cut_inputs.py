@@ -68,7 +68,9 @@ def _fill(reads: sparse.csc_array, plane: Ints, most: int, most_runs: int | None
     held = np.zeros(reads.shape[0], np.int64)
     number = 0
     for unit in _units(reads, plane, most):
-        readers, times = np.unique(reads.indices[reads.indptr[unit.start] : reads.indptr[unit.stop]], return_counts=True)
+        readers, times = np.unique(
+            reads.indices[reads.indptr[unit.start] : reads.indptr[unit.stop]], return_counts=True
+        )
         if (held[readers] + times > most).any():
             number += 1
             held[:] = 0

@@ -55,7 +55,7 @@ def inputs_of_a_core(node: WideNode, core: CoreModel, weight_range: tuple[int, i
     if low:
         return low
     heaviest = int(np.abs(weights).max(initial=0))
-    text = f"a part of its sum needs axons for one weight of {heaviest} and for clearing, a {core.name} core has {core.axons}"
+    text = f"a part of its sum takes one weight of {heaviest} and its clearing; a {core.name} core has {core.axons}"
     remedies = [Remedy("weights", None, "smaller weights would help"), Remedy("chip.axons", None, "or more axons")]
     raise refuse("axons", node.name, core.axons + 1, core.axons, text, remedies)
 

@@ -67,8 +67,9 @@ def plan_sums(node: WideNode, chip: ChipSpec, ticks: int | None = None, most_inp
     lift, clear = None, None
     if wires.layer.window > 1 or not _fits(core, _busiest(wires, n), node.threshold):
         lift, clear = _lift(node, sums, chip)
-        for wires in _merged(wires, node, core, lift, clear):
-            layers.append(wires.layer)
+        for merged in _merged(wires, node, core, lift, clear):
+            layers.append(merged.layer)
+            wires = merged
     gather = sparse.csr_array(
         (wires.sign, (wires.layer.of_neuron, np.arange(len(wires.sign)))), shape=(n, len(wires.sign))
     )
@@ -169,7 +170,8 @@ def _merged(wires: _Wires, node: WideNode, core: CoreModel, lift: Clock, clear: 
 def _busiest(wires: _Wires, n: int) -> Ints:
     """Signs of what the neuron with most wires gathers."""
     neuron = int(np.argmax(np.bincount(wires.layer.of_neuron, minlength=n)))
-    return wires.sign[wires.layer.of_neuron == neuron]
+    signs: Ints = wires.sign[wires.layer.of_neuron == neuron]
+    return signs
 
 
 def _fits(core: CoreModel, signs: Ints, threshold: Ints) -> bool:
@@ -181,9 +183,9 @@ def _fits(core: CoreModel, signs: Ints, threshold: Ints) -> bool:
 
 def _joined(wires: _Wires, n: int, room: int) -> int:
     """Count the wires that have to be joined into one so that no neuron gathers more than there is room for."""
-    each = [np.bincount(wires.layer.of_neuron[wires.sign == sign], minlength=n) for sign in (1, -1)]
+    each = np.stack([np.bincount(wires.layer.of_neuron[wires.sign == sign], minlength=n) for sign in (1, -1)])
     joined = 2
-    while (sum(-(-count // joined) for count in each) > room).any():
+    while (-(-each // joined)).sum(axis=0).max() > room:
         joined += 1
     return joined
 
@@ -193,9 +195,7 @@ def _merge(wires: _Wires, joined: int) -> _Wires:
     key = wires.layer.of_neuron[order] * 2 + (wires.sign[order] > 0)
     group = key * len(key) + rank_in_run(key) // joined
     _, first, place = np.unique(group, return_index=True, return_inverse=True)
-    matrix = sparse.csr_array(
-        (np.ones(len(order), np.int64), (place.ravel(), order)), shape=(len(first), len(order))
-    )
+    matrix = sparse.csr_array((np.ones(len(order), np.int64), (place.ravel(), order)), shape=(len(first), len(order)))
     most = np.asarray(matrix @ wires.layer.most).astype(np.int64)
     layer = Layer(matrix, wires.layer.of_neuron[order][first], np.zeros(len(first), np.int64), most)
     return _Wires(layer, wires.sign[order][first], np.zeros(0, np.int64))

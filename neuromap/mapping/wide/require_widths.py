@@ -51,7 +51,7 @@ def require_widths(name: str, sums: PartialSums, chip: ChipSpec) -> None:
                 f"{what} of up to {demand} hold the parts of its sums, {field} = {getattr(chip, field)} of "
                 f"{chip.name} end at {bound}"
             )
-            advice = [Remedy(f"chip.{field}", bits, f"{field} = {bits} would do") ]
+            advice = [Remedy(f"chip.{field}", bits, f"{field} = {bits} would do")]
             raise refuse("potential", name, demand, bound, text, advice)
 
 
@@ -79,7 +79,9 @@ def refuse_gathering(name: str, core: CoreModel, axons: int | None, spare: int) 
             f"to gather the parts of its sums a neuron needs weights of both signs and the two that lift and empty it, "
             f"{core.name} has axon_types = {core.axon_types}"
         )
-        return refuse("axon_types", name, 4, core.axon_types, text, [Remedy("chip.axon_types", 4, "4 axon types would do")])
+        demand = max(4, core.axon_types + 1)
+        remedies = [Remedy("chip.axon_types", demand, f"{demand} axon types would do")]
+        return refuse("axon_types", name, demand, core.axon_types, text, remedies)
     demand = axons - spare
     text = f"to gather the parts of its sums a neuron needs {demand} axons, a {core.name} core has {core.axons}"
     return refuse("axons", name, demand, core.axons, text, [Remedy("chip.axons", demand, f"{demand} axons would do")])

@@ -78,7 +78,8 @@ def wide_node(network: Network, name: str) -> WideNode:
 
 
 def _together(matrix: Matrix, features: int) -> Matrix:
-    reads: Matrix = (matrix != 0).astype(np.int64)
+    reads = matrix.copy()
+    reads.data = np.ones(reads.nnz, np.int64)
     n = matrix.shape[0]
     position = sparse.csr_array((np.ones(n, np.int64), (np.arange(n) // features, np.arange(n))))
     pooled: Matrix = sparse.csr_array(position @ reads)

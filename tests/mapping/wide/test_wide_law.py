@@ -17,7 +17,6 @@ from neuromap.mapping.asked.options import SPLITTERS, MappingOptions
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import build_network
-from neuromap.network.transforms.kinds import Conv
 from neuromap.verification import measure
 
 pytestmark = pytest.mark.law
