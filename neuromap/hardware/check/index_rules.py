@@ -140,19 +140,19 @@ def labels(program: ChipProgram) -> Iterator[Finding]:
 
 def splitters(program: ChipProgram) -> Iterator[Finding]:
     """``splitter-label``: a splitter bears a label and is a relay; who counts either relies on it."""
-    yield from _relays_of_a_kind(program, program.is_splitter, "splitter")
+    yield from _relays_of_a_kind("splitter-label", program, program.is_splitter, "splitter")
 
 
 def parts(program: ChipProgram) -> Iterator[Finding]:
     """``part-label``: a part of a sum bears a label and is a relay; who counts either relies on it."""
-    yield from _relays_of_a_kind(program, program.is_part, "part")
+    yield from _relays_of_a_kind("part-label", program, program.is_part, "part")
 
 
-def _relays_of_a_kind(program: ChipProgram, marks: NDArray[np.bool_] | None, kind: str) -> Iterator[Finding]:
+def _relays_of_a_kind(rule: str, program: ChipProgram, marks: NDArray[np.bool_] | None, kind: str) -> Iterator[Finding]:
     if marks is None:
         return
     yield find(
-        f"{kind}-label",
+        rule,
         marks & (~program.is_relay | (program.neuron_node < 0)),
         lambda c, n: (
             Place(core=c, neuron=n),

@@ -174,6 +174,8 @@ def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: Watch)
         then: Infeasibility = error.infeasibility
         if (then.limit, then.node) == (refusal.limit, refusal.node):
             return None
+        if remedy.lever == "wide" and then.node == refusal.node:  # nor can its sums be computed in parts
+            return None
         return _Outcome(remedy, applied, then)
     if remedy.lever == "wide":
         period = counted(found.network.period, "tick")
