@@ -19,7 +19,7 @@ _STYLE = """
 .grid { stroke: var(--rule); fill: none; }
 .streaming { stroke: var(--streaming); fill: none; stroke-width: 1.8; }
 .sequential { stroke: var(--sequential); fill: none; stroke-width: 1.8; stroke-dasharray: 5 3; }
-.mark { fill: var(--panel); }
+.mark { fill: var(--panel); stroke-dasharray: none; }
 .whole { fill: var(--ink); stroke: none; }
 text { font-size: 11px; fill: var(--ink); }
 .title { font-size: 13px; font-weight: 600; }
@@ -90,8 +90,8 @@ def _panel(name: str, rows: list[dict[str, Any]]) -> list[str]:
     x = _scale(min(ticks), max(ticks), _LEFT, _LEFT + _WIDTH)
     y = _scale(min(cores), max(cores), _TOP + _HEIGHT, _TOP)
     drawn = [label(_LEFT, 18, name, "title", "start")]
-    drawn.append(label(_LEFT, 36, "lines: parts, streaming (full) and sequential (dashed);", "small", "start"))
-    drawn.append(label(_LEFT, 49, "dots: the same on cores that are wide enough", "small", "start"))
+    drawn.append(label(_LEFT, 36, "parts of sums: streaming full, sequential dashed", "small", "start"))
+    drawn.append(label(_LEFT, 49, "dots: whole sums on cores that are wide enough", "small", "start"))
     for value in _decades(min(ticks), max(ticks)):
         drawn.append(element("path", d=f"M{x(value):.1f} {_TOP}V{_TOP + _HEIGHT}", class_="grid"))
         drawn.append(label(x(value), _TOP + _HEIGHT + 16, f"{value:g}"))
