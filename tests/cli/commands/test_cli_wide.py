@@ -9,8 +9,8 @@ import neuromap as nm
 @pytest.fixture
 def wide(folder):
     rng = np.random.default_rng(0)
-    nodes = {"I": (600, None), "H": (40, 2), "O": (3, 1)}
-    edges = {("I", "H"): rng.integers(-1, 2, (40, 600)), ("H", "O"): rng.integers(-1, 2, (3, 40))}
+    nodes = {"I": (600, None), "H": (12, 2), "O": (3, 1)}
+    edges = {("I", "H"): rng.integers(-1, 2, (12, 600)), ("H", "O"): rng.integers(-1, 2, (3, 12))}
     nm.build_network(nodes, edges, name="wide").save(folder / "wide.toml")
     return folder / "wide.toml"
 
@@ -21,7 +21,7 @@ def test_from_the_refusal_to_the_verified_program(folder, wide, neuromap):
     assert 'wide = "partial-sums" would compute it in parts, a frame every' in refused.err
     done = neuromap("map", wide, "--wide", "partial-sums", "--wide-ticks", "8", "-o", folder / "wide.nmp", "--json")
     assert (done.code, done.json["schedule"]) == (0, "ticks")
-    assert done.json["parts"] > 40
+    assert done.json["parts"] > 12
     assert nm.load_program(folder / "wide.nmp").is_part.sum() == done.json["parts"]
     assert neuromap("verify", wide, "--program", folder / "wide.nmp", "--json").json["verified"]
     report = neuromap("report", wide, "--wide", "partial-sums", "--wide-ticks", "8", "--json").json
@@ -29,7 +29,8 @@ def test_from_the_refusal_to_the_verified_program(folder, wide, neuromap):
         (done.json["cores"], done.json["parts"], True)
     }
     dry = neuromap("map", wide, "--wide", "partial-sums", "--wide-ticks", "8", "--dry-run", "--json").json
-    assert (dry["fits"], dry["nodes"][0]["parts"]) == (True, done.json["parts"])
+    assert dry["fits"]
+    assert 0 < dry["nodes"][0]["parts"] <= done.json["parts"]  # copies of parts not counted
 
 
 def test_the_explorer_spends_the_ticks(wide, neuromap):
