@@ -33,7 +33,8 @@ def print_dry_run(found: DryRun, console: Console) -> None:
     room = counted(found.chip.n_usable_cores, "core")
     say(f"{label}: fits in {found.cores} of {room}" if found.fits else f"{label}: does not fit")
     if found.bound is not None:
-        say(f"cores of any mapping: {found.bound.total} or more, for its {found.bound.by}")
+        which = "any mapping with these parts of sums" if any(node.parts for node in found.nodes) else "any mapping"
+        say(f"cores of {which}: {found.bound.total} or more, for its {found.bound.by}")
     if found.split:
         edges = ", ".join(f"{u} -> {v}" for u, v in found.split)
         say(f"splitters on {edges}" + ("; the schedule is in ticks" if found.schedule == "ticks" else ""))
@@ -57,10 +58,11 @@ def _head(problem: Infeasibility) -> str:
 def _print_nodes(found: DryRun, console: Console) -> None:
     chip = found.chip
     names = ("neurons", "sources", f"axons of {chip.axons}", f"copies of {chip.neurons}", "relays", "splitters")
-    table = new_table("node", *names, "cores")
+    has_parts = any(node.parts for node in found.nodes)
+    table = new_table("node", *names, *(["parts of sums"] if has_parts else []), "cores")
     for node in found.nodes:
         axons = "none do" if node.axons is None else f"{node.axons}" + (" !" if node.axons > chip.axons else "")
-        counts = (node.copies, node.relays, node.splitters, node.cores)
+        counts = (node.copies, node.relays, node.splitters, *([node.parts] if has_parts else []), node.cores)
         shown = ("-" if count is None else f"{count}" for count in counts)
         table.add_row(one_line(node.node), f"{node.neurons}", f"{node.sources}", axons, *shown)
     console.print(table)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.asked.options import MappingOptions
@@ -12,9 +14,11 @@ from neuromap.mapping.core.core_model import Cores
 from neuromap.mapping.core.core_of import cores_of
 from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.partial_sums import PartialSums
 from neuromap.mapping.partition.partition import Partition, partition
-from neuromap.mapping.partition.schedule import schedule_with_splitters
+from neuromap.mapping.partition.schedule import schedule_on_chip
 from neuromap.mapping.tile.tilings import Tilings
+from neuromap.mapping.wide.planned_sums import PlannedSums
 from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -30,16 +34,19 @@ class PartitionedRollout:
     Attributes
     ----------
     rollout : Rollout
-        Tick-level where an edge without slack has a splitter.
+        Tick-level where an edge without slack has a splitter, or a node is summed in parts.
     partition : Partition
         Tiles and cores.
     split : frozenset of (str, str)
         Edges whose spikes go over splitters.
+    sums : mapping of str to PartialSums
+        Nodes whose sums are computed in parts.
     """
 
     rollout: Rollout
     partition: Partition
     split: Split
+    sums: Mapping[str, PartialSums]
 
 
 class Trials:
@@ -68,6 +75,8 @@ class Trials:
         Shared by all trials.
     budget : Budget
         As given.
+    sums : PlannedSums
+        Nodes that are summed in parts, as far as they are known.
     """
 
     def __init__(
@@ -83,12 +92,14 @@ class Trials:
         self.cores: Cores = cores_of(chip)
         self.tilings = Tilings(options) if tilings is None else tilings
         self.budget = budget
+        self.sums = PlannedSums(rollout.network, chip, options)
         self._progress = progress
 
     def partition(self, split: Split, *, may_be_cut: bool = False) -> PartitionedRollout:
         """Partition with splitters on the edges named, their schedule in ticks where one of them has no slack.
 
-        With ``may_be_cut`` it ends when the time for choosing splitters is over.
+        With ``may_be_cut`` it ends when the time for choosing splitters is over. Where neurons are wider than a core
+        and may be summed in parts, they are, from then on in every trial.
 
         Raises
         ------
@@ -99,9 +110,18 @@ class Trials:
             :func:`~neuromap.mapping.legalise.keep_nodes.keep_nodes` and
             :func:`~neuromap.mapping.partition.partition.partition`.
         """
-        timed = schedule_with_splitters(self.rollout, split, self.chip, self.options.ticks_per_step)
-        network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split)
+        while True:
+            try:
+                return self._partition(split, may_be_cut=may_be_cut)
+            except DoesNotFitError as refusal:
+                if not self.sums.take_up(refusal.infeasibility):
+                    raise
+
+    def _partition(self, split: Split, *, may_be_cut: bool) -> PartitionedRollout:
+        sums = self.sums.planned
+        timed = schedule_on_chip(self.rollout, split, self.chip, self.options.ticks_per_step, sums)
+        network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split, sums=sums)
         network = keep_nodes(network, self.options.keep)
         progress = self.budget.watched("splitters", self._progress) if may_be_cut else self._progress
         parts = partition(network, self.cores, self.tilings, progress, self.budget)
-        return PartitionedRollout(timed.rollout, parts, split)
+        return PartitionedRollout(timed.rollout, parts, split, sums)
