@@ -25,16 +25,16 @@ class SweepColumn(NamedTuple):
         Its name in rows and in JSON, with its unit. Of ``..._ticks`` documents have ``..._seconds`` too.
     title : str
         What people read.
-    unit : {"", "ticks", "s", "J", "yes"}
+    unit : {"", "ticks", "J", "yes"}
         In which it is counted; ``""`` for counts that the title names, ``"yes"`` for what holds or does not. What is
         counted in ticks is shown in seconds too, by the tick of the row's chip.
     is_drawn : bool
-        Whether the page shows it over the first figure of the chip.
+        Whether the page shows it over the first figure of the chip; of counts and ticks.
     """
 
     key: str
     title: str
-    unit: Literal["", "ticks", "s", "J", "yes"] = ""
+    unit: Literal["", "ticks", "J", "yes"] = ""
     is_drawn: bool = False
 
 
@@ -95,7 +95,8 @@ class ChipSweep(Formed):
     network : str
         Name of the network.
     what : str
-        What was mapped onto every chip, for the line above the table, such as ``"streaming, windowed"``.
+        What was mapped onto every chip, for the line above the table, such as ``"streaming, windowed"``; empty where
+        the rows say it.
     chip : ChipSpec
         The chip whose figures were changed.
     parameters : tuple of str

@@ -17,7 +17,6 @@ from neuromap.mapping.map_rollout import MappedRollout, map_with_stages
 from neuromap.mapping.remedy.apply_remedy import Request
 from neuromap.mapping.remedy.early_refusal import refuse_early
 from neuromap.network.complete import require_weights
-from neuromap.rollout.schedule.execution import time_axis
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
 
@@ -92,8 +91,8 @@ def sweep_mappings(
         columns=(CORES, CORE_BOUND, FRAME_PERIOD, FIRST_RESPONSE),
         rows=tuple(rows),
         notes=(
-            f"times: of {rollout.execution} execution ({time_axis(rollout.execution)}), predicted from the schedule; "
-            "first response from stimulus onset, the least over all outputs",
+            f"times: of {rollout.execution} execution, predicted from the schedule",
+            "first response: from stimulus onset, the least over all outputs",
         ),
     )
 

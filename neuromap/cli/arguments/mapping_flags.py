@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -115,19 +116,19 @@ class MappingFlags:
         """The files that are read, by what they are."""
         return {"pins file": self.pins, "defects file": self.defects}
 
-    def chip(self, name: str) -> ChipSpec:
-        """Load a chip, with the defects of the file if one is given.
+    def chip(self, name: str, figures: Mapping[str, Any] | None = None) -> ChipSpec:
+        """Load a chip, with other figures and the defects of the file if they are given.
 
         Raises
         ------
         ChipError
-            If chip or defects are wrong.
+            If chip, figures or defects are wrong.
         """
         from neuromap.errors import ChipError
         from neuromap.hardware.chip.chip_file import load_chip
         from neuromap.hardware.chip.defects_file import load_defects
 
-        spec = load_chip(name)
+        spec = load_chip(name, figures)
         if self.defects is None:
             return spec
         defects = load_defects(self.defects)

@@ -67,16 +67,18 @@ def with_figures(chip: ChipSpec, figures: Mapping[str, Any]) -> ChipSpec:
         If neuromap does not map to such a chip.
     """
     mapping_given(f"chip {chip.name}: figures", figures, "{'core.axons': 512}", ChipError)
+    figures = {name: _plain(value) for name, value in figures.items()}
     document = before = chip_document(chip)
     for name, value in figures.items():
         table, key = _parts_of(name)
-        document = {**document, table: {**document.get(table, {}), key: _plain(value)}}
+        document = {**document, table: {**document.get(table, {}), key: value}}
     made = chip_from_document(document, f"chip {_name(chip, figures)}")
     after = chip_document(made)
     changed = {name: value for name, value in figures.items() if _figure(after, name) != _figure(before, name)}
     if not changed:
         return chip
-    return replace(made, name=_name(chip, changed), **_texts(chip, changed))
+    description, source = _texts(chip, changed)
+    return replace(made, name=_name(chip, changed), description=description, source=source)
 
 
 def chips_with_figures(chip: ChipSpec, figures: Mapping[str, Sequence[Any]]) -> tuple[ChipPoint, ...]:
@@ -170,7 +172,7 @@ def _words(figures: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {figure_text(value)}" for name, value in figures.items())
 
 
-def _texts(chip: ChipSpec, changed: Mapping[str, Any]) -> dict[str, str]:
-    """Describe a chip with other figures: what its file says of them is no longer so."""
+def _texts(chip: ChipSpec, changed: Mapping[str, Any]) -> tuple[str, str]:
+    """Describe a chip with other figures, and tell their source: what its file says is no longer so of them."""
     source = f"set for a trial: {_words(changed)}" + (f"; all others: {chip.source}" if chip.source else "")
-    return {"description": f"{chip.name}, but with {_words(changed)}"[:_LONGEST_TEXT], "source": source[:_LONGEST_TEXT]}
+    return f"{chip.name}, but with {_words(changed)}"[:_LONGEST_TEXT], source[:_LONGEST_TEXT]

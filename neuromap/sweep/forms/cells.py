@@ -17,7 +17,8 @@ _HEADER_WIDTH = 14
 def headline(sweep: ChipSweep) -> str:
     """Say what was mapped onto how many chips, and on how many it fits."""
     fit = f"{sweep.n_fitting} of {sweep.n_chips} chips"
-    return f"{sweep.network} ({sweep.what}) on {sweep.chip.name} with other {', '.join(sweep.parameters)}: fits {fit}"
+    what = f" ({sweep.what})" if sweep.what else ""
+    return f"{sweep.network}{what} on {sweep.chip.name} with other {', '.join(sweep.parameters)}: fits {fit}"
 
 
 def sweep_cells(sweep: ChipSweep) -> tuple[list[Column], list[list[str]]]:
@@ -51,7 +52,7 @@ def cell(column: SweepColumn, row: SweepRow) -> str:
         return f"{plain(value)} = {seconds(row.seconds_of(column.key))}"
     if column.unit == "yes":
         return "-" if value is None else "yes" if value else "no"
-    return {"s": seconds, "J": joules}.get(column.unit, plain)(value)
+    return joules(value) if column.unit == "J" else plain(value)
 
 
 def _cells(sweep: ChipSweep, row: SweepRow) -> list[str]:
@@ -60,5 +61,5 @@ def _cells(sweep: ChipSweep, row: SweepRow) -> list[str]:
 
 
 def _header(column: SweepColumn) -> str:
-    unit = {"ticks": "\n[ticks]"}.get(column.unit, "")
+    unit = {"ticks": "\n[ticks = time]"}.get(column.unit, "")
     return fill(column.title, _HEADER_WIDTH) + unit

@@ -16,11 +16,13 @@ __all__ = ["draw_sweep"]
 
 _LEFT, _TOP, _WIDTH, _HEIGHT = 72.0, 30.0, 430.0, 230.0
 _PANEL = _LEFT + _WIDTH + 24.0
-_BELOW = 50.0
+_BELOW = 60.0
 _MOST_LINES = 8
 """Lines that are told apart by colour and dashes."""
 _MOST_LABELS = 12
-_UNITS = {"ticks": " [ticks]", "s": " [s]", "J": " [J]"}
+_UNITS = {"ticks": " [ticks]"}
+_DOT, _RING = 3.2, 1.3
+"""Radius of a dot, and what lines that are drawn before others add to it: those that coincide are rings then."""
 
 
 class _Axes(NamedTuple):
@@ -82,8 +84,9 @@ def _panel(sweep: ChipSweep, column: SweepColumn, lines: dict[str, list[SweepRow
     values = tuple(dict.fromkeys(figure_text(row.values[0]) for row in sweep.rows))
     axes = _Axes(values, _round_top(max(row.figures.get(column.key, 0.0) for row in sweep.rows)))
     yield from _axes(sweep.parameters[0], column, axes)
-    for place, (name, rows) in enumerate(list(lines.items())[:_MOST_LINES]):
-        yield from _line(name, rows, column, place, axes)
+    shown = list(lines.items())[:_MOST_LINES]
+    for place, (name, rows) in enumerate(shown):
+        yield from _line(name, rows, column, place, _DOT + _RING * (len(shown) - 1 - place), axes)
 
 
 def _axes(parameter: str, column: SweepColumn, axes: _Axes) -> Iterator[str]:
@@ -98,7 +101,9 @@ def _axes(parameter: str, column: SweepColumn, axes: _Axes) -> Iterator[str]:
     yield label(_LEFT + _WIDTH / 2, _TOP + _HEIGHT + 36, parameter, "small")
 
 
-def _line(name: str, rows: Sequence[SweepRow], column: SweepColumn, place: int, axes: _Axes) -> Iterator[str]:
+def _line(
+    name: str, rows: Sequence[SweepRow], column: SweepColumn, place: int, radius: float, axes: _Axes
+) -> Iterator[str]:
     """Draw one line; it is broken where a chip is too small, which a cross on the axis says."""
     path, joined = "", False
     for row in rows:
@@ -111,7 +116,7 @@ def _line(name: str, rows: Sequence[SweepRow], column: SweepColumn, place: int, 
             y = axes.y(figure)
             path += f"{'L' if joined else 'M'}{number(x)} {number(y)}"
             text = ", ".join(filter(None, [value, name, plain(figure)]))
-            yield element("circle", class_=f"dot{place}", cx=x, cy=y, r=3.5, title=text)
+            yield element("circle", class_=f"dot{place}", cx=x, cy=y, r=radius, title=text)
         joined = figure is not None
     if path:
         yield element("path", d=path, class_=f"accuracy line{place}")
@@ -125,9 +130,7 @@ def _key(name: str, place: int, y: float) -> list[str]:
 
 
 def _round_top(most: float) -> float:
-    """Give the upper end of an axis: four equal parts, of 1, 2, 2.5 or 5 times a power of ten each."""
-    if most <= 0:
-        return 1.0
-    part = most / 4
+    """Give the upper end of an axis of counts: four equal parts, of 1, 2 or 5 times a power of ten each."""
+    part = max(most / 4, 1.0)
     power = 10.0 ** math.floor(math.log10(part))
-    return 4 * next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= part * (1 - 1e-9))
+    return 4 * next(step * power for step in (1, 2, 5, 10) if step * power >= part)
