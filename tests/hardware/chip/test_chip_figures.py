@@ -29,7 +29,8 @@ def test_its_own_figures_change_nothing(chip):
 
 OTHERS = {
     "core.axons": [1, 256, 1000], "core.neurons": [7, 256, 512], "core.weight_bits": [2, 9],
-    "grid.cores": [(64, 64), (1, 9)], "grid.reach": [(3, 4)], "time.tick_seconds": [1, 1e-3, 1e-4], "energy.hop_joules": [0.0, 2.3e-12],
+    "grid.cores": [(64, 64), (1, 9)], "grid.reach": [(3, 4)],
+    "time.tick_seconds": [1, 1e-3, 1e-4], "energy.hop_joules": [0.0, 2.3e-12],
     "energy.spike_joules": [1e-12], "neuron.overflow": ["wrap", "saturate"], "neuron.signed_threshold": [True, False],
 }  # fmt: skip
 
