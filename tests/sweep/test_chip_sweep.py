@@ -11,11 +11,11 @@ import pytest
 import neuromap as nm
 from neuromap.errors import ChipError, DoesNotFitError, VerificationError
 from neuromap.explorer.explore import explore
-from neuromap.explorer.sweep_explorations import sweep_explorations
+from neuromap.explorer.explore_each import sweep_explorations
 from neuromap.mapping.map_rollout import map_with_stages
-from neuromap.report.sweep_reports import sweep_reports
+from neuromap.report.report_each import sweep_reports
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
-from neuromap.sweep.sweep_mappings import sweep_mappings
+from neuromap.sweep.map_each import sweep_mappings
 
 FIGURES = {"core.axons": [4, 16, 64], "core.neurons": [8, 32]}
 

@@ -116,7 +116,7 @@ def map_command(
 
 
 def _sweep(request: Request, figures: dict[str, list[Any]], html: str | None, *, as_json: bool) -> None:
-    from neuromap.sweep.sweep_mappings import sweep_mappings
+    from neuromap.sweep.map_each import sweep_mappings
 
     with progress_bar("mapping") as progress:
         sweep = sweep_mappings(request.rollout, request.chip, figures, request.options, progress)

@@ -122,7 +122,7 @@ def report(
     from neuromap.report.forms.pictures import picture_files
     from neuromap.report.forms.text import print_report
     from neuromap.report.latency import DEFAULT_ACCURACY_FRAMES, report_on_program
-    from neuromap.report.sweep_reports import sweep_reports
+    from neuromap.report.report_each import sweep_reports
 
     chip, figures = chosen_chip(chip, program_file), read_figures(other_figures)
     flags.require_none(program_file)

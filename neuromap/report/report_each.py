@@ -17,7 +17,7 @@ from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.stimulus.choose_frames import describe_frames
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
-from neuromap.sweep.sweep_mappings import CORE_BOUND, CORES, FRAME_PERIOD, point_text, reason_of
+from neuromap.sweep.map_each import CORE_BOUND, CORES, FRAME_PERIOD, point_text, reason_of
 
 __all__ = ["sweep_reports"]
 

@@ -17,7 +17,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
-from neuromap.sweep.sweep_mappings import point_text
+from neuromap.sweep.map_each import point_text
 
 __all__ = ["sweep_explorations"]
 

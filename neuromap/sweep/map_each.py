@@ -71,7 +71,7 @@ def sweep_mappings(
     >>> rollout = nm.Rollout(nm.load_network("examples/digits/sr.toml"), "streaming")
     >>> sweep = nm.sweep.sweep_mappings(rollout, "truenorth", {"core.neurons": [128, 256]})
     >>> [row.figures["cores"] for row in sweep.rows]
-    [4, 2]
+    [3, 2]
     """
     needs("sweep_mappings", rollout, Rollout)
     require_weights(rollout.network)
