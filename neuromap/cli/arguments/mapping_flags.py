@@ -84,7 +84,6 @@ class MappingFlags:
             "--ticks-per-step", metavar="N", text="Ticks of an update step.  [default: as few as the delays need]"
         ),
     ] = None
-
     keep: Annotated[
         str | None,
         said_option(
@@ -92,6 +91,23 @@ class MappingFlags:
             metavar="NODES",
             text="Nodes that are mapped whole though they lead to no output, so that they can be recorded: names with "
             "commas between them, or all.",
+        ),
+    ] = None
+    wide: Annotated[
+        str | None,
+        said_option(
+            "--wide",
+            metavar="HOW",
+            text="Neurons that read more than a core has axons: refuse them, or compute them exactly in partial-sums, "
+            "which takes ticks.  [default: refuse]",
+        ),
+    ] = None
+    wide_ticks: Annotated[
+        int | None,
+        said_option(
+            "--wide-ticks",
+            metavar="T",
+            text="Ticks of a partial sum: fewer take more cores.  [default: as many as it counts, on fewest cores]",
         ),
     ] = None
 
@@ -169,6 +185,8 @@ class MappingFlags:
             "seconds": self.seconds,
             "ticks_per_step": self.ticks_per_step,
             "keep": self.keep,
+            "wide": self.wide,
+            "wide_ticks": self.wide_ticks,
         }
         chosen: dict[str, Any] = {name: value for name, value in typed.items() if value is not None}
         return MappingOptions(pins=pins, **chosen)

@@ -24,7 +24,7 @@ from neuromap.cli.arguments.options import (
     file_option,
     said_option,
 )
-from neuromap.cli.arguments.typed_lists import above_zero, split_executions, split_names, split_ticks
+from neuromap.cli.arguments.typed_lists import above_zero, split_executions, split_names, split_ticks, split_wide
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.sweep_output import give_sweep
@@ -96,6 +96,15 @@ def explore(
             "--ticks-per-step",
             metavar="NUMBERS",
             text="Ticks of an update step, or several, separated by commas.  [default: as few as the delays need]",
+        ),
+    ] = None,
+    wide: Annotated[
+        list[str] | None,
+        said_option(
+            "--wide",
+            metavar="HOW",
+            text="Neurons that read more than a core has axons: refuse, partial-sums (with few numbers of ticks, from "
+            "which cores against first response follow), or ticks of your own; several with commas.  [default: refuse]",
         ),
     ] = None,
     *,
@@ -181,6 +190,7 @@ def explore(
         "executions": split_executions(executions, MAX_PERIOD) if executions else None,
         "splitters": split_names(splitters, "--splitters", SPLITTERS) if splitters else None,
         "ticks_per_step": split_ticks(ticks_per_step) if ticks_per_step else None,
+        "wide": split_wide(wide) if wide else None,
         "seconds": above_zero("--seconds", seconds),
         "most_mapped": above_zero("--most-mapped", most_mapped),
         "energy_tolerance": check_tolerance(energy_tolerance, "--energy-tolerance"),

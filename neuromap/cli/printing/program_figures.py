@@ -22,6 +22,7 @@ UNITS = {
     "replicas": "neurons with copies in several cores",
     "splitters": "neurons that fan out",
     "relays": "neurons that lengthen a delay",
+    "parts": "neurons that hold parts of sums wider than a core",
     "axons": "fed by a neuron or the host",
     "bias_axons": "of them carry a constant",
     "synapses": "crossings that are set",
@@ -132,8 +133,12 @@ def main_rows(figures: dict[str, Any], rollout: Rollout, program: ChipProgram) -
     at_most = "" if all(rollout.full_response_is_exact(name) for name in outputs) else "≤ "
     value = {name: (value, unit) for name, value, unit in figure_rows(figures)}
     tick = program.chip.tick_seconds
-    one_of = {"copies": "copy", "splitters": "splitter", "relays": "relay"}
-    extra = [counted(figures[key], one, key) for key, one in one_of.items() if figures[key] or key == "copies"]
+    one_of = {"copies": "copy", "splitters": "splitter", "relays": "relay", "parts": "part of a sum"}
+    extra = [
+        counted(figures[key], one, "parts of sums" if key == "parts" else key)
+        for key, one in one_of.items()
+        if figures[key] or key == "copies"
+    ]
     return [
         ("cores", *value["cores"]),
         ("neurons", value["neurons"][0], f"in use, among them {', '.join(extra)}"),

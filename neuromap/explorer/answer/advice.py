@@ -254,4 +254,8 @@ def map_command(
         words += ["--splitters", candidate.splitters]
     if candidate.ticks_per_step is not None:
         words += ["--ticks-per-step", str(candidate.ticks_per_step)]
+    if candidate.wide != "refuse":
+        words += ["--wide", candidate.wide]
+    if candidate.wide_ticks is not None:
+        words += ["--wide-ticks", str(candidate.wide_ticks)]
     return shlex.join(words)

@@ -102,6 +102,6 @@ def to_html(
         has_energy=is_known(rows, ENERGY),
         energy_text=energy_line(exploration),
         several_chips=len(exploration.chips) > 1,
-        several_choices=len({(row.candidate.splitters, row.candidate.ticks_per_step) for row in rows}) > 1,
+        several_choices=len({row.candidate.choices for row in rows}) > 1,
         bounds=any(not row.full_response_exact for row in rows),
     )

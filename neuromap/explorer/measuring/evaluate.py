@@ -42,7 +42,12 @@ def evaluate(setting: Setting, candidate: Candidate, known: dict[str, Tilings] |
     """
     network = setting.network_of(candidate.values)
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
-    options = MappingOptions(splitters=candidate.splitters, ticks_per_step=candidate.ticks_per_step)  # type: ignore[arg-type]
+    options = MappingOptions(
+        splitters=candidate.splitters,  # type: ignore[arg-type]
+        ticks_per_step=candidate.ticks_per_step,
+        wide=candidate.wide,  # type: ignore[arg-type]
+        wide_ticks=candidate.wide_ticks,
+    )
     tilings = None if known is None else _kept(known, candidate.chip)
     try:
         mapped = map_with_stages(rollout, setting.chips[candidate.chip], options, tilings=tilings)

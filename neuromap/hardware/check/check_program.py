@@ -45,6 +45,7 @@ class _Rules(NamedTuple):
 _TABLES: tuple[_Rule, ...] = (
     index_rules.labels,
     index_rules.splitters,
+    index_rules.parts,
     index_rules.host_rows,
     index_rules.output_rows,
     index_rules.row_kinds,

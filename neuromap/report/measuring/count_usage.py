@@ -41,6 +41,7 @@ def count_usage(program: ChipProgram) -> Usage:
     constant = host.node < 0
     neurons, n_cores = int(neurons_in_use(program).sum()), program.n_cores
     splitters = 0 if program.is_splitter is None else int(program.is_splitter.sum())
+    parts = 0 if program.is_part is None else int(program.is_part.sum())
     copies, replicas = _copies_and_replicas(program)
     deliveries, sources, most = _deliveries(program, wires)
     hops, crossings = _ways(program, wires)
@@ -53,7 +54,7 @@ def count_usage(program: ChipProgram) -> Usage:
         copies=copies,
         replicas=replicas,
         splitters=splitters,
-        relays=int(program.is_relay.sum()) - splitters,
+        relays=int(program.is_relay.sum()) - splitters - parts,
         axons=fed,
         bias_axons=_n_axons(program, [host.core[constant]], [host.axon[constant]]),
         synapses=_SYNAPSES[program.chip.core_model](program),
@@ -68,6 +69,7 @@ def count_usage(program: ChipProgram) -> Usage:
         chip_crossings=crossings,
         output_axons=_output_axons(program, wires) if isinstance(program, ListProgram) else None,
         synapse_memory_utilisation=_memory_in_use(program) if isinstance(program, ListProgram) else None,
+        parts=parts or None,
     )
 
 

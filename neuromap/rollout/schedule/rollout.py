@@ -14,7 +14,7 @@ from typing import Never, TypeVar
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError, PatternError
-from neuromap.files.given import needs
+from neuromap.files.given import needs, whole_number
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.network.edge import EdgeKey
@@ -51,6 +51,8 @@ class Rollout(Card):
         Makes the schedule *tick-level*: its unit of time is a tick, and every edge carries its value for at
         least its latency c(e) >= 1 in ticks, 1 where an edge is not named. Without latencies the unit is an
         update step and every edge asks for one.
+    least_period : int
+        Update steps or ticks for which some node is busy with a frame: no frame follows another sooner.
 
     Attributes
     ----------
@@ -82,6 +84,7 @@ class Rollout(Card):
     pattern: RolloutPattern
     execution: str
     is_tick_level: bool
+    least_period: int = field(repr=False)
     _latencies: tuple[int, ...] = field(repr=False)
 
     def __init__(
@@ -90,6 +93,7 @@ class Rollout(Card):
         pattern: RolloutPattern | str | None = None,
         execution: str = "windowed",
         latencies: Mapping[EdgeKey, int] | None = None,
+        least_period: int = 1,
         **kept: Never,
     ) -> None:
         needs("Rollout", network, Network)
@@ -127,6 +131,7 @@ class Rollout(Card):
         object.__setattr__(self, "pattern", pattern)
         object.__setattr__(self, "execution", execution)
         object.__setattr__(self, "is_tick_level", latencies is not None)
+        object.__setattr__(self, "least_period", whole_number("Rollout: least_period", least_period))
         object.__setattr__(self, "_latencies", edge_latencies(network, latencies))
         if period is not None and not self.is_tick_level and period < (least := pipelined_period(self.cycle_ratio)):
             raise InputError(
@@ -145,7 +150,7 @@ class Rollout(Card):
             **{f"first response of {o}": counted(self.first_response(o), unit) for o in self.network.outputs},
         }
 
-    def with_latencies(self, latencies: Mapping[EdgeKey, int]) -> Rollout:
+    def with_latencies(self, latencies: Mapping[EdgeKey, int], least_period: int = 1) -> Rollout:
         """Schedule the same network, pattern and execution in ticks.
 
         Parameters
@@ -153,6 +158,8 @@ class Rollout(Card):
         latencies : mapping of (str, str) to int
             Latency c(e) >= 1 in ticks, 1 for edges that are not named; latencies that this rollout had are
             not kept.
+        least_period : int
+            Ticks for which some node is busy with a frame.
 
         Returns
         -------
@@ -164,7 +171,7 @@ class Rollout(Card):
         InputError
             If an edge is unknown, or a latency is no integer or out of range.
         """
-        return Rollout(self.network, self.pattern, self.execution, latencies)
+        return Rollout(self.network, self.pattern, self.execution, latencies, least_period)
 
     @cached_property
     def latencies(self) -> Mapping[EdgeKey, int]:
@@ -195,8 +202,8 @@ class Rollout(Card):
     def frame_period(self) -> int:
         """P: update steps, or ticks, between two frames of the same node."""
         if self.execution == "windowed":
-            return max(self._known)
-        return max(pipelined_period(self.cycle_ratio), chosen_period(self.execution) or 1)
+            return max(*self._known, self.least_period)
+        return max(pipelined_period(self.cycle_ratio), chosen_period(self.execution) or 1, self.least_period)
 
     @cached_property
     def _known(self) -> list[int]:

@@ -30,7 +30,7 @@ def counted(program):
     """The oracle: neuron by neuron, with sets."""
     first_home, homes, nodes_of, cores_of = set(), {}, {}, {}
     pairs = set()
-    copies = relays = splitters = hops = longest = crossings = targets = 0
+    copies = relays = splitters = parts = hops = longest = crossings = targets = 0
     n_cores, n = program.neuron_node.shape
     for core in range(n_cores):
         for neuron in range(n):
@@ -39,6 +39,8 @@ def counted(program):
                 nodes_of.setdefault(core, set()).add(node)
                 if program.is_splitter is not None and program.is_splitter[core, neuron]:
                     splitters += 1
+                elif program.is_part is not None and program.is_part[core, neuron]:
+                    parts += 1
                 elif program.is_relay[core, neuron]:
                     relays += 1
                 else:
@@ -65,6 +67,7 @@ def counted(program):
         "replicas": sum(len(cores) > 1 for cores in homes.values()),
         "splitters": splitters,
         "relays": relays,
+        "parts": parts or None,
         "deliveries": deliveries,
         "mean_fan_out": deliveries / max(1, len(cores_of)),
         "largest_fan_out": max(map(len, cores_of.values()), default=0),
@@ -89,22 +92,23 @@ def test_usage_is_what_loops_count(chip, list_chip, networks, patterns, data):
     program = replace(
         program,
         coordinates=np.stack([places % 8, places // 8], axis=1).astype(np.int32),
-        is_splitter=program.is_relay & (rng.random(program.is_relay.shape) < 0.5),
+        is_splitter=(kinds := np.where(program.is_relay, rng.integers(1, 4, program.is_relay.shape), 0)) == 1,
+        is_part=kinds == 2,
     )
     found = count_usage(program)
     for name, value in counted(program).items():
         assert getattr(found, name) == pytest.approx(value), name
     nodes = count_copies(program)
-    for name in ("copies", "relays", "splitters"):
-        assert sum(getattr(node, name) for node in nodes) == getattr(found, name), name
+    for name in ("copies", "relays", "splitters", "parts"):
+        assert sum(getattr(node, name) for node in nodes) == (getattr(found, name) or 0), name
     assert sum(node.on_chip for node in nodes) == found.neurons
     for node in nodes:
-        assert node.on_chip == node.neurons + node.copies + node.relays + node.splitters
+        assert node.on_chip == node.neurons + node.copies + node.relays + node.splitters + node.parts
         assert node.most_cores <= found.largest_fan_out
-    assert bool(copies_line(nodes)) == (found.copies + found.relays + found.splitters > 0)
+    assert bool(copies_line(nodes)) == (found.copies + found.relays + found.splitters + (found.parts or 0) > 0)
     # every neuron is one of these
     labelled = int((program.neuron_node >= 0).sum())
-    assert found.neurons == labelled == found.copies + found.splitters + found.relays + len(
+    assert found.neurons == labelled == found.copies + found.splitters + found.relays + (found.parts or 0) + len(
         {(a, b) for a, b, relay in zip(program.neuron_node.ravel().tolist(), program.neuron_index.ravel().tolist(),
                                        program.is_relay.ravel().tolist(), strict=True) if a >= 0 and not relay}
     )  # fmt: skip
