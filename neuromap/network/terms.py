@@ -99,6 +99,6 @@ def checked_term(delay: object, current: object) -> tuple[int, int]:
 
 
 def _within(name: str, value: object, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
         raise NetworkError(f"{name}: found {value!r:.60}; allowed are {low} to {high}")
     return int(value)

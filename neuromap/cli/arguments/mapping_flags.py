@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MappingFlags", "SeededMappingFlags"]
 
+_OF_CROSSBARS = ("splitters", "packing", "partitioner", "wide", "wide_ticks")
 _SEED_TEXT = "Seed of placement and METIS; the same seed gives the same program."
 
 
@@ -159,7 +160,7 @@ class MappingFlags:
         Raises
         ------
         InputError
-            If an option is unknown or out of range, or the pins do not fit network and chip.
+            If an option is unknown, out of range or of another kind of cores, or the pins do not fit network and chip.
         """
         from neuromap.mapping.asked.options import PLACERS, MappingOptions, Pins
         from neuromap.mapping.asked.pins_file import check_pins, load_pins
@@ -189,7 +190,23 @@ class MappingFlags:
             "wide_ticks": self.wide_ticks,
         }
         chosen: dict[str, Any] = {name: value for name, value in typed.items() if value is not None}
-        return MappingOptions(pins=pins, **chosen)
+        options = MappingOptions(pins=pins, **chosen)
+        if chip.core_model != "crossbar":
+            self._refuse_of_crossbars(chip)
+        return options
+
+    def _refuse_of_crossbars(self, chip: ChipSpec) -> None:
+        """Refuse what says how neurons share crossbars: elsewhere it would change nothing."""
+        for name in _OF_CROSSBARS:
+            value = getattr(self, name)
+            if value is not None:
+                typed = f"--{name.replace('_', '-')} {value}"
+                if name == "packing":
+                    typed = "--packing" if value else "--no-packing"
+                raise InputError(
+                    f"{typed}: is about crossbar cores, and chip {chip.name} has {chip.core_model} cores, on which it "
+                    "changes nothing; leave it out"
+                )
 
 
 @dataclass(frozen=True)

@@ -174,8 +174,8 @@ def explore(
     from neuromap.explorer.answer.objectives import objective_named
     from neuromap.explorer.candidates.asked import MAX_PERIOD
     from neuromap.explorer.explore import explore as search
-    from neuromap.explorer.search.tolerance import check_tolerance
     from neuromap.explorer.explore_each import sweep_explorations
+    from neuromap.explorer.search.tolerance import check_tolerance
     from neuromap.files.whole_file import write_all
     from neuromap.forms.formed import form
     from neuromap.jobs.workers import check_processes

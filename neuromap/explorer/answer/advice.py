@@ -250,12 +250,13 @@ def map_command(
     words = ["neuromap", "map", trained or network_file, "--pattern", pattern_argument(exploration, row)]
     words += ["--execution", candidate.execution]
     words += ["--chip", *(chip_arguments or {}).get(candidate.chip, [candidate.chip])]
-    if candidate.splitters != "slack":
+    has_lists = any(c.name == candidate.chip and c.core_model == "synapse-list" for c in exploration.chips)
+    if candidate.splitters != "slack" and not has_lists:  # which the mapper is not asked on such cores
         words += ["--splitters", candidate.splitters]
     if candidate.ticks_per_step is not None:
         words += ["--ticks-per-step", str(candidate.ticks_per_step)]
-    if candidate.wide != "refuse":
+    if candidate.wide != "refuse" and not has_lists:
         words += ["--wide", candidate.wide]
-    if candidate.wide_ticks is not None:
+    if candidate.wide_ticks is not None and not has_lists:
         words += ["--wide-ticks", str(candidate.wide_ticks)]
     return shlex.join(words)
