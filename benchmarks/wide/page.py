@@ -10,7 +10,7 @@ from typing import Any
 from neuromap.forms.standalone_svg import standalone
 from neuromap.forms.svg import drawing, element, label
 
-__all__ = ["PATTERNS", "picture", "with_tables"]
+__all__ = ["PATTERNS", "picture", "with_paper", "with_tables"]
 
 PATTERNS = ("streaming", "sequential")
 _WIDTH, _HEIGHT, _LEFT, _TOP = 300, 300, 56, 64
@@ -32,6 +32,23 @@ def with_tables(page: str, found: dict[str, Any]) -> str:
     text = "\n\n".join(_table(name, rows) for name, rows in _by_network(found).items())
     begin, end = "<!-- begin tables -->", "<!-- end tables -->"
     inner = f"{begin}\n{text}\n\nMeasured {found['date']}.\n{end}"
+    return re.sub(f"{begin}.*{end}", lambda _: inner, page, flags=re.DOTALL)
+
+
+def with_paper(page: str, rows: list[dict[str, Any]]) -> str:
+    """Put the table of the paper's networks between its marks of the page."""
+    lines = [
+        "| network | neurons | synapses | ticks of a sum | parts of sums | cores | chips | frame period [ticks] "
+        "| first response [ticks] | verified, output values (spikes) |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        good = f"{row['compared']:,} ({row['spikes']:,})" if row["verified"] else "NO"
+        counts = " | ".join(f"{row[key]:,}" for key in ("parts", "cores", "chips", "period", "first"))
+        head = f"| {row['network'].upper()} | {row['neurons']:,} | {row['synapses']:,} | {row['ticks'] or 'all'}"
+        lines.append(f"{head} | {counts} | {good} |")
+    begin, end = "<!-- begin paper -->", "<!-- end paper -->"
+    inner = "\n".join([begin, *lines, end])
     return re.sub(f"{begin}.*{end}", lambda _: inner, page, flags=re.DOTALL)
 
 

@@ -104,7 +104,7 @@ class MappingChoice(Value):
         """First response, full response, worst-case reaction and frame period of rows in ticks, by their schedules."""
         table, step = self.table, self.step_ticks[rows]
         first, full, period = table.first[rows] * step, table.full[rows] * step, table.period[rows] * step
-        return first, full, first + period - step, period
+        return first, full, first + period - 1, period
 
     def optimistic(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Give the same four times of all rows: what a row has at least.

@@ -98,7 +98,7 @@ def make_row(
                 found[name].first_response_ticks, found[name].full_response_ticks, per_step, second
             ),
             observed_first_difference_ticks=observed[name],
-            worst_case_reaction_ticks=rollout.worst_case_reaction(name) * scale if is_period else None,
+            worst_case_reaction_ticks=rollout.worst_case_reaction(name, scale) if is_period else None,
             full_response_exact=rollout.full_response_is_exact(name),
         )
     row = ReportRow(

@@ -45,8 +45,8 @@ class Rollout(Card):
         file by name.
     execution : {"windowed", "pipelined", "pipelined:P"}
         *Windowed*: windows of size 1 one after the other, as in Fischer, Köhler, Pfeil 2018. *Pipelined*:
-        frames follow each other as closely as the cycles of the network allow; with a number P, every P update
-        steps, or as closely as latencies allow where these ask for more.
+        frames follow each other at equal intervals, as closely as the cycles of the network allow; with a number P,
+        every P update steps, or as closely as latencies allow where these ask for more.
     latencies : mapping of (str, str) to int, optional
         Makes the schedule *tick-level*: its unit of time is a tick, and every edge carries its value for at
         least its latency c(e) >= 1 in ticks, 1 where an edge is not named. Without latencies the unit is an
@@ -286,17 +286,31 @@ class Rollout(Card):
         self._require_output(output)
         return self.full_responses[output].is_exact
 
-    def worst_case_reaction(self, output: str) -> int:
+    def worst_case_reaction(self, output: str, ticks_per_step: int = 1) -> int:
         """Time from an event that just missed a sample to the first output that depends on it.
 
-        First response plus frame period minus one update step or tick.
+        In ticks of the finished schedule: first response plus frame period minus one tick, the last in which the
+        event could still come too late. For an event at any moment, between ticks too, the supremum is first response
+        plus frame period; it is not reached.
+
+        Parameters
+        ----------
+        output : str
+            The output.
+        ticks_per_step : int
+            Ticks of a unit of the schedule. The default gives the reaction in that unit, for a unit of one tick.
+
+        Returns
+        -------
+        int
+            Ticks.
 
         Raises
         ------
         InputError
             If ``output`` is not an output of the network.
         """
-        return self.first_response(output) + self.frame_period - 1
+        return (self.first_response(output) + self.frame_period) * ticks_per_step - 1
 
     def sampling_frequency(self, step_seconds: float) -> float:
         """Input frames that the network takes in per second, at ``step_seconds`` per update step or tick."""
