@@ -119,7 +119,10 @@ def figure_text(value: Any) -> str:
     """Write the value of a figure as people read it in a table: texts without quotes, the rest as in the file."""
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else show(value)
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return value if isinstance(value, str) else show(value)
 
 
 def _parts_of(name: object) -> tuple[str, str]:

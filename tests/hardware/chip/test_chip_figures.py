@@ -57,8 +57,10 @@ def test_names_say_what_is_other_and_differ_where_chips_do():
     assert with_figures(base, {"core.axons": np.int64(512), "core.neurons": 256}) == other
     names = ("core.axons", "core.neurons", "core.weight_bits", "core.leak_bits", "core.axon_types")
     found = {with_figures(base, dict.fromkeys(names, number)).name for number in (7, 8)}
-    assert len(found) == 2
-    assert all(len(name) <= 100 and name.startswith("truenorth with 5 other figures") for name in found)
+    found |= {with_figures(base, {"time.tick_seconds": 2e-3 + part}).name for part in (0, 1e-12)}
+    assert len(found) == 4
+    assert all(len(name) <= 100 and name.startswith("truenorth with ") for name in found)
+    assert sum(name.startswith("truenorth with 5 other figures (") for name in found) == 2
     assert "core.axons = 512" in other.description
     assert other.source.startswith("set for a trial: core.axons = 512; all others: ")
 
