@@ -115,7 +115,8 @@ def figure_rows(figures: dict[str, Any]) -> list[tuple[str, str, str]]:
             unit = _ON_LISTS.get(key, unit)
         bound = figures.get("core_bound")
         if key == "cores" and bound is not None:
-            unit += f"; any mapping takes {bound['total']} or more, for its {bound['by']}"
+            which = "any mapping with these parts of sums" if figures.get("parts") else "any mapping"
+            unit += f"; {which} takes {bound['total']} or more, for its {bound['by']}"
         name = key.removesuffix("_ticks").removesuffix("_hz").replace("_", " ")
         rows.append((name, _shown(key, value), unit))
     return rows
