@@ -17,7 +17,7 @@ from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.stimulus.choose_frames import describe_frames
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
-from neuromap.sweep.map_each import CORE_BOUND, CORES, FRAME_PERIOD, point_text, reason_of
+from neuromap.sweep.map_each import CORE_BOUND, CORES, FRAME_PERIOD, bound_notes, point_text, reason_of
 
 __all__ = ["sweep_reports"]
 
@@ -95,6 +95,7 @@ def sweep_reports(
             *told,
             "first response: from stimulus onset, measured on the program, the least over all outputs",
             "energy per frame: in steady operation, where the chip has figures of it",
+            *bound_notes(arguments.get("options")),
             f"verified with {describe_frames(stimulus)}",
         ),
     )

@@ -20,7 +20,16 @@ from neuromap.network.complete import require_weights
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
 
-__all__ = ["CORES", "CORE_BOUND", "FIRST_RESPONSE", "FRAME_PERIOD", "point_text", "reason_of", "sweep_mappings"]
+__all__ = [
+    "CORES",
+    "CORE_BOUND",
+    "FIRST_RESPONSE",
+    "FRAME_PERIOD",
+    "bound_notes",
+    "point_text",
+    "reason_of",
+    "sweep_mappings",
+]
 
 CORES = SweepColumn("cores", "cores", "", is_drawn=True)
 CORE_BOUND = SweepColumn("core_bound", "cores of any mapping, at least")
@@ -93,6 +102,7 @@ def sweep_mappings(
         notes=(
             f"times: of {rollout.execution} execution, predicted from the schedule",
             "first response: from stimulus onset, the least over all outputs",
+            *bound_notes(options),
         ),
     )
 
@@ -101,6 +111,13 @@ def point_text(figures: Mapping[str, Any], point: ChipPoint) -> str:
     """Say which chip of a sweep one is, by the values that were set."""
     pairs = zip(figures, point.values, strict=True)
     return ", ".join(f"{name} = {figure_text(value)}" for name, value in pairs)
+
+
+def bound_notes(options: MappingOptions | None) -> tuple[str, ...]:
+    """Say what the bound on cores holds for where sums may be cut into parts; nothing where they are not."""
+    if options is None or options.wide == "refuse":
+        return ()
+    return ("cores of any mapping: where sums are cut into parts, of mappings with these parts",)
 
 
 def reason_of(message: str, infeasibility: Any, point: ChipPoint, chip: ChipSpec) -> str:
