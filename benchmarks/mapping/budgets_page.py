@@ -37,7 +37,7 @@ def budgets_text(found: dict[str, Any]) -> str:
     """
     machine = found["machine"]
     rows = "\n".join(_row(row) for row in found["rows"])
-    return _TEXT.format(rows=rows, date=found["date"], cpu=machine["cpu"], cpus=machine["n_cpus"])
+    return _TEXT.format(rows=rows, date=found["date"], cpu=machine["cpu"], cpus=machine["cpus"])
 
 
 def _row(row: dict[str, Any]) -> str:

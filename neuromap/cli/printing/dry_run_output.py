@@ -56,17 +56,20 @@ def _head(problem: Infeasibility) -> str:
 
 
 def _print_nodes(found: DryRun, console: Console) -> None:
-    chip = found.chip
-    names = ("neurons", "sources", f"axons of {chip.axons}", f"copies of {chip.neurons}", "relays", "splitters")
+    chip, has_copies = found.chip, found.chip.core_model == "crossbar"  # a neuron of other cores sends anywhere itself
     has_parts = any(node.parts for node in found.nodes)
-    table = new_table("node", *names, *(["parts of sums"] if has_parts else []), "cores")
+    added = [f"copies of {chip.neurons}", "relays", "splitters"] if has_copies else ["relays"]
+    added += ["parts of sums"] if has_parts else []
+    table = new_table("node", "neurons", "sources", f"axons of {chip.axons}", *added, "cores")
     for node in found.nodes:
         axons = "none do" if node.axons is None else f"{node.axons}" + (" !" if node.axons > chip.axons else "")
-        counts = (node.copies, node.relays, node.splitters, *([node.parts] if has_parts else []), node.cores)
-        shown = ("-" if count is None else f"{count}" for count in counts)
+        counts = [node.copies, node.relays, node.splitters] if has_copies else [node.relays]
+        counts += [node.parts] if has_parts else []
+        shown = ("-" if count is None else f"{count}" for count in (*counts, node.cores))
         table.add_row(one_line(node.node), f"{node.neurons}", f"{node.sources}", axons, *shown)
     console.print(table)
-    console.print("sources, axons and copies: of the neuron that needs most", markup=False)
+    most = "sources, axons and copies" if has_copies else "sources and axons"
+    console.print(f"{most}: of the neuron that needs most", markup=False)
 
 
 def _print_remedies(problem: Infeasibility, console: Console) -> None:

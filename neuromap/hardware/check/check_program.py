@@ -70,10 +70,12 @@ _CROSSBAR_CHIP: tuple[_Rule, ...] = (
     *_BOARD,
 )
 _CROSSBAR_MAPPED: tuple[_Rule, ...] = (
+    mapping_rules.chosen_periods,
     mapping_rules.axon_sources,
     mapping_rules.bias_frames,
     mapping_rules.input_labels,
     mapping_rules.output_labels,
+    mapping_rules.part_targets,
     mapping_rules.unused_neurons,
     arrival_rules.arrivals,
     mapping_rules.potential_widths,
@@ -100,7 +102,7 @@ _LIST_CHIP: tuple[_Rule, ...] = (
 )
 _RULES: Mapping[CoreKind, _Rules] = {
     "crossbar": _Rules((), _CROSSBAR_INDICES, _CROSSBAR_CHIP, _CROSSBAR_MAPPED),
-    "synapse-list": _Rules((list_index_rules.starts,), _LIST_INDICES, _LIST_CHIP, ()),
+    "synapse-list": _Rules((list_index_rules.starts,), _LIST_INDICES, _LIST_CHIP, (mapping_rules.chosen_periods,)),
 }
 
 

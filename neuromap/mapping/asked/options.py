@@ -166,6 +166,10 @@ class MappingOptions(Card):
             raise InputError(f"ticks_per_step = {self.ticks_per_step}: must be 1 to {MOST_TICKS}")
         if self.wide_ticks is not None and not 1 <= self.wide_ticks <= MOST_WIDE_TICKS:
             raise InputError(f"wide_ticks = {self.wide_ticks}: must be 1 to {MOST_WIDE_TICKS}")
+        if self.wide_ticks is not None and self.wide == "refuse":
+            raise InputError(
+                f'wide_ticks = {self.wide_ticks}: has no meaning where wide = "refuse"; ask for partial-sums'
+            )
         if not 0 <= self.seed < SEEDS:
             raise InputError(f"seed = {self.seed}: must be 0 or more, below 2**63")
 

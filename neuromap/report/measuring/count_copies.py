@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.neurons_in_use import further_compartments
 from neuromap.report.figures.node_copies import NodeCopies
 
 __all__ = ["count_copies"]
@@ -26,7 +27,7 @@ def count_copies(program: ChipProgram) -> tuple[NodeCopies, ...]:
     tuple of NodeCopies
         In the order of the program's nodes; nodes without a neuron of the chip, such as inputs, are left out.
     """
-    core, place = np.nonzero(program.neuron_node >= 0)
+    core, place = np.nonzero((program.neuron_node >= 0) & ~further_compartments(program))
     node = program.neuron_node[core, place].astype(np.int64)
     index, relay = program.neuron_index[core, place].astype(np.int64), program.is_relay[core, place]
     splitter, part = (

@@ -12,6 +12,12 @@ from neuromap.hardware.chip.defects import Defects
 from neuromap.hardware.program.list_program import ListProgram
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.node import Node
+from neuromap.network.terms import EdgeTerm
+from neuromap.network.transforms.matrices import MatrixTransform
 from neuromap.report.figures.node_copies import copies_line
 from neuromap.report.measuring.count_copies import count_copies
 from neuromap.report.measuring.count_usage import count_usage
@@ -121,6 +127,19 @@ def test_lists_take_memory(list_chip):
     found = count_usage(map_rollout(Rollout(net, "streaming"), chip))
     assert (found.neurons, found.axons, found.synapses, found.output_axons) == (3, 2, 6, 0)
     assert found.synapse_memory_utilisation == (2 * 64 + 6 * 25) / 1000
+
+
+def test_a_neuron_with_two_currents_is_one_of_two_compartments(list_chip):
+    neuron = CurrentNeuron(current_decay=0, voltage_decay=0, threshold=64, more_current_decays=(np.array(7),))
+    one = MatrixTransform(np.ones((3, 2), int))
+    edge = Edge("I", "O", one, also=(EdgeTerm(one, 1, 1),))
+    net = Network("two", {"I": Node("I", (1, 1, 2)), "O": Node("O", (1, 1, 3), neuron=neuron)}, {("I", "O"): edge})
+    program = map_rollout(Rollout(net, "streaming"), list_chip())
+    found = count_usage(program)
+    assert (found.neurons, found.compartments, found.copies) == (3, 6, 0)
+    assert found.neuron_utilisation == 6 / program.chip.neurons
+    assert [(node.neurons, node.on_chip, node.copies) for node in count_copies(program)] == [(3, 3, 0)]
+    assert copies_line(count_copies(program)) == ""
 
 
 @pytest.fixture
