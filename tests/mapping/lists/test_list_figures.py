@@ -30,6 +30,6 @@ def test_responses_and_work_of_spiking_networks(spiking_networks, list_chips, da
         work.add(spikes)
     shares, usage = work.result().shares, count_usage(program)
     assert not shares.peak_events[shares.node < 0].any()  # joined currents are work of the node that they belong to
-    assert work.result().neuron_updates == usage.neurons * work.result().n_ticks
+    assert work.result().neuron_updates == usage.compartments * work.result().n_ticks
     assert (usage.copies, usage.replicas, usage.splitters) == (0, 0, 0)
     assert usage.neurons <= program.n_cores * program.chip.neurons
