@@ -29,6 +29,7 @@ from neuromap.files.whole_file import write_whole
 _ROOT = Path(__file__).resolve().parents[2]
 _RESULTS = _ROOT / "benchmarks" / "results" / "mapping.json"
 _MANY_TARGETS = _RESULTS.with_name("many_targets.json")
+_PROVEN = _RESULTS.with_name("bounds.json")
 _PAGE = _ROOT / "docs" / "mapping-benchmarks.md"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
@@ -45,10 +46,12 @@ def main(argv: list[str] | None = None) -> int:
             print(f"mapping: {asked.source}: {error}", file=sys.stderr)
             return 2
     many_targets = json.loads(_MANY_TARGETS.read_text(encoding="utf-8")) if _MANY_TARGETS.exists() else None
+    proven = json.loads(_PROVEN.read_text(encoding="utf-8")) if _PROVEN.exists() else None
+    page = page_text(found, many_targets, proven)
     if asked.page:
-        write_whole(_PAGE, page_text(found, many_targets).encode())
+        write_whole(_PAGE, page.encode())
     else:
-        print(page_text(found, many_targets))
+        print(page)
     return int(any("refused" in row for row in found["rows"]))
 
 

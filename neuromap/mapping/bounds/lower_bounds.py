@@ -13,9 +13,12 @@ from collections.abc import Callable, Mapping
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
+from neuromap.mapping.bounds.areas.two_hops import cores_by_two_hops
 from neuromap.mapping.bounds.bound import CoreBound, PopulationBound
 from neuromap.mapping.bounds.crowding import crowds_of
 from neuromap.mapping.bounds.list_bounds import list_core_bound
+from neuromap.mapping.bounds.mixtures.cores_by_prices import cores_by_prices
+from neuromap.mapping.bounds.mixtures.mixture import mixture_of
 from neuromap.mapping.bounds.readers import read_out_neurons, readers_of
 from neuromap.mapping.bounds.reads import fed_axons
 from neuromap.mapping.bounds.shares import cores_by_shares
@@ -52,15 +55,19 @@ def _crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool) -> Co
     readers = readers_of(network)
     options = [crowds_of(reader, chip, proven) for reader in readers]
     best = [max(crowds, key=lambda crowd: (crowd.rows / crowd.room, crowd.rows)) for crowds in options]
-    axons, neurons = fed_axons(options, chip)
-    neurons += read_out_neurons(network, readers)
+    fed = fed_axons(options, chip, cores_by_two_hops(readers, chip.axons))
+    read_out = read_out_neurons(network, readers)
+    axons, neurons = fed.total, fed.by_neurons + read_out
     populations = tuple(PopulationBound(c.reader.name, c.cores, c.limit(chip)) for c in best)
-    candidates = [
+    candidates: list[tuple[int, str]] = [
         *((p.cores, p.by) for p in populations),
         (-(-neurons // chip.neurons), "neurons"),
         (-(-axons // chip.axons), "axons"),
         (cores_by_shares(best, chip), "axons"),
     ]
+    if not proven:
+        known = max(cores for cores, _ in candidates)
+        candidates.append((cores_by_prices(mixture_of(options, fed, read_out, chip), chip, known), "axons"))
     total, by = max(candidates, key=lambda found: found[0])
     return CoreBound(total, by, neurons, axons, populations)
 
