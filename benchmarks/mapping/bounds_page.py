@@ -44,7 +44,9 @@ def bounds_text(rows: list[dict[str, Any]]) -> str:
 def _line(row: dict[str, Any]) -> str:
     after = row["after"] or row["before"]
     mark = "" if row["after"] else " *"
-    return f"| {row['network']}{mark} | {row['found']:,} | {row['before']:,} | {after:,} | {row['found'] / after:.2f} |\n"
+    return (
+        f"| {row['network']}{mark} | {row['found']:,} | {row['before']:,} | {after:,} | {row['found'] / after:.2f} |\n"
+    )
 
 
 def _mean(rows: list[dict[str, Any]], key: str) -> float:

@@ -63,7 +63,9 @@ def family_network(seed: int) -> Network:
     def add(u: int, v: int, size: int) -> None:
         stride = shapes[u][0] // shapes[v][0]
         weights = StoredWeights(_kernel(draw, is_fixed, size, groups, channels))
-        edges[names[u], names[v]] = Conv(shapes[u], shapes[v], (size, size), (stride, stride), groups=groups, weights=weights)
+        edges[names[u], names[v]] = Conv(
+            shapes[u], shapes[v], (size, size), (stride, stride), groups=groups, weights=weights
+        )
 
     for layer in range(1, int(draw.integers(2, 5)) + 1):
         scale = 2 if draw.random() < 1 / 4 and shapes[-1][0] > 8 else 1

@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
-from neuromap.mapping.bounds.areas.two_hops import cores_by_two_hops
 from neuromap.mapping.bounds.bound import CoreBound, PopulationBound
-from neuromap.mapping.bounds.crowding import crowds_of
+from neuromap.mapping.bounds.crowds.crowding import crowds_of
+from neuromap.mapping.bounds.crowds.reads import fed_axons
+from neuromap.mapping.bounds.crowds.shares import cores_by_shares
 from neuromap.mapping.bounds.list_bounds import list_core_bound
 from neuromap.mapping.bounds.mixtures.cores_by_prices import cores_by_prices
 from neuromap.mapping.bounds.mixtures.mixture import mixture_of
-from neuromap.mapping.bounds.readers import read_out_neurons, readers_of
-from neuromap.mapping.bounds.reads import fed_axons
-from neuromap.mapping.bounds.shares import cores_by_shares
+from neuromap.mapping.bounds.populations.readers import read_out_neurons, readers_of
+from neuromap.mapping.bounds.populations.two_hops import cores_by_two_hops
 from neuromap.mapping.legalise.legalised import Legalised
 
 __all__ = ["core_bound"]

@@ -52,6 +52,8 @@ def cores_by_prices(mixture: Mixture, chip: ChipSpec, known: int = 0) -> int:
     """
     if not len(mixture.population_of) or len(mixture.population_of) > PARTS:
         return 0
+    if any(group.together[0] > chip.axons for group in mixture.groups):
+        return 0  # a neuron that fits no core: the mapper refuses the network
     cores = MixedCores(mixture, chip)
     demand = _demand(mixture)
     columns = _pure_cores(mixture, chip)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.crowding import Crowd
-from neuromap.mapping.bounds.readers import ChipKey, Key
-from neuromap.mapping.bounds.whole_windows import areas
+from neuromap.mapping.bounds.crowds.crowding import Crowd
+from neuromap.mapping.bounds.populations.readers import ChipKey, Key
+from neuromap.mapping.bounds.windows.whole_windows import areas
 
 __all__ = ["EvenCopies", "even_copies"]
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.crowding import Crowd
+from neuromap.mapping.bounds.crowds.crowding import Crowd
+from neuromap.mapping.bounds.crowds.reads import FedAxons
 from neuromap.mapping.bounds.mixtures.even_copies import even_copies
-from neuromap.mapping.bounds.readers import ChipKey, Key
-from neuromap.mapping.bounds.reads import FedAxons
+from neuromap.mapping.bounds.populations.readers import ChipKey, Key
 
 __all__ = ["Demand", "Group", "Mixture", "mixture_of"]
 
@@ -143,7 +143,13 @@ def _parts_of(crowds: list[Crowd]) -> list[Crowd]:
 
 def _group(population: int, parts: tuple[int, ...], crowd: Crowd, keys: list[Key], levels: int) -> Group:
     """Cut the curves into levels: one takes the axons of its first neuron and counts the neurons of its last."""
-    axons = np.stack([crowd.need[key][: crowd.room + 1] if key in crowd.need else np.zeros(crowd.room + 1, np.int64) for key in keys], axis=1)
+    axons = np.stack(
+        [
+            crowd.need[key][: crowd.room + 1] if key in crowd.need else np.zeros(crowd.room + 1, np.int64)
+            for key in keys
+        ],
+        axis=1,
+    )
     both = np.column_stack([axons, crowd.together[: crowd.room + 1]])
     last = np.flatnonzero(np.append((np.diff(both[1:], axis=0) != 0).any(axis=1), True)) + 1
     if len(last) > levels:

@@ -85,7 +85,7 @@ class MixedCores:
         from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
 
         gain = self._gain(prices)
-        integer = np.zeros(len(gain))
+        integer = np.zeros(len(gain), np.int64)
         integer[: self._n_levels] = 1
         found: Any = milp(
             -gain,

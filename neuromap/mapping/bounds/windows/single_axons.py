@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import run_heads
-from neuromap.mapping.bounds.whole_windows import WholeWindows
+from neuromap.mapping.bounds.windows.whole_windows import WholeWindows
 from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["single_axon_sources"]

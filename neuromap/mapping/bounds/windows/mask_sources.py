@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.mapping.bounds.areas.masks import Masks
-from neuromap.mapping.bounds.areas.sources_of_groups import shared_out
-from neuromap.mapping.bounds.whole_windows import TOO_MANY
+from neuromap.mapping.bounds.windows.masks import Masks
+from neuromap.mapping.bounds.windows.sources_of_groups import shared_out
+from neuromap.mapping.bounds.windows.whole_windows import TOO_MANY
 
 __all__ = ["least_of_masks", "mask_sources"]
 

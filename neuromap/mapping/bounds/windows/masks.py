@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,8 +119,8 @@ def _offsets(position: Ints, place: Ints, positions: int, places: int) -> tuple[
 def _groups(reads: Bools) -> tuple[int, int]:
     """Count the sets of features without a channel in common, and the features of the largest."""
     n = len(reads)
-    pairs = sparse.csr_array(reads.astype(np.int64))
-    both = sparse.block_array([[None, pairs], [pairs.T, None]], format="csr")
+    pairs: Any = sparse.csr_array(reads.astype(np.int64))
+    both: Any = sparse.block_array([[None, pairs], [pairs.T, None]], format="csr")
     label = connected_components(both, directed=False)[1][:n]
     sizes = np.unique(label, return_counts=True)[1]
     return len(sizes), int(sizes.max())

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.areas.mask_sources import mask_sources
-from neuromap.mapping.bounds.areas.masks import find_masks
-from neuromap.mapping.bounds.least_sources import by_degrees, by_expansion, sources_beyond_palette
-from neuromap.mapping.bounds.readers import Feed, Key, Reader
-from neuromap.mapping.bounds.single_axons import single_axon_sources
-from neuromap.mapping.bounds.whole_windows import WholeWindows, find_windows
-from neuromap.mapping.bounds.window_axons import axons_of_feeds, axons_of_windows
+from neuromap.mapping.bounds.populations.readers import Feed, Key, Reader
+from neuromap.mapping.bounds.windows.least_sources import by_degrees, by_expansion, sources_beyond_palette
+from neuromap.mapping.bounds.windows.mask_sources import mask_sources
+from neuromap.mapping.bounds.windows.masks import find_masks
+from neuromap.mapping.bounds.windows.single_axons import single_axon_sources
+from neuromap.mapping.bounds.windows.whole_windows import WholeWindows, find_windows
+from neuromap.mapping.bounds.windows.window_axons import axons_of_feeds, axons_of_windows
 from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["Crowd", "crowds_of"]
@@ -55,6 +55,7 @@ class Crowd:
     room: int
     windows: dict[Key, WholeWindows]
     together: Ints
+
     def limit(self, chip: ChipSpec) -> str:
         """Name what keeps one neuron more from a core; ``neurons`` where all fit."""
         return "axons" if self.room < min(self.rows, chip.neurons) else "neurons"
@@ -76,7 +77,7 @@ class _Limit:
 
 
 def crowds_of(reader: Reader, chip: ChipSpec, proven: bool) -> list[Crowd]:
-    """Bound all rows of a reader, and those rows apart of which more is known, for instance that their windows are whole.
+    """Bound all rows of a reader, and those rows apart of which more is known.
 
     Parameters
     ----------
@@ -137,9 +138,7 @@ def _crowd(reader: Reader, rows: Bools, limits: dict[Key, list[_Limit]], chip: C
     return Crowd(reader, rows, n_rows, need, reads, room, windows, together)
 
 
-def _joint(
-    reader: Reader, rows: Bools, windows: dict[Key, WholeWindows], most: int, chip: ChipSpec
-) -> Ints | None:
+def _joint(reader: Reader, rows: Bools, windows: dict[Key, WholeWindows], most: int, chip: ChipSpec) -> Ints | None:
     """Bound the axons of several feeds of whole windows together: their sources share the types of a core.
 
     Rows that share a window of one feed must share those of all.

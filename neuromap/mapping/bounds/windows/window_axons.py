@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.mapping.bounds.whole_windows import TOO_MANY, WholeWindows, areas
+from neuromap.mapping.bounds.windows.whole_windows import TOO_MANY, WholeWindows, areas
 
 __all__ = ["axons_of_feeds", "axons_of_windows"]
 
@@ -35,7 +35,7 @@ def axons_of_windows(windows: WholeWindows, most: int, single: Ints) -> Ints:
     most : int
         Greatest n.
     single : ndarray of int64, shape (windows.features + 1,)
-        From :func:`~neuromap.mapping.bounds.single_axons.single_axon_sources`.
+        From :func:`~neuromap.mapping.bounds.windows.single_axons.single_axon_sources`.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints) -> In
     most : int
         Greatest n.
     single : ndarray of int64, shape (features + 1,)
-        From :func:`~neuromap.mapping.bounds.single_axons.single_axon_sources`, of the windows side by side.
+        From :func:`~neuromap.mapping.bounds.windows.single_axons.single_axon_sources`, of the windows side by side.
 
     Returns
     -------
