@@ -12,7 +12,8 @@ _HEAD = """\
 Cores of the best mapping beside the [proven lower bound](lower-bounds.md), as it was (before) and as it is (after).
 Family 1 to 20 are random convolution networks, sign-fixed or ternary, with groups, strides, self-edges and skips, drawn
 from their seed (`benchmarks/mapping/family.py` says how; fixed before the first was mapped, none left out); streaming,
-packed, on TrueNorth. Rows marked * have the bound as it was; computing it anew takes more memory than the machine had.
+packed, on TrueNorth. The bound after is with prices where there are up to twelve parts.
+Rows marked * were not computed anew.
 
 | network | found | before | after | found / after |
 |---|---:|---:|---:|---:|

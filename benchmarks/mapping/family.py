@@ -100,7 +100,7 @@ def measure(seed: int) -> dict[str, Any]:
     """
     chip = load_chip("truenorth")
     mapping = map_with_stages(nm.Rollout(family_network(seed), "streaming"), chip, MappingOptions(placer="hilbert"))
-    proven = core_bound(mapping.network, chip).total
+    proven = core_bound(mapping.network, chip, priced=True).total
     return {"network": f"family {seed}", "found": mapping.program.n_cores, "after": proven}
 
 

@@ -27,7 +27,7 @@ from neuromap.mapping.legalise.legalised import Legalised
 __all__ = ["core_bound"]
 
 
-def core_bound(network: Legalised, chip: ChipSpec, *, proven: bool = False) -> CoreBound:
+def core_bound(network: Legalised, chip: ChipSpec, *, proven: bool = False, priced: bool = False) -> CoreBound:
     """Bound the cores of every mapping of a rollout from below.
 
     It holds for all tilings, packings, placements, copies, replicas, relays and splitters with the schedule's delays,
@@ -41,17 +41,19 @@ def core_bound(network: Legalised, chip: ChipSpec, *, proven: bool = False) -> C
         Axons, neurons and axon types of a crossbar core, or axons, neurons and memory of one with synapse lists, and
         the range of delays. Its number of cores and defects do not matter.
     proven : bool
-        Leave out what rests on floating point: the bound by singular values. Refusals do.
+        Leave out what rests on floating point: the bound by singular values, and prices. Refusals do.
+    priced : bool
+        Seek prices of mixed cores too: some seconds, and the solver (HiGHS) may write a line of its own to the output.
 
     Returns
     -------
     CoreBound
         With at least one core where any neuron is needed.
     """
-    return _BOUNDS[chip.core_model](network, chip, proven)
+    return _BOUNDS[chip.core_model](network, chip, proven, priced and not proven)
 
 
-def _crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool) -> CoreBound:
+def _crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool, priced: bool) -> CoreBound:
     readers = readers_of(network)
     options = [crowds_of(reader, chip, proven) for reader in readers]
     best = [max(crowds, key=lambda crowd: (crowd.rows / crowd.room, crowd.rows)) for crowds in options]
@@ -65,14 +67,14 @@ def _crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool) -> Co
         (-(-axons // chip.axons), "axons"),
         (cores_by_shares(best, chip), "axons"),
     ]
-    if not proven:
+    if priced:
         known = max(cores for cores, _ in candidates)
         candidates.append((cores_by_prices(mixture_of(options, fed, read_out, chip), chip, known), "axons"))
     total, by = max(candidates, key=lambda found: found[0])
     return CoreBound(total, by, neurons, axons, populations)
 
 
-_BOUNDS: Mapping[CoreKind, Callable[[Legalised, ChipSpec, bool], CoreBound]] = ReadOnlyMapping(
-    {"crossbar": _crossbar_core_bound, "synapse-list": lambda network, chip, _: list_core_bound(network, chip)}
+_BOUNDS: Mapping[CoreKind, Callable[[Legalised, ChipSpec, bool, bool], CoreBound]] = ReadOnlyMapping(
+    {"crossbar": _crossbar_core_bound, "synapse-list": lambda network, chip, _, __: list_core_bound(network, chip)}
 )
 """How cores are bounded, by their kind."""

@@ -49,7 +49,7 @@ def test_prices_see_what_shares_do_not(chip):
     edges = {("I", "H"): conv, ("O", "O"): conv, ("H", "O"): conv}
     net = build_network({n: (shape, None if n == "I" else 1) for n in "IHO"}, edges, outputs=("O",))
     network = legalise(nm.Rollout(net, "streaming"), chip())
-    plain, priced = (core_bound(network, chip(), proven=proven).total for proven in (True, False))
+    plain, priced = (core_bound(network, chip(), priced=priced).total for priced in (False, True))
     assert plain < priced <= nm.map_rollout(nm.Rollout(net, "streaming"), chip()).n_cores
 
 
@@ -82,6 +82,6 @@ def test_no_mapping_of_convolutions_with_skips_and_holes_has_fewer_cores(
         mapping = map_with_stages(rollout, spec, options)
     except NeuromapError:
         assume(False)
-    found = core_bound(mapping.network, spec)
+    found = core_bound(mapping.network, spec, priced=True)
     assert found.total <= mapping.program.n_cores
     assert found.neurons <= np.count_nonzero(mapping.program.neuron_node >= 0)

@@ -16,7 +16,7 @@ __all__ = ["cores_by_prices"]
 Floats = NDArray[np.float64]
 ROUNDS = 20
 """Of better prices, at most."""
-PARTS = 30
+PARTS = 12
 """Parts up to which prices are sought."""
 DEAR = 10.0
 """Cores that are paid for a whole core's worth of what no core so far holds, so that prices stay within bounds."""

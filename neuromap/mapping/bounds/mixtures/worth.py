@@ -92,7 +92,7 @@ class MixedCores:
             integrality=integer,
             bounds=Bounds(0, self._upper),
             constraints=LinearConstraint(self._matrix(), ub=[limit for _, limit in self._rows]),
-            options={"node_limit": NODES, "mip_rel_gap": 1e-3},
+            options={"node_limit": NODES, "mip_rel_gap": 1e-3, "presolve": False},
         )
         if found.x is None or found.mip_dual_bound is None:
             return None
