@@ -28,7 +28,9 @@ from neuromap.files.whole_file import write_whole
 
 _ROOT = Path(__file__).resolve().parents[2]
 _RESULTS = _ROOT / "benchmarks" / "results" / "mapping.json"
-_MANY_TARGETS, _BUDGETS = (_RESULTS.with_name(name) for name in ("many_targets.json", "mapping_budgets.json"))
+_MANY_TARGETS, _BUDGETS, _PROVEN = (
+    _RESULTS.with_name(name) for name in ("many_targets.json", "mapping_budgets.json", "bounds.json")
+)
 _PAGE = _ROOT / "docs" / "mapping-benchmarks.md"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
@@ -44,13 +46,15 @@ def main(argv: list[str] | None = None) -> int:
         except (OSError, ValueError) as error:
             print(f"mapping: {asked.source}: {error}", file=sys.stderr)
             return 2
-    many_targets, budgets = (
-        json.loads(path.read_text(encoding="utf-8")) if path.exists() else None for path in (_MANY_TARGETS, _BUDGETS)
+    many_targets, budgets, proven = (
+        json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        for path in (_MANY_TARGETS, _BUDGETS, _PROVEN)
     )
+    page = page_text(found, many_targets, budgets, proven)
     if asked.page:
-        write_whole(_PAGE, page_text(found, many_targets, budgets).encode())
+        write_whole(_PAGE, page.encode())
     else:
-        print(page_text(found, many_targets, budgets))
+        print(page)
     return int(any("refused" in row for row in found["rows"]))
 
 

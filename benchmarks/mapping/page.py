@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks.mapping.bounds_page import bounds_text
 from benchmarks.mapping.budgets_page import budgets_text
 from benchmarks.mapping.many_targets_page import many_targets_text
 
@@ -58,7 +59,10 @@ synapses of the network: with its inputs, before mapping.
 
 
 def page_text(
-    found: dict[str, Any], many_targets: dict[str, Any] | None = None, budgets: dict[str, Any] | None = None
+    found: dict[str, Any],
+    many_targets: dict[str, Any] | None = None,
+    budgets: dict[str, Any] | None = None,
+    proven: list[dict[str, Any]] | None = None,
 ) -> str:
     """Make the page.
 
@@ -70,6 +74,8 @@ def page_text(
         What ``python -m benchmarks.mapping.many_targets`` stores.
     budgets : dict, optional
         What ``python -m benchmarks.mapping.budgets`` stores.
+    proven : list of dict, optional
+        What ``python -m benchmarks.mapping.family`` stores.
 
     Returns
     -------
@@ -101,6 +107,7 @@ def page_text(
         parts += ["Refused:", "", *refused, ""]
     more = ["", many_targets_text(many_targets).rstrip("\n")] if many_targets else []
     more += ["", budgets_text(budgets).rstrip("\n")] if budgets else []
+    more += ["", bounds_text(proven).rstrip("\n")] if proven else []
     return "\n".join([*parts, _PUBLISHED.rstrip("\n"), *metis, *ours, *more, ""])
 
 

@@ -14,7 +14,7 @@ from neuromap.explorer.answer.rows import Candidate
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.bound import CoreBound
 from neuromap.mapping.bounds.lower_bounds import core_bound
-from neuromap.mapping.bounds.readers import readers_of
+from neuromap.mapping.bounds.populations.readers import readers_of
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern

@@ -14,17 +14,20 @@ from collections.abc import Callable, Mapping
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
 from neuromap.mapping.bounds.bound import CoreBound, PopulationBound
-from neuromap.mapping.bounds.crowding import crowds_of
+from neuromap.mapping.bounds.crowds.crowding import crowds_of
+from neuromap.mapping.bounds.crowds.reads import fed_axons
+from neuromap.mapping.bounds.crowds.shares import cores_by_shares
 from neuromap.mapping.bounds.list_bounds import list_core_bound
-from neuromap.mapping.bounds.readers import read_out_neurons, readers_of
-from neuromap.mapping.bounds.reads import fed_axons
-from neuromap.mapping.bounds.shares import cores_by_shares
+from neuromap.mapping.bounds.mixtures.cores_by_prices import cores_by_prices
+from neuromap.mapping.bounds.mixtures.mixture import mixture_of
+from neuromap.mapping.bounds.populations.readers import read_out_neurons, readers_of
+from neuromap.mapping.bounds.populations.two_hops import cores_by_two_hops
 from neuromap.mapping.legalise.legalised import Legalised
 
 __all__ = ["core_bound"]
 
 
-def core_bound(network: Legalised, chip: ChipSpec, *, proven: bool = False) -> CoreBound:
+def core_bound(network: Legalised, chip: ChipSpec, *, proven: bool = False, priced: bool = False) -> CoreBound:
     """Bound the cores of every mapping of a rollout from below.
 
     It holds for all tilings, packings, placements, copies, replicas, relays and splitters with the schedule's delays,
@@ -38,34 +41,40 @@ def core_bound(network: Legalised, chip: ChipSpec, *, proven: bool = False) -> C
         Axons, neurons and axon types of a crossbar core, or axons, neurons and memory of one with synapse lists, and
         the range of delays. Its number of cores and defects do not matter.
     proven : bool
-        Leave out what rests on floating point: the bound by singular values. Refusals do.
+        Leave out what rests on floating point: the bound by singular values, and prices. Refusals do.
+    priced : bool
+        Seek prices of mixed cores too: some seconds, and the solver (HiGHS) may write a line of its own to the output.
 
     Returns
     -------
     CoreBound
         With at least one core where any neuron is needed.
     """
-    return _BOUNDS[chip.core_model](network, chip, proven)
+    return _BOUNDS[chip.core_model](network, chip, proven, priced and not proven)
 
 
-def _crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool) -> CoreBound:
+def _crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool, priced: bool) -> CoreBound:
     readers = readers_of(network)
     options = [crowds_of(reader, chip, proven) for reader in readers]
     best = [max(crowds, key=lambda crowd: (crowd.rows / crowd.room, crowd.rows)) for crowds in options]
-    axons, neurons = fed_axons(options, chip)
-    neurons += read_out_neurons(network, readers)
+    fed = fed_axons(options, chip, cores_by_two_hops(readers, chip.axons))
+    read_out = read_out_neurons(network, readers)
+    axons, neurons = fed.total, fed.by_neurons + read_out
     populations = tuple(PopulationBound(c.reader.name, c.cores, c.limit(chip)) for c in best)
-    candidates = [
+    candidates: list[tuple[int, str]] = [
         *((p.cores, p.by) for p in populations),
         (-(-neurons // chip.neurons), "neurons"),
         (-(-axons // chip.axons), "axons"),
         (cores_by_shares(best, chip), "axons"),
     ]
+    if priced:
+        known = max(cores for cores, _ in candidates)
+        candidates.append((cores_by_prices(mixture_of(options, fed, read_out, chip), chip, known), "axons"))
     total, by = max(candidates, key=lambda found: found[0])
     return CoreBound(total, by, neurons, axons, populations)
 
 
-_BOUNDS: Mapping[CoreKind, Callable[[Legalised, ChipSpec, bool], CoreBound]] = ReadOnlyMapping(
-    {"crossbar": _crossbar_core_bound, "synapse-list": lambda network, chip, _: list_core_bound(network, chip)}
+_BOUNDS: Mapping[CoreKind, Callable[[Legalised, ChipSpec, bool, bool], CoreBound]] = ReadOnlyMapping(
+    {"crossbar": _crossbar_core_bound, "synapse-list": lambda network, chip, _, __: list_core_bound(network, chip)}
 )
 """How cores are bounded, by their kind."""

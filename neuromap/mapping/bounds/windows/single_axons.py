@@ -6,6 +6,7 @@ A source has one axon only if all neurons that read it agree on its weight with 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations, pairwise
 from math import comb
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import run_heads
-from neuromap.mapping.bounds.whole_windows import WholeWindows
+from neuromap.mapping.bounds.windows.whole_windows import WholeWindows
 from neuromap.mapping.legalise.legalised import Matrix
 
 __all__ = ["single_axon_sources"]
@@ -30,7 +31,11 @@ ROUNDING = 1e-6
 
 
 def single_axon_sources(
-    matrix: Matrix, neurons: Ints, windows: WholeWindows, shape: tuple[int, int, int], types: int
+    matrix: Matrix,
+    neurons: Ints,
+    windows: WholeWindows | Sequence[WholeWindows],
+    shape: tuple[int, int, int],
+    types: int,
 ) -> Ints:
     """Bound the sources of a window that can do with one axon, if a core holds m neurons of its position.
 
@@ -40,11 +45,11 @@ def single_axon_sources(
     Parameters
     ----------
     matrix : csr_array of int64, shape (n, s)
-        Weights; all rows are whole windows.
+        Weights; all rows are whole windows, or whole windows of several feeds side by side.
     neurons : ndarray of int64, shape (n,)
         Neuron of every row within its node.
-    windows : WholeWindows
-        That were found.
+    windows : WholeWindows, or sequence of WholeWindows
+        That were found, feed by feed.
     shape : tuple of three int
         Rows, columns, features of the node.
     types : int
@@ -52,13 +57,15 @@ def single_axon_sources(
 
     Returns
     -------
-    ndarray of int64, shape (windows.features + 1,)
+    ndarray of int64, shape (features + 1,)
         For m = 0, 1, ..., falling.
     """
-    most = np.full(windows.features + 1, windows.sources)
+    feeds = [windows] if isinstance(windows, WholeWindows) else windows
+    features, sources = max(feed.features for feed in feeds), sum(feed.sources for feed in feeds)
+    most = np.full(features + 1, sources)
     if matrix.data.min() == matrix.data.max():
         return most
-    kernels = _kernels(matrix, neurons, windows.sources, shape[2])
+    kernels = _kernels(matrix, neurons, sources, shape[2])
     if kernels is None:
         return most
     most[1:] = 0

@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.crowding import Crowd
-from neuromap.mapping.bounds.readers import ChipKey, Key
+from neuromap.mapping.bounds.crowds.crowding import Crowd
+from neuromap.mapping.bounds.populations.readers import ChipKey, Key
 
-__all__ = ["fed_axons"]
+__all__ = ["FedAxons", "fed_axons"]
 
 Ints = NDArray[np.int64]
 ROUNDING = 1e-6
 """On a number that floating point may give a little too high."""
 
 
-def fed_axons(crowds: list[list[Crowd]], chip: ChipSpec) -> tuple[int, int]:
-    """Count the axons that are fed at least, and the neurons that feed them.
+class FedAxons(NamedTuple):
+    """Axons that are fed at least, bias axons not counted."""
+
+    of_feeds: dict[Key, int]
+    of_columns: dict[Key, Ints]
+    """Cores that read each column of a feed, at least."""
+    relayed: int
+    """On ways longer than a neuron's delay, beyond those that readers use."""
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.of_feeds.values()) + self.relayed
+
+    @property
+    def by_neurons(self) -> int:
+        """Those that neurons feed; axons that the host feeds take no neuron."""
+        return sum(count for key, count in self.of_feeds.items() if isinstance(key, ChipKey)) + self.relayed
+
+
+def fed_axons(crowds: list[list[Crowd]], chip: ChipSpec, two_hops: Mapping[Key, Ints]) -> FedAxons:
+    """Count the axons that are fed at least.
 
     Readers of one signal may share its axons, so the greatest of their demands counts, not the sum.
 
@@ -27,13 +50,14 @@ def fed_axons(crowds: list[list[Crowd]], chip: ChipSpec) -> tuple[int, int]:
         Of every reader.
     chip : ChipSpec
         Greatest delay.
+    two_hops : mapping
+        Cores that read each column of a feed at least, by what all of its readers read.
 
     Returns
     -------
-    axons, neurons : int
-        Bias axons are not counted; axons that the host feeds take no neuron.
+    FedAxons
     """
-    of_columns: dict[Key, Ints] = {}  # cores that read each column
+    of_columns: dict[Key, Ints] = dict(two_hops)
     of_feed: dict[Key, int] = {}  # axons of all columns together
     for crowd in (crowd for some in crowds for crowd in some):
         for key, least in crowd.need.items():
@@ -41,9 +65,7 @@ def fed_axons(crowds: list[list[Crowd]], chip: ChipSpec) -> tuple[int, int]:
             reads = crowd.reads[key]
             of_columns[key] = np.maximum(of_columns[key], reads) if key in of_columns else reads
     axons = {key: max(of_feed[key], int(reads.sum())) for key, reads in of_columns.items()}
-    fed_by_neurons = sum(count for key, count in axons.items() if isinstance(key, ChipKey))
-    relayed = _relay_axons(of_columns, chip)
-    return sum(axons.values()) + relayed, fed_by_neurons + relayed
+    return FedAxons(axons, of_columns, _relay_axons(of_columns, chip))
 
 
 def _axons_in_all_cores(crowd: Crowd, least: Ints) -> int:

@@ -16,7 +16,7 @@ from scipy import sparse
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
-from neuromap.mapping.bounds.origins import origins_of
+from neuromap.mapping.bounds.populations.origins import origins_of
 from neuromap.mapping.legalise.legalised import Legalised, Matrix
 
 __all__ = ["ChipKey", "Feed", "HostKey", "Key", "Reader", "read_out_neurons", "readers_of"]

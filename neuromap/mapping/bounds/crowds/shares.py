@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.crowding import Crowd
-from neuromap.mapping.bounds.readers import Key
+from neuromap.mapping.bounds.crowds.crowding import Crowd
+from neuromap.mapping.bounds.populations.readers import Key
 
 __all__ = ["cores_by_shares"]
 

@@ -48,18 +48,13 @@ def by_degrees(matrix: Matrix, most: int) -> Ints:
     entries = np.sort(np.diff(matrix.indptr)).astype(np.int64)
     most = min(most, len(entries))
     degrees = np.sort(np.bincount(matrix.indices, minlength=matrix.shape[1]))[::-1].astype(np.int64)
-    total = np.cumsum(entries)
-    least = np.zeros(most + 1, np.int64)
-    for n in range(1, most + 1):
-        held = np.cumsum(np.minimum(degrees[: _enough(degrees, n, int(total[n - 1]))], n))
-        least[n] = max(int(np.searchsorted(held, total[n - 1])) + 1 if total[n - 1] else 0, int(entries[n - 1]))
+    total, held = np.cumsum(entries)[:most], np.concatenate([[0], np.cumsum(degrees)])
+    n = np.arange(1, most + 1)
+    full = np.searchsorted(-degrees, -n, side="right")  # columns of degree n or more, of which n entries count
+    beyond = np.searchsorted(held, total - n * full + held[full])
+    columns = np.where(n * full >= total, -(-total // n), beyond)
+    least = np.concatenate([[0], np.maximum(columns, entries[:most])])
     return np.maximum.accumulate(least)
-
-
-def _enough(degrees: Ints, n: int, entries: int) -> int:
-    """Columns that surely suffice, so that not all have to be added up."""
-    full = int(np.searchsorted(-degrees, -n, side="right"))  # columns of degree n or more
-    return len(degrees) if full * n < entries else -(-entries // n)
 
 
 def by_expansion(matrix: Matrix, most: int) -> Ints:

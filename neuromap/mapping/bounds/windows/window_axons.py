@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.mapping.bounds.whole_windows import TOO_MANY, WholeWindows, areas
+from neuromap.mapping.bounds.windows.whole_windows import TOO_MANY, WholeWindows, areas
 
-__all__ = ["axons_of_windows"]
+__all__ = ["axons_of_feeds", "axons_of_windows"]
 
 Ints = NDArray[np.int64]
 IMPOSSIBLE = -TOO_MANY
@@ -22,7 +24,7 @@ def axons_of_windows(windows: WholeWindows, most: int, single: Ints) -> Ints:
 
     - by the sources that are read less those with one axon, which are at most the sum of what the positions allow;
     - by what the positions demand: position by position its sources less those with one axon. A source lies in so many
-      windows at most, so the double ones are at least the sum of all demands over that number.
+      windows at most, in p at most, so the double ones are at least the sum of all demands over that number.
 
     The best p counts, and for it the neurons shared out so that the positions allow most.
 
@@ -33,17 +35,37 @@ def axons_of_windows(windows: WholeWindows, most: int, single: Ints) -> Ints:
     most : int
         Greatest n.
     single : ndarray of int64, shape (windows.features + 1,)
-        From :func:`~neuromap.mapping.bounds.single_axons.single_axon_sources`.
+        From :func:`~neuromap.mapping.bounds.windows.single_axons.single_axon_sources`.
 
     Returns
     -------
     ndarray of int64, shape (min(most, rows) + 1,)
         Axons that any n of the rows take at least.
     """
-    most = min(most, int(windows.rows.sum()))
-    read = windows.channels * areas(windows, most)  # by p positions, at least
-    if (single == windows.sources).all():  # no source is double: as few positions as possible
-        positions = -(-np.arange(most + 1) // windows.features)  # of n neurons, rounded up
+    return axons_of_feeds([windows], min(most, int(windows.rows.sum())), single)
+
+
+def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints) -> Ints:
+    """Bound the axons that n neurons take in one core for several feeds, whose sources share the types.
+
+    Parameters
+    ----------
+    feeds : sequence of WholeWindows
+        The same rows read whole windows of each, and rows that share a window of one share those of all.
+    most : int
+        Greatest n.
+    single : ndarray of int64, shape (features + 1,)
+        From :func:`~neuromap.mapping.bounds.windows.single_axons.single_axon_sources`, of the windows side by side.
+
+    Returns
+    -------
+    ndarray of int64, shape (most + 1,)
+    """
+    features, sources = max(f.features for f in feeds), sum(f.sources for f in feeds)
+    overlap = max(f.overlap for f in feeds)
+    read: Ints = np.sum([f.channels * areas(f, most) for f in feeds], axis=0)  # by p positions, at least
+    if (single == sources).all():  # no source is double: as few positions as possible
+        positions = -(-np.arange(most + 1) // features)  # of n neurons, rounded up
         fewest: Ints = read[positions]
         return fewest
     least = np.full(most + 1, TOO_MANY)
@@ -54,7 +76,7 @@ def axons_of_windows(windows: WholeWindows, most: int, single: Ints) -> Ints:
         allowed = _allowed_by_one_more(allowed, single)
         possible = allowed >= 0
         by_reads = read[p] - allowed
-        by_demands = -(-(p * windows.sources - allowed) // windows.overlap)
+        by_demands = -(-(p * sources - allowed) // min(overlap, p))
         axons = read[p] + np.maximum(np.maximum(by_reads, by_demands), 0)
         least[possible] = np.minimum(least[possible], axons[possible])
         if read[p] >= least.max():

@@ -1,0 +1,1 @@
+"""What populations read, relays and splitters followed back, and in how many cores a source is read for that."""

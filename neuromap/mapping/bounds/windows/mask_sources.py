@@ -1,0 +1,109 @@
+"""How many sources n neurons of a convolution with holes read at least (docs/lower-bounds.md has the proof)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.mapping.bounds.windows.masks import Masks
+from neuromap.mapping.bounds.windows.sources_of_groups import shared_out
+from neuromap.mapping.bounds.windows.whole_windows import TOO_MANY
+
+__all__ = ["least_of_masks", "mask_sources"]
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+MASKS = 4000
+"""Different masks of a channel up to which all are looked at."""
+
+
+def mask_sources(masks: Masks, most: int) -> Ints:
+    """Bound the sources that n of the rows read.
+
+    One of a group's features has at least its share of the group's neurons, and they read the feature's masks.
+
+    Parameters
+    ----------
+    masks : Masks
+    most : int
+        Greatest n.
+
+    Returns
+    -------
+    ndarray of int64, shape (most + 1,)
+    """
+    least = np.full(most + 1, TOO_MANY)
+    for flip in (False, True):
+        offsets = masks.offsets.transpose(0, 1, 3, 2) if flip else masks.offsets
+        stride, extent = (pair[::-1] if flip else pair for pair in (masks.stride, masks.extent))
+        here = least_of_masks(offsets, (stride[0], stride[1]), (extent[0], extent[1]), most)
+        least = np.maximum(least, here) if flip else here
+    return shared_out(least, masks.features, masks.groups)
+
+
+def least_of_masks(offsets: Bools, stride: tuple[int, int], extent: tuple[int, int], most: int) -> Ints:
+    """Bound the sources that p positions of one feature read, by chains of columns: whichever feature reads fewest.
+
+    Parameters
+    ----------
+    offsets : ndarray of bool, shape (features, channels, rows, columns)
+        Offsets that are read of every channel.
+    stride, extent : tuple of int
+        Rows and columns between positions, and of positions.
+    most : int
+        Greatest p.
+
+    Returns
+    -------
+    ndarray of int64, shape (most + 1,)
+        ``TOO_MANY`` where there are not so many positions.
+    """
+    area = np.full(most + 1, TOO_MANY)
+    area[0] = 0
+    most = min(most, extent[0] * extent[1])
+    p, w, h = _columns_of_positions(most, extent)
+    numbers = np.packbits(offsets.reshape(len(offsets) * offsets.shape[1], -1), axis=1)
+    names = numbers.view(np.dtype((np.bytes_, numbers.shape[1]))).ravel()
+    _, heads, code = np.unique(names, return_index=True, return_inverse=True)
+    if len(heads) > MASKS:
+        return np.zeros(len(area), np.int64)
+    channels = offsets.reshape(-1, *offsets.shape[2:])[heads]
+    of_channel = [_places(channel, stride, p, w, h) for channel in channels]
+    code = np.unique(np.sort(code.reshape(offsets.shape[:2]), axis=1), axis=0)
+    starts = np.flatnonzero(np.diff(p, prepend=0))
+    for feature in code:
+        used, times = np.unique(feature, return_counts=True)
+        places = sum((n * of_channel[k] for k, n in zip(used, times, strict=True)), np.zeros(len(p), np.int64))
+        area[1 : most + 1] = np.minimum(area[1 : most + 1], np.minimum.reduceat(places, starts))
+    return area
+
+
+def _columns_of_positions(most: int, extent: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
+    """List how p positions may lie in w columns, the tallest of h or more; p ascending, from 1."""
+    p, w = np.divmod(np.arange((most + 1) * (extent[1] + 1)), extent[1] + 1)
+    h = -(-p // np.maximum(w, 1))
+    here = (p > 0) & (w > 0) & (w <= p) & (h <= extent[0])
+    return p[here], w[here], h[here]
+
+
+def _places(channel: Bools, stride: tuple[int, int], p: Ints, w: Ints, h: Ints) -> Ints:
+    """Bound the places of one channel, its columns modulo the stride one after the other."""
+    step = stride[1] or 1
+    parts = [channel[:, k::step] for k in range(min(step, channel.shape[1]))]
+    return sum((_in_chains(part, stride[0], p, w, h) for part in parts if part.any()), np.zeros(len(p), np.int64))
+
+
+def _in_chains(part: Bools, stride: int, p: Ints, w: Ints, h: Ints) -> Ints:
+    """Bound them: the tallest column meets all slices, or every column the same slice; whichever is more.
+
+    q positions of a column and a slice of d offsets, in r classes modulo the stride, reach r q + d - r places or more.
+    """
+    rows = [np.flatnonzero(column) for column in part.T if column.any()]
+    d = np.array([len(found) for found in rows])
+    r = np.array([len(set((found % stride).tolist())) if stride else 0 for found in rows])
+    gain = d - r
+    # columns on one side of the tallest take the first slice, those on the other side the last
+    best = r.sum() * h + gain.sum() + min(r[0], r[-1]) * (p - h) + min(gain[0], gain[-1]) * (w - 1)
+    for b in range(len(d)):
+        best = np.maximum(best, r[b] * p + gain[b] * w + (d.sum() - d[b]))
+    return np.asarray(best, np.int64)
