@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.backends.nengo.chip_neuron import ChipNeuron
+from neuromap.backends.nengo.plan.chip_neuron import ChipNeuron
 from neuromap.forms.card import Card
 
 __all__ = ["ChipPlan", "PlannedEnsemble", "PlannedFeed", "PlannedLink"]
@@ -71,6 +71,16 @@ class PlannedEnsemble(Card):
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
+
+    @property
+    def size(self) -> int:
+        """Neurons."""
+        return len(self.bias)
+
+    @property
+    def spike(self) -> float:
+        """What a spike is in Nengo's signals, in Hz."""
+        return self.neuron.spike
 
 
 @dataclass(frozen=True, eq=False)

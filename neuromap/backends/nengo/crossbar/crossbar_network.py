@@ -1,0 +1,113 @@
+"""A plan for crossbar cores as the network of integers that runs on the chip."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from neuromap.backends.nengo.crossbar.crossbar_plan import CrossbarEnsemble, CrossbarPlan
+from neuromap.backends.nengo.crossbar.leak_integers import host_offset
+from neuromap.backends.nengo.crossbar.line_code import LineCode
+from neuromap.backends.nengo.crossbar.value_lines import LineGroup, line_groups
+from neuromap.backends.nengo.plan.chip_network import ChipNetwork, FedNode
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.edge import Edge, EdgeKey
+from neuromap.network.network import Network
+from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.node import Node
+from neuromap.network.terms import EdgeTerm
+from neuromap.network.transforms.matrices import MatrixTransform
+
+__all__ = ["as_crossbar_network"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork, tuple[LineGroup, ...]]:
+    """Write a plan in integers.
+
+    Parameters
+    ----------
+    plan : CrossbarPlan
+        At least one ensemble.
+    chip : ChipSpec
+        With crossbar cores.
+
+    Returns
+    -------
+    ChipNetwork
+        A node for every ensemble, an input node for its lines from the host, a node for every group of lines.
+    tuple of LineGroup
+        Of all links.
+    """
+    groups = line_groups(plan, chip)
+    nodes: dict[str, Node] = {}
+    edges: dict[EdgeKey, Edge] = {}
+    fed: list[FedNode | None] = []
+    for i, ensemble in enumerate(plan.ensembles):
+        mine = [group for group in groups if plan.links[group.link].target == i]
+        code = _host_lines(ensemble, mine)
+        node = FedNode(f"{ensemble.name}.feed", np.full(len(code.lines), ensemble.neurons.unit), code)
+        nodes[node.name] = Node(node.name, (1, 1, code.size(0)))
+        nodes[ensemble.name] = Node(ensemble.name, (1, 1, ensemble.size), neuron=_neuron(ensemble, mine, chip))
+        weights = np.repeat(ensemble.neurons.weights, code.lines, axis=1)
+        edges[node.name, ensemble.name] = Edge(node.name, ensemble.name, _transform(weights))
+        fed.append(node)
+    for group in groups:
+        source, target = (plan.ensembles[k] for k in _ends(plan, group))
+        nodes[group.name] = Node(group.name, (1, 1, len(group.delays)), neuron=group.neuron)
+        edges[source.name, group.name] = Edge(source.name, group.name, _transform(_decoding(group, source.size)))
+        edges[group.name, target.name] = _encoding(group, target)
+    network = Network(plan.name, nodes, edges, outputs=tuple(e.name for e in plan.ensembles))
+    return ChipNetwork(network, tuple(fed), tuple(e.neurons.threshold for e in plan.ensembles)), groups
+
+
+def _ends(plan: CrossbarPlan, group: LineGroup) -> tuple[int, int]:
+    return plan.links[group.link].source, plan.links[group.link].target
+
+
+def _transform(weights: Ints) -> MatrixTransform:
+    return MatrixTransform(csr_array(weights))
+
+
+def _offsets(ensemble: CrossbarEnsemble, groups: list[LineGroup]) -> Floats:
+    """Spikes a tick at the value 0, by dimension: those of the host, and those of links."""
+    offsets = np.full(ensemble.neurons.weights.shape[1], float(host_offset(ensemble.is_fed)))
+    for group in groups:
+        offsets[group.dimension] += group.offset
+    return offsets
+
+
+def _host_lines(ensemble: CrossbarEnsemble, groups: list[LineGroup]) -> LineCode:
+    offset, count = host_offset(ensemble.is_fed), ensemble.neurons.weights.shape[1]
+    missing = np.zeros((max((int(group.delays.max()) for group in groups), default=0), count))
+    for group in groups:
+        missing[:, group.dimension] += [group.missing(tick) for tick in range(len(missing))]
+    lines = 2 * offset + np.ceil(missing.max(axis=0, initial=0)).astype(np.int64)
+    return LineCode(offset, np.maximum(1, lines), missing)
+
+
+def _neuron(ensemble: CrossbarEnsemble, groups: list[LineGroup], chip: ChipSpec) -> LeakNeuron:
+    neurons = ensemble.neurons
+    leak = np.rint(neurons.bias - neurons.weights @ _offsets(ensemble, groups)).clip(*chip.leak_range)
+    threshold = neurons.threshold
+    potential = np.clip(np.rint(ensemble.voltage * threshold), 0, threshold - 1)
+    return LeakNeuron(threshold=threshold, leak=leak.astype(np.int64), potential=potential.astype(np.int64))
+
+
+def _decoding(group: LineGroup, size: int) -> Ints:
+    row = np.zeros(size, np.int64)
+    row[group.sources] = group.sums.weights[group.sources]
+    return np.tile(row, (len(group.delays), 1))
+
+
+def _encoding(group: LineGroup, target: CrossbarEnsemble) -> Edge:
+    column = target.neurons.weights[:, group.dimension]
+    terms = []
+    for delay in np.unique(group.delays):
+        weights = np.where(group.delays == delay, column[:, None], 0)
+        terms.append(EdgeTerm(_transform(weights), int(delay)))
+    first, *more = terms
+    return Edge(group.name, target.name, first.transform, first.delay, also=tuple(more))

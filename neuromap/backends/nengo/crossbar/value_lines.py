@@ -1,0 +1,176 @@
+r"""Lines that carry a decoded value: neurons that add up what sources bring and spike in turn, each with a delay.
+
+The k lines of a group add the same, start evenly apart and take their threshold off when they spike, so that they
+spike one after the other: together they are as one neuron with a k-th of the threshold, and nothing is lost. They are as
+many as can take all sources at once, so that no tick adds more than a threshold. The k delays are quantiles of the
+filter, an exponential: what leaves the group in a moment arrives spread as the filter spreads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.backends.nengo.crossbar.axon_sums import QUARTERS, AxonSums, find_axon_sums
+from neuromap.backends.nengo.crossbar.crossbar_plan import CrossbarLink, CrossbarPlan
+from neuromap.backends.nengo.crossbar.leak_integers import LINK_RADII, SPIKES_PER_RADIUS
+from neuromap.forms.card import Card
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.neurons.leak_neuron import LeakNeuron
+
+__all__ = ["LineGroup", "line_delays", "line_groups"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_SPARE_AXONS = 16
+"""Axons of a core that are left for what else it reads."""
+_ROOM = 1.1
+"""What lines can fall below their rest, in parts of what they must over all points."""
+_DEPTH = 3
+"""Thresholds below 0 at which the sum of a line stops."""
+
+
+@dataclass(frozen=True, eq=False)
+class LineGroup(Card):
+    """Lines for a share of the sources of a link, and one dimension of its target.
+
+    Attributes
+    ----------
+    link : int
+        Position of the link.
+    dimension : int
+        Of the target.
+    share : int
+        Which of the groups that share the sources.
+    sources : ndarray of int64, shape (s,)
+        Neurons of the source that it adds up.
+    sums : AxonSums
+        Weights of all sources of the link in this dimension.
+    threshold, leak : int
+        Of its neurons.
+    delays : ndarray of int64, shape (k,)
+        Ticks from each line to the target.
+    """
+
+    link: int
+    dimension: int
+    share: int
+    sources: Ints
+    sums: AxonSums
+    threshold: int
+    leak: int
+    delays: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def name(self) -> str:
+        """Of its node."""
+        return f"L{self.link}.{self.dimension}.{self.share}"
+
+    @property
+    def offset(self) -> float:
+        """Spikes a tick, of all lines, at the value 0."""
+        return self.leak * len(self.delays) / self.threshold
+
+    @property
+    def neuron(self) -> LeakNeuron:
+        """What its neurons compute; which of them is which part of a threshold ahead is drawn, as delays are in order."""
+        k = len(self.delays)
+        ahead = np.random.RandomState([self.link, self.dimension, self.share]).permutation(k)
+        return LeakNeuron(
+            threshold=np.full(k, self.threshold),
+            leak=np.full(k, self.leak),
+            floor=np.full(k, _DEPTH * self.threshold),
+            potential=(ahead * self.threshold) // k,
+            subtract=1,
+        )
+
+    def missing(self, tick: int) -> float:
+        """Spikes of a tick that have not arrived yet, as lines begin with the first tick."""
+        return self.offset * float((self.delays > tick).mean())
+
+
+def line_groups(plan: CrossbarPlan, chip: ChipSpec) -> tuple[LineGroup, ...]:
+    """Find the lines of all links of a plan.
+
+    Parameters
+    ----------
+    plan : CrossbarPlan
+    chip : ChipSpec
+        With crossbar cores.
+    """
+    groups: list[LineGroup] = []
+    for number, link in enumerate(plan.links):
+        for dimension in np.flatnonzero(np.abs(link.decoders).max(axis=1, initial=0)):
+            groups += _groups(plan, number, link, int(dimension), chip)
+    return tuple(groups)
+
+
+def _groups(plan: CrossbarPlan, number: int, link: CrossbarLink, dimension: int, chip: ChipSpec) -> list[LineGroup]:
+    target, source = plan.ensembles[link.target].neurons, plan.ensembles[link.source].neurons
+    weights = link.decoders[dimension] * source.spike / target.unit
+    sums = find_axon_sums(
+        weights,
+        link.activities,
+        plan.decoder_error,
+        types=chip.axon_types,
+        most=chip.weight_range[1],
+        greatest_scale=chip.leak_range[1] / (LINK_RADII * SPIKES_PER_RADIUS + 1),
+    )
+    used = np.flatnonzero(sums.weights)
+    shares = np.array_split(used, -(-len(used) * sums.axons // (chip.axons - _SPARE_AXONS)) or 1)
+    below = [_below(sums.weights[mine], link.activities[:, mine]) for mine in shares]
+    allowed = LINK_RADII * SPIKES_PER_RADIUS * sums.quarters / QUARTERS
+    part = min(1.0, allowed / max(sum(below), 1e-9))
+    return [
+        _group(plan, (number, dimension, k), link, sums, mine, int(np.ceil(part * low)))
+        for k, (mine, low) in enumerate(zip(shares, below, strict=True))
+    ]
+
+
+def _below(weights: Ints, activities: Floats) -> float:
+    """How far below 0 the sum of some sources falls over all points."""
+    return 1 + _ROOM * float(np.maximum(0, -(activities @ weights)).max(initial=0))
+
+
+def _group(
+    plan: CrossbarPlan, number: tuple[int, int, int], link: CrossbarLink, sums: AxonSums, mine: Ints, rest: int
+) -> LineGroup:
+    most = int(np.maximum(0, sums.weights[mine]).sum()) + rest
+    lines = -(-most * QUARTERS // sums.quarters)
+    lines = max(QUARTERS, -(-lines // QUARTERS) * QUARTERS)
+    threshold = lines * sums.quarters // QUARTERS
+    delays = line_delays(link.tau, lines, plan.dt, plan.ticks_per_step)
+    return LineGroup(*number, mine, sums, threshold, rest, delays)
+
+
+def line_delays(tau: float, lines: int, dt: float, ticks_per_step: int) -> Ints:
+    """Give the delays of lines to their target, so that a spike of the source takes as long as Nengo's filter delays it.
+
+    Parameters
+    ----------
+    tau : float
+        Time constant in seconds; 0 where there is no filter.
+    lines : int
+        How many.
+    dt : float
+        Seconds of a tick.
+    ticks_per_step : int
+        Ticks in a step of Nengo, whose filters begin a step after the spike.
+
+    Returns
+    -------
+    ndarray of int64, shape (lines,)
+        In ticks, 1 at least; a spike takes one more to reach the line.
+    """
+    if tau <= 0:
+        return np.full(lines, max(1, ticks_per_step - 1))
+    quantiles = -np.log1p(-(np.arange(lines) + 0.5) / lines)
+    wanted = ticks_per_step / -np.expm1(-ticks_per_step * dt / tau) - 2  # mean of what is beyond two ticks
+    return 1 + np.rint(quantiles * max(0.0, wanted) / quantiles.mean()).astype(np.int64)
