@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from neuromap.backends.nengo.chip_builder import ChipBuilder, node_name, tau_of
 from neuromap.backends.nengo.crossbar.crossbar_plan import CrossbarEnsemble, CrossbarLink, CrossbarPlan
-from neuromap.backends.nengo.crossbar.leak_integers import HOST_RADII, LeakIntegers, as_leak_integers
+from neuromap.backends.nengo.crossbar.leak_integers import HOST_RADII, LeakIntegers, as_leak_integers, host_rest
+from neuromap.backends.nengo.crossbar.value_lines import greatest_rest
 from neuromap.backends.nengo.plan.chip_plan import PlannedFeed
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -55,7 +56,8 @@ class CrossbarBuilder(ChipBuilder):
                 float(ensemble.radius),
                 float(ensemble.neuron_type.amplitude) / dt,
                 dt,
-                sum(link.post_obj is ensemble for link in links),
+                host_rest(True)
+                + sum(greatest_rest(c.pre_obj.n_neurons, self.chip) for c in links if c.post_obj is ensemble),
                 self.chip,
             )
         return self._neurons[ensemble]

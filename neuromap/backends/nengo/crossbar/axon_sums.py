@@ -25,8 +25,6 @@ Floats = NDArray[np.float64]
 
 MOST_AXONS = 4
 """Axons of one source."""
-QUARTERS = 4
-"""Scales are whole parts of this, so that neurons that are as many times as many have whole thresholds."""
 _RIDGE = 0.05
 """Noise that is allowed for, in parts of the greatest activity."""
 
@@ -39,8 +37,8 @@ class AxonSums(Card):
     ----------
     weights : ndarray of int64, shape (n,)
         Sums of the weights of axons.
-    quarters : int
-        Four times what 1 of the given weights is in these.
+    scale : int
+        What 1 of the given weights is in these.
     axons : int
         The most that a source may take.
     error : float
@@ -48,7 +46,7 @@ class AxonSums(Card):
     """
 
     weights: Ints
-    quarters: int
+    scale: int
     axons: int
     error: float
 
@@ -57,7 +55,7 @@ class AxonSums(Card):
 
 
 def find_axon_sums(
-    weights: Floats, activities: Floats, bound: float, *, types: int, most: int, greatest_scale: float
+    weights: Floats, activities: Floats, bound: float, *, types: int, most: int, greatest_scale: int
 ) -> AxonSums:
     """Find the fewest axons for every source with which the decoded value is right within a bound.
 
@@ -73,7 +71,7 @@ def find_axon_sums(
         Axon types of a core, 4 or more.
     most : int
         Greatest weight of an axon type.
-    greatest_scale : float
+    greatest_scale : int
         What 1 of the weights may be at most.
 
     Returns
@@ -84,7 +82,7 @@ def find_axon_sums(
     solver = _Rounding(weights, activities)
     best: AxonSums | None = None
     for axons in range(1, MOST_AXONS + 1):
-        found = min(_candidates(solver, axons, types, most, int(QUARTERS * greatest_scale)), key=lambda sums: sums.error)
+        found = min(_candidates(solver, axons, types, most, greatest_scale), key=lambda sums: sums.error)
         if best is None or found.error < best.error:
             best = found
         if best.error <= bound:
@@ -96,15 +94,15 @@ def find_axon_sums(
 def _candidates(solver: _Rounding, axons: int, types: int, most: int, top: int) -> list[AxonSums]:
     greatest = float(np.abs(solver.weights).max(initial=0))
     if greatest == 0:
-        return [AxonSums(np.zeros(len(solver.weights), np.int64), QUARTERS, axons, 0.0)]
+        return [AxonSums(np.zeros(len(solver.weights), np.int64), 1, axons, 0.0)]
     if axons == 1:
-        quarters = max(1, min(top, int(QUARTERS * min(most, 64) / greatest)))
-        return [solver.round(_few_values(solver.weights * quarters / QUARTERS, types), quarters, axons)]
+        scale = max(1, min(top, int(most / greatest)))
+        return [solver.round(_few_values(solver.weights * scale, types), scale, axons)]
     found = []
     for levels in (_sums(axons, radix) for radix in (3, 4)):
-        reach = QUARTERS * levels[-1] / greatest
-        quarters = {max(1, min(top, int(reach * part))) for part in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3)}
-        found += [solver.round(levels, q, axons) for q in sorted(quarters)]
+        reach = levels[-1] / greatest
+        scales = {max(1, min(top, round(reach * part))) for part in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3)}
+        found += [solver.round(levels, scale, axons) for scale in sorted(scales)]
     return found
 
 
@@ -135,8 +133,7 @@ class _Rounding:
         inverse = np.linalg.inv(gram + noise * np.eye(len(gram)))[np.ix_(self._order, self._order)]
         self._factor = np.linalg.cholesky(inverse).T  # row i: what source i asks of those after it
 
-    def round(self, levels: Ints, quarters: int, axons: int) -> AxonSums:
-        scale = quarters / QUARTERS
+    def round(self, levels: Ints, scale: int, axons: int) -> AxonSums:
         rest, rounded = self.weights[self._order] * scale, np.zeros(len(self.weights))
         for i, row in enumerate(self._factor):
             rounded[i] = levels[np.abs(levels - rest[i]).argmin()]
@@ -145,4 +142,4 @@ class _Rounding:
         found[self._order] = rounded
         error = float(np.linalg.norm(self._activities @ found / scale - self._wanted))
         norm = float(np.linalg.norm(self._wanted))
-        return AxonSums(found.astype(np.int64), quarters, axons, error / norm if norm else float(error > 0))
+        return AxonSums(found.astype(np.int64), scale, axons, error / norm if norm else float(error > 0))

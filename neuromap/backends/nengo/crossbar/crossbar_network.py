@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from neuromap.backends.nengo.crossbar.crossbar_plan import CrossbarEnsemble, CrossbarPlan
-from neuromap.backends.nengo.crossbar.leak_integers import host_offset
+from neuromap.backends.nengo.crossbar.leak_integers import host_rest
 from neuromap.backends.nengo.crossbar.line_code import LineCode
 from neuromap.backends.nengo.crossbar.value_lines import LineGroup, line_groups
 from neuromap.backends.nengo.plan.chip_network import ChipNetwork, FedNode
@@ -51,7 +51,7 @@ def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork
         code = _host_lines(ensemble, mine)
         node = FedNode(f"{ensemble.name}.feed", np.full(len(code.lines), ensemble.neurons.unit), code)
         nodes[node.name] = Node(node.name, (1, 1, code.size(0)))
-        nodes[ensemble.name] = Node(ensemble.name, (1, 1, ensemble.size), neuron=_neuron(ensemble, mine, chip))
+        nodes[ensemble.name] = Node(ensemble.name, (1, 1, ensemble.size), neuron=_neuron(ensemble, mine))
         weights = np.repeat(ensemble.neurons.weights, code.lines, axis=1)
         edges[node.name, ensemble.name] = Edge(node.name, ensemble.name, _transform(weights))
         fed.append(node)
@@ -72,29 +72,28 @@ def _transform(weights: Ints) -> MatrixTransform:
     return MatrixTransform(csr_array(weights))
 
 
-def _offsets(ensemble: CrossbarEnsemble, groups: list[LineGroup]) -> Floats:
+def _rests(ensemble: CrossbarEnsemble, groups: list[LineGroup]) -> Ints:
     """Spikes a tick at the value 0, by dimension: those of the host, and those of links."""
-    offsets = np.full(ensemble.neurons.weights.shape[1], float(host_offset(ensemble.is_fed)))
+    rests = np.full(ensemble.neurons.weights.shape[1], host_rest(ensemble.is_fed))
     for group in groups:
-        offsets[group.dimension] += group.offset
-    return offsets
+        rests[group.dimension] += group.rest
+    return rests
 
 
 def _host_lines(ensemble: CrossbarEnsemble, groups: list[LineGroup]) -> LineCode:
-    offset, count = host_offset(ensemble.is_fed), ensemble.neurons.weights.shape[1]
+    rest, count = host_rest(ensemble.is_fed), ensemble.neurons.weights.shape[1]
     missing = np.zeros((max((int(group.delays.max()) for group in groups), default=0), count))
     for group in groups:
         missing[:, group.dimension] += [group.missing(tick) for tick in range(len(missing))]
-    lines = 2 * offset + np.ceil(missing.max(axis=0, initial=0)).astype(np.int64)
-    return LineCode(offset, np.maximum(1, lines), missing)
+    lines = 2 * rest + np.ceil(missing.max(axis=0, initial=0)).astype(np.int64)
+    return LineCode(rest, np.maximum(1, lines), missing)
 
 
-def _neuron(ensemble: CrossbarEnsemble, groups: list[LineGroup], chip: ChipSpec) -> LeakNeuron:
+def _neuron(ensemble: CrossbarEnsemble, groups: list[LineGroup]) -> LeakNeuron:
     neurons = ensemble.neurons
-    leak = np.rint(neurons.bias - neurons.weights @ _offsets(ensemble, groups)).clip(*chip.leak_range)
-    threshold = neurons.threshold
-    potential = np.clip(np.rint(ensemble.voltage * threshold), 0, threshold - 1)
-    return LeakNeuron(threshold=threshold, leak=leak.astype(np.int64), potential=potential.astype(np.int64))
+    potential = np.rint(ensemble.voltage * neurons.threshold).astype(np.int64).clip(0, neurons.threshold - 1)
+    leak = neurons.bias - neurons.weights @ _rests(ensemble, groups)
+    return LeakNeuron(threshold=neurons.threshold, leak=leak, potential=potential)
 
 
 def _decoding(group: LineGroup, size: int) -> Ints:

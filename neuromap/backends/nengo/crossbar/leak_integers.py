@@ -18,17 +18,17 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
-__all__ = ["LINK_RADII", "SPIKES_PER_RADIUS", "LeakIntegers", "as_leak_integers", "host_offset"]
+__all__ = ["HOST_RADII", "LINK_REST", "SPIKES_PER_RADIUS", "LeakIntegers", "as_leak_integers", "host_rest"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 SPIKES_PER_RADIUS = 4
 """Spikes on lines that a value as long as the radius is in a tick."""
-LINK_RADII = 1.4
-"""How far below 0 a link takes values, in radii of its target."""
+LINK_REST = 6
+"""Spikes a tick at which the lines of a link and a dimension rest at most: values of -1.5 radii stop them."""
 HOST_RADII = 1.6
-"""The same of what the host sends, and how far above 0."""
+"""How far from 0 the host sends values, in radii."""
 _COARSEST = 0.25
 """Greatest part of a threshold that one spike on a line adds."""
 _VARIANCE = 0.25
@@ -43,8 +43,8 @@ class LeakIntegers(Card):
     ----------
     weights : ndarray of int64, shape (n, D)
         What a spike on a line adds.
-    bias : ndarray of float, shape (n,)
-        What a tick adds at the value 0; rounded with the rest of the lines.
+    bias : ndarray of int64, shape (n,)
+        What a tick adds at the value 0.
     threshold : ndarray of int64, shape (n,)
         At which they spike.
     unit : float
@@ -54,7 +54,7 @@ class LeakIntegers(Card):
     """
 
     weights: Ints
-    bias: Floats
+    bias: Ints
     threshold: Ints
     unit: float
     spike: float
@@ -80,13 +80,13 @@ class LeakIntegers(Card):
         return np.where(mean > 0, 1 / np.maximum(1, (1 + (up**2 + variance) / (2 * up)) / up), 0.0)
 
 
-def host_offset(is_fed: bool) -> int:
+def host_rest(is_fed: bool) -> int:
     """Give the spikes a tick at which the host's lines of a dimension rest."""
     return int(np.ceil(HOST_RADII * SPIKES_PER_RADIUS)) if is_fed else 0
 
 
 def as_leak_integers(
-    drive: tuple[Floats, Floats, Floats], radius: float, spike: float, dt: float, n_links: int, chip: ChipSpec
+    drive: tuple[Floats, Floats, Floats], radius: float, spike: float, dt: float, rest: int, chip: ChipSpec
 ) -> LeakIntegers:
     """Put neurons into the greatest integers that the chip's weights and leaks hold.
 
@@ -100,24 +100,24 @@ def as_leak_integers(
         What a spike is in Nengo's signals, in Hz.
     dt : float
         Seconds of a tick.
-    n_links : int
-        Links from ensembles on the chip that reach it, each with lines that rest at a rate.
+    rest : int
+        Spikes a tick at which all lines of a dimension rest at most.
     chip : ChipSpec
         With crossbar cores.
     """
     gain, encoders, bias = drive
     per_spike = gain[:, None] * encoders * (dt / SPIKES_PER_RADIUS)
-    offset = host_offset(True) + n_links * LINK_RADII * SPIKES_PER_RADIUS
-    leak = np.abs(bias) * dt + np.abs(per_spike).sum(axis=1) * offset
+    leak = np.abs(bias) * dt + np.abs(per_spike).sum(axis=1) * rest
     greatest = np.abs(per_spike).max(axis=1, initial=0)
-    # one less than the leak holds, for the rounding of weights
-    scale = 0.97 * chip.leak_range[1] / np.maximum(leak, 1e-6)
+    scale = chip.leak_range[1] / np.maximum(leak, 1e-6)
     scale = np.minimum(scale, chip.weight_range[1] / np.maximum(greatest, 1e-6))
     scale = np.clip(scale, 1, 1 << (chip.threshold_bits - 3))
     threshold = np.rint(np.maximum(1, scale * np.maximum(1, greatest / _COARSEST)))
+    weights = np.rint(scale[:, None] * per_spike).astype(np.int64)
+    room = chip.leak_range[1] - np.abs(weights).sum(axis=1) * rest
     return LeakIntegers(
-        np.rint(scale[:, None] * per_spike).astype(np.int64),
-        scale * bias * dt,
+        weights,
+        np.rint(scale * bias * dt).clip(-room, room).astype(np.int64),
         np.minimum(threshold, chip.threshold_range[1]).astype(np.int64),
         radius / SPIKES_PER_RADIUS,
         spike,

@@ -22,7 +22,7 @@ class LineCode(Value):
 
     Attributes
     ----------
-    offset : int
+    rest : int
         Spikes at the value 0.
     lines : ndarray of int64, shape (m,)
         Lines of each value.
@@ -30,7 +30,7 @@ class LineCode(Value):
         Spikes of the first ticks that links have not brought yet, which the host sends in their place.
     """
 
-    offset: int
+    rest: int
     lines: Ints
     missing: Floats
 
@@ -40,12 +40,12 @@ class LineCode(Value):
     @property
     def lowest(self) -> Ints:
         """Least numbers, shape (m,)."""
-        return np.full(len(self.lines), -self.offset)
+        return np.full(len(self.lines), -self.rest)
 
     @property
     def highest(self) -> Ints:
         """Greatest numbers, shape (m,)."""
-        return self.lines - self.offset
+        return self.lines - self.rest
 
     def extra(self, tick: int) -> Floats:
         """Spikes that a tick adds, shape (m,)."""
@@ -57,5 +57,5 @@ class LineCode(Value):
 
     def spikes(self, numbers: Ints) -> NDArray[np.bool_]:
         """Say which lines spike: of each value the first ones."""
-        wanted = numbers + self.offset
+        wanted = numbers + self.rest
         return np.concatenate([np.arange(lines) < n for lines, n in zip(self.lines, wanted, strict=True)])

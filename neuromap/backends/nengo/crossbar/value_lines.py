@@ -12,16 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.backends.nengo.crossbar.axon_sums import QUARTERS, AxonSums, find_axon_sums
+from neuromap.backends.nengo.crossbar.axon_sums import MOST_AXONS, AxonSums, find_axon_sums
 from neuromap.backends.nengo.crossbar.crossbar_plan import CrossbarLink, CrossbarPlan
-from neuromap.backends.nengo.crossbar.leak_integers import LINK_RADII, SPIKES_PER_RADIUS
+from neuromap.backends.nengo.crossbar.leak_integers import LINK_REST
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.neurons.leak_neuron import LeakNeuron
 
-__all__ = ["LineGroup", "line_delays", "line_groups"]
+__all__ = ["LineGroup", "greatest_rest", "line_delays", "line_groups"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -30,6 +31,10 @@ _SPARE_AXONS = 16
 """Axons of a core that are left for what else it reads."""
 _ROOM = 1.1
 """What lines can fall below their rest, in parts of what they must over all points."""
+_LEAST_LINES = 16
+"""Lines of a group: delays that a filter is made of."""
+_SHORT = 0.5
+"""Mean by spread of delays below which their spread does not count."""
 _DEPTH = 3
 """Thresholds below 0 at which the sum of a line stops."""
 
@@ -50,8 +55,8 @@ class LineGroup(Card):
         Neurons of the source that it adds up.
     sums : AxonSums
         Weights of all sources of the link in this dimension.
-    threshold, leak : int
-        Of its neurons.
+    rest : int
+        Spikes a tick, of all lines, at the value 0.
     delays : ndarray of int64, shape (k,)
         Ticks from each line to the target.
     """
@@ -61,8 +66,7 @@ class LineGroup(Card):
     share: int
     sources: Ints
     sums: AxonSums
-    threshold: int
-    leak: int
+    rest: int
     delays: Ints
 
     def __post_init__(self) -> None:
@@ -74,9 +78,9 @@ class LineGroup(Card):
         return f"L{self.link}.{self.dimension}.{self.share}"
 
     @property
-    def offset(self) -> float:
-        """Spikes a tick, of all lines, at the value 0."""
-        return self.leak * len(self.delays) / self.threshold
+    def threshold(self) -> int:
+        """Of its neurons."""
+        return self.sums.scale * len(self.delays)
 
     @property
     def neuron(self) -> LeakNeuron:
@@ -85,7 +89,7 @@ class LineGroup(Card):
         ahead = np.random.RandomState([self.link, self.dimension, self.share]).permutation(k)
         return LeakNeuron(
             threshold=np.full(k, self.threshold),
-            leak=np.full(k, self.leak),
+            leak=np.full(k, self.sums.scale * self.rest),
             floor=np.full(k, _DEPTH * self.threshold),
             potential=(ahead * self.threshold) // k,
             subtract=1,
@@ -93,7 +97,7 @@ class LineGroup(Card):
 
     def missing(self, tick: int) -> float:
         """Spikes of a tick that have not arrived yet, as lines begin with the first tick."""
-        return self.offset * float((self.delays > tick).mean())
+        return self.rest * float((self.delays > tick).mean())
 
 
 def line_groups(plan: CrossbarPlan, chip: ChipSpec) -> tuple[LineGroup, ...]:
@@ -121,17 +125,26 @@ def _groups(plan: CrossbarPlan, number: int, link: CrossbarLink, dimension: int,
         plan.decoder_error,
         types=chip.axon_types,
         most=chip.weight_range[1],
-        greatest_scale=chip.leak_range[1] / (LINK_RADII * SPIKES_PER_RADIUS + 1),
+        greatest_scale=chip.leak_range[1] // (LINK_REST + 1),
     )
     used = np.flatnonzero(sums.weights)
-    shares = np.array_split(used, -(-len(used) * sums.axons // (chip.axons - _SPARE_AXONS)) or 1)
-    below = [_below(sums.weights[mine], link.activities[:, mine]) for mine in shares]
-    allowed = LINK_RADII * SPIKES_PER_RADIUS * sums.quarters / QUARTERS
-    part = min(1.0, allowed / max(sum(below), 1e-9))
+    shares = np.array_split(used, _n_shares(len(used), sums.axons, chip))
+    below = np.array([_below(sums.weights[mine], link.activities[:, mine]) for mine in shares]) / sums.scale
+    rests = np.ceil(below * min(1.0, LINK_REST / below.sum())).astype(np.int64)
     return [
-        _group(plan, (number, dimension, k), link, sums, mine, int(np.ceil(part * low)))
-        for k, (mine, low) in enumerate(zip(shares, below, strict=True))
+        _group(plan, (number, dimension, k), link, sums, mine, int(rest))
+        for k, (mine, rest) in enumerate(zip(shares, rests, strict=True))
     ]
+
+
+def greatest_rest(n_sources: int, chip: ChipSpec) -> int:
+    """Give the spikes a tick at which the lines of a link and a dimension rest at most, by the number of sources."""
+    return LINK_REST + _n_shares(n_sources, MOST_AXONS, chip)
+
+
+def _n_shares(n_sources: int, axons: int, chip: ChipSpec) -> int:
+    """Groups whose sources fit the axons of a core each."""
+    return -(-n_sources * axons // (chip.axons - _SPARE_AXONS)) or 1
 
 
 def _below(weights: Ints, activities: Floats) -> float:
@@ -142,12 +155,9 @@ def _below(weights: Ints, activities: Floats) -> float:
 def _group(
     plan: CrossbarPlan, number: tuple[int, int, int], link: CrossbarLink, sums: AxonSums, mine: Ints, rest: int
 ) -> LineGroup:
-    most = int(np.maximum(0, sums.weights[mine]).sum()) + rest
-    lines = -(-most * QUARTERS // sums.quarters)
-    lines = max(QUARTERS, -(-lines // QUARTERS) * QUARTERS)
-    threshold = lines * sums.quarters // QUARTERS
-    delays = line_delays(link.tau, lines, plan.dt, plan.ticks_per_step)
-    return LineGroup(*number, mine, sums, threshold, rest, delays)
+    most = int(np.maximum(0, sums.weights[mine]).sum())
+    lines = max(_LEAST_LINES, -(-most // sums.scale) + rest)
+    return LineGroup(*number, mine, sums, rest, line_delays(link.tau, lines, plan.dt, plan.ticks_per_step))
 
 
 def line_delays(tau: float, lines: int, dt: float, ticks_per_step: int) -> Ints:
@@ -171,6 +181,15 @@ def line_delays(tau: float, lines: int, dt: float, ticks_per_step: int) -> Ints:
     """
     if tau <= 0:
         return np.full(lines, max(1, ticks_per_step - 1))
+    kept = np.exp(-ticks_per_step * dt / tau)
+    mean = max(0.0, ticks_per_step / (1 - kept) - 2)  # of what is beyond two ticks
+    spread = ticks_per_step * np.sqrt(kept) / (1 - kept)
     quantiles = -np.log1p(-(np.arange(lines) + 0.5) / lines)
-    wanted = ticks_per_step / -np.expm1(-ticks_per_step * dt / tau) - 2  # mean of what is beyond two ticks
-    return 1 + np.rint(quantiles * max(0.0, wanted) / quantiles.mean()).astype(np.int64)
+    power = brentq(lambda p: _spread_of(quantiles**p) * mean - spread, 0.01, 20) if mean > _SHORT * spread else 1.0
+    shape = quantiles**power
+    return 1 + np.rint(shape * mean / shape.mean()).astype(np.int64)
+
+
+def _spread_of(values: Floats) -> float:
+    """Standard deviation by mean."""
+    return float(values.std() / values.mean())
