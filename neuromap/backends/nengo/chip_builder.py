@@ -252,7 +252,7 @@ def _map(plan: ChipPlan | CrossbarPlan, ensembles: tuple[Any, ...], chip: ChipSp
     try:
         return map_plan(plan, chip)
     except DoesNotFitError as error:
-        names = {p.name: str(e) for p, e in zip(plan.ensembles, ensembles, strict=True)}
+        names = {node_name(i, ensemble): str(ensemble) for i, ensemble in enumerate(ensembles)}
         node = getattr(error.infeasibility, "node", None)
         who = names.get(str(node), f"{len(ensembles)} ensembles")
         raise type(error)(

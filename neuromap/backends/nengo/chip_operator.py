@@ -9,9 +9,9 @@ import numpy as np
 from nengo.builder.operator import Operator
 from numpy.typing import NDArray
 
+from neuromap.backends.nengo.mapped_plan import MappedPlan
 from neuromap.backends.nengo.plan.chip_network import FedNode
 from neuromap.backends.nengo.plan.chip_plan import PlannedFeed
-from neuromap.backends.nengo.mapped_plan import MappedPlan
 from neuromap.simulation.engine.engine import Engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
@@ -162,7 +162,7 @@ class ChipOperator(Operator):
     def _feeds(self, signals: Any) -> list[_Feed]:
         feeds = []
         for k, i in enumerate(self._fed):
-            node, feed = self.mapped.built.fed[i], self.mapped.plan.ensembles[i].feed
+            node, feed = self.mapped.built.fed[i], self.mapped.ensembles[i].feed
             assert node is not None
             assert feed is not None
             first = self.mapped.first_input[node.name]
@@ -171,7 +171,7 @@ class ChipOperator(Operator):
 
     def _outputs(self, signals: Any) -> list[tuple[Any, slice, float]]:
         found, start = [], 0
-        for signal, ensemble in zip(self.sets[: self._n_outputs], self.mapped.plan.ensembles, strict=True):
+        for signal, ensemble in zip(self.sets[: self._n_outputs], self.mapped.ensembles, strict=True):
             stop = start + ensemble.size
             spike = ensemble.spike / self.mapped.plan.ticks_per_step
             found.append((signals[signal], slice(start, stop), spike))
@@ -179,7 +179,7 @@ class ChipOperator(Operator):
         return found
 
     def _voltages(self, signals: Any) -> list[Callable[[Engine], None]]:
-        start = np.cumsum([0, *(e.size for e in self.mapped.plan.ensembles)])
+        start = np.cumsum([0, *(e.size for e in self.mapped.ensembles)])
         return [
             _voltage_writer(signals[self.sets[self._n_outputs + i]], self.mapped, slice(start[i], start[i + 1]), i)
             for i in self._probed
@@ -189,9 +189,9 @@ class ChipOperator(Operator):
 def frames_of(mapped: MappedPlan, state: ChipState) -> dict[str, NDArray[np.bool_]]:
     """Write what ensembles were fed and spiked as frames of their nodes, shape (ticks + 1, size)."""
     network, n_ticks = mapped.built.network, len(state.ticks)
-    names = [*mapped.first_input, *(e.name for e in mapped.plan.ensembles)]
+    names = [*mapped.first_input, *(e.name for e in mapped.ensembles)]
     frames = {name: np.zeros((n_ticks + 1, network.nodes[name].size), np.bool_) for name in names}
-    starts = np.cumsum([0, *(e.size for e in mapped.plan.ensembles)])
+    starts = np.cumsum([0, *(e.size for e in mapped.ensembles)])
     fed, fired = np.zeros((n_ticks + 1, mapped.n_inputs), np.bool_), np.zeros((n_ticks + 1, starts[-1]), np.bool_)
     for t, (inputs, tick) in enumerate(zip(state.inputs, state.ticks, strict=True)):
         fed[t, inputs] = True
@@ -199,7 +199,7 @@ def frames_of(mapped: MappedPlan, state: ChipState) -> dict[str, NDArray[np.bool
         fired[t + 1, numbers[numbers >= 0]] = True
     for name, first in mapped.first_input.items():
         frames[name][:] = fed[:, first : first + frames[name].shape[1]]
-    for i, ensemble in enumerate(mapped.plan.ensembles):
+    for i, ensemble in enumerate(mapped.ensembles):
         frames[ensemble.name][:] = fired[:, starts[i] : starts[i + 1]]
     return frames
 

@@ -78,9 +78,7 @@ class CrossbarBuilder(ChipBuilder):
         limit = np.full(ensemble.dimensions, HOST_RADII * ensemble.radius)
         return model.sig[ensemble]["in"], PlannedFeed(model.params[ensemble].scaled_encoders, limit, True), 0.0
 
-    def _plan(
-        self, model: Model, ensembles: Sequence[Any], feeds: Sequence[PlannedFeed | None]
-    ) -> CrossbarPlan:
+    def _plan(self, model: Model, ensembles: Sequence[Any], feeds: Sequence[PlannedFeed | None]) -> CrossbarPlan:
         assert self.placement is not None
         fed = {_owner(c.post_obj) for c in self.placement.boundary}
         planned = []
@@ -91,7 +89,10 @@ class CrossbarBuilder(ChipBuilder):
                 CrossbarEnsemble(node_name(i, ensemble), neurons, self._voltages[ensemble], feed, ensemble in fed)
             )
         place = {ensemble: i for i, ensemble in enumerate(ensembles)}
-        links = tuple(CrossbarLink(place[u], place[v], *rest) for u, v, *rest in self._decoded)
+        links = tuple(
+            CrossbarLink(place[u], place[v], decoders, activities, tau)
+            for u, v, decoders, activities, tau in self._decoded
+        )
         dt = float(model.dt) / self.ticks_per_step
         return CrossbarPlan("nengo", dt, self.ticks_per_step, tuple(planned), links, self._decoder_error)
 

@@ -15,7 +15,7 @@ from neuromap.backends.nengo.crossbar.crossbar_plan import CrossbarPlan
 from neuromap.backends.nengo.crossbar.value_lines import LineGroup
 from neuromap.backends.nengo.list_network import as_chip_network
 from neuromap.backends.nengo.plan.chip_network import ChipNetwork
-from neuromap.backends.nengo.plan.chip_plan import ChipPlan
+from neuromap.backends.nengo.plan.chip_plan import ChipPlan, EnsembleOnChip
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -69,6 +69,11 @@ class MappedPlan(Card):
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
+
+    @property
+    def ensembles(self) -> tuple[EnsembleOnChip, ...]:
+        """Ensembles of the plan."""
+        return self.plan.ensembles
 
 
 def map_plan(plan: ChipPlan | CrossbarPlan, chip: ChipSpec) -> MappedPlan:

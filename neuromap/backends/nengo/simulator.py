@@ -135,10 +135,10 @@ class Simulator(nengo.Simulator):
 
     @property
     def chip_frames(self) -> dict[str, NDArray[np.bool_]]:
-        """Frames of ensembles on the chip, and of what they were fed, since the last reset, for :func:`neuromap.reference` to check.
+        """Frames of ensembles on the chip and of what they were fed, for :func:`neuromap.reference` to check.
 
         Frame i + 1 of an ensemble is what it spiked in tick i, frame i of an input node what it was fed in tick i, so
-        the last frame of the input nodes is silent. Empty where nothing is on the chip.
+        the last frame of the input nodes is silent. They begin with the last reset. Empty where nothing is on the chip.
         """
         builder = self._builder
         if builder is None or builder.operator is None or builder.operator.state is None:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from neuromap.backends.nengo.crossbar.crossbar_plan import CrossbarEnsemble, CrossbarPlan
-from neuromap.backends.nengo.crossbar.leak_integers import host_rest
+from neuromap.backends.nengo.crossbar.leak_integers import host_rest, n_bias_axons
 from neuromap.backends.nengo.crossbar.line_code import LineCode
 from neuromap.backends.nengo.crossbar.value_lines import LineGroup, line_groups
 from neuromap.backends.nengo.plan.chip_network import ChipNetwork, FedNode
@@ -48,11 +48,15 @@ def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork
     fed: list[FedNode | None] = []
     for i, ensemble in enumerate(plan.ensembles):
         mine = [group for group in groups if plan.links[group.link].target == i]
-        code = _host_lines(ensemble, mine)
+        code = _host_lines(ensemble, mine, chip)
         node = FedNode(f"{ensemble.name}.feed", np.full(len(code.lines), ensemble.neurons.unit), code)
         nodes[node.name] = Node(node.name, (1, 1, code.size(0)))
-        nodes[ensemble.name] = Node(ensemble.name, (1, 1, ensemble.size), neuron=_neuron(ensemble, mine))
+        constant = ensemble.neurons.bias - ensemble.neurons.weights @ _rests(ensemble, mine)
+        share = np.fix(constant / (1 + code.bias_axons)).astype(np.int64)
+        neuron = _neuron(ensemble, constant - code.bias_axons * share, chip)
+        nodes[ensemble.name] = Node(ensemble.name, (1, 1, ensemble.size), neuron=neuron)
         weights = np.repeat(ensemble.neurons.weights, code.lines, axis=1)
+        weights = np.column_stack([weights, np.tile(share[:, None], code.bias_axons)])
         edges[node.name, ensemble.name] = Edge(node.name, ensemble.name, _transform(weights))
         fed.append(node)
     for group in groups:
@@ -80,20 +84,20 @@ def _rests(ensemble: CrossbarEnsemble, groups: list[LineGroup]) -> Ints:
     return rests
 
 
-def _host_lines(ensemble: CrossbarEnsemble, groups: list[LineGroup]) -> LineCode:
+def _host_lines(ensemble: CrossbarEnsemble, groups: list[LineGroup], chip: ChipSpec) -> LineCode:
     rest, count = host_rest(ensemble.is_fed), ensemble.neurons.weights.shape[1]
     missing = np.zeros((max((int(group.delays.max()) for group in groups), default=0), count))
     for group in groups:
         missing[:, group.dimension] += [group.missing(tick) for tick in range(len(missing))]
     lines = 2 * rest + np.ceil(missing.max(axis=0, initial=0)).astype(np.int64)
-    return LineCode(rest, np.maximum(1, lines), missing)
+    return LineCode(rest, np.maximum(1, lines), missing, n_bias_axons(count, chip))
 
 
-def _neuron(ensemble: CrossbarEnsemble, groups: list[LineGroup]) -> LeakNeuron:
-    neurons = ensemble.neurons
-    potential = np.rint(ensemble.voltage * neurons.threshold).astype(np.int64).clip(0, neurons.threshold - 1)
-    leak = neurons.bias - neurons.weights @ _rests(ensemble, groups)
-    return LeakNeuron(threshold=neurons.threshold, leak=leak, potential=potential)
+def _neuron(ensemble: CrossbarEnsemble, leak: Ints, chip: ChipSpec) -> LeakNeuron:
+    """Write neurons; the remainder of what bias axons share keeps the leak in its range but for single units."""
+    threshold = ensemble.neurons.threshold
+    potential = np.rint(ensemble.voltage * threshold).astype(np.int64).clip(0, threshold - 1)
+    return LeakNeuron(threshold=threshold, leak=leak.clip(*chip.leak_range), potential=potential)
 
 
 def _decoding(group: LineGroup, size: int) -> Ints:

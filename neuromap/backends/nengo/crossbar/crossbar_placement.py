@@ -38,7 +38,10 @@ def against_ensemble(network: nengo.Network, ensemble: Any, chip: ChipSpec) -> s
     if type(ensemble.neuron_type) is not SpikingRectifiedLinear:
         return f"its neurons are {type(ensemble.neuron_type).__name__}; {chip.name} computes SpikingRectifiedLinear"
     if ensemble.dimensions > chip.axon_types:
-        return f"it has {ensemble.dimensions} dimensions; a dimension takes an axon type, {chip.name} has {chip.axon_types}"
+        return (
+            f"it has {ensemble.dimensions} dimensions; a dimension takes an axon type, of which {chip.name} has "
+            f"{chip.axon_types}"
+        )
     if ensemble.noise is not None or any(_feeds_neurons(c, ensemble) for c in network.all_connections):
         return f"its neurons are fed one by one; axons of {chip.name} carry values, from which all its neurons are fed"
     return ""

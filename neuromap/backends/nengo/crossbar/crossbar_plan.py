@@ -16,7 +16,7 @@ __all__ = ["DECODER_ERROR", "CrossbarEnsemble", "CrossbarLink", "CrossbarPlan"]
 
 Floats = NDArray[np.float64]
 
-DECODER_ERROR = 0.01
+DECODER_ERROR = 0.002
 """Relative error of decoded values that axons are replicated for, where nothing is said."""
 
 

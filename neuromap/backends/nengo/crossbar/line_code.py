@@ -28,11 +28,14 @@ class LineCode(Value):
         Lines of each value.
     missing : ndarray of float, shape (ticks, m)
         Spikes of the first ticks that links have not brought yet, which the host sends in their place.
+    bias_axons : int
+        Lines behind all others that spike in every tick.
     """
 
     rest: int
     lines: Ints
     missing: Floats
+    bias_axons: int
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -53,9 +56,10 @@ class LineCode(Value):
 
     def size(self, n_values: int) -> int:
         """All lines."""
-        return int(self.lines.sum())
+        return int(self.lines.sum()) + self.bias_axons
 
     def spikes(self, numbers: Ints) -> NDArray[np.bool_]:
         """Say which lines spike: of each value the first ones."""
         wanted = numbers + self.rest
-        return np.concatenate([np.arange(lines) < n for lines, n in zip(self.lines, wanted, strict=True)])
+        values = [np.arange(lines) < n for lines, n in zip(self.lines, wanted, strict=True)]
+        return np.concatenate([*values, np.ones(self.bias_axons, np.bool_)])

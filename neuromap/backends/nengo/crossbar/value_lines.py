@@ -1,14 +1,16 @@
 r"""Lines that carry a decoded value: neurons that add up what sources bring and spike in turn, each with a delay.
 
 The k lines of a group add the same, start evenly apart and take their threshold off when they spike, so that they
-spike one after the other: together they are as one neuron with a k-th of the threshold, and nothing is lost. They are as
-many as can take all sources at once, so that no tick adds more than a threshold. The k delays are quantiles of the
-filter, an exponential: what leaves the group in a moment arrives spread as the filter spreads it.
+spike one after the other: together they are as one neuron with a k-th of the threshold, and nothing is lost. They are
+as many as can take all sources at once, so that no tick adds more than a threshold. The k delays have the mean and the
+spread of the filter, an exponential: what leaves the group in a moment arrives spread as the filter spreads it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from scipy.optimize import brentq
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.backends.nengo.crossbar.axon_sums import MOST_AXONS, AxonSums, find_axon_sums
 from neuromap.backends.nengo.crossbar.crossbar_plan import CrossbarLink, CrossbarPlan
-from neuromap.backends.nengo.crossbar.leak_integers import LINK_REST
+from neuromap.backends.nengo.crossbar.leak_integers import LINK_REST, host_rest
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.neurons.leak_neuron import LeakNeuron
@@ -31,8 +33,8 @@ _SPARE_AXONS = 16
 """Axons of a core that are left for what else it reads."""
 _ROOM = 1.1
 """What lines can fall below their rest, in parts of what they must over all points."""
-_LEAST_LINES = 16
-"""Lines of a group: delays that a filter is made of."""
+_FILTER_LINES = 16
+"""Delays that a filter is made of, where the target has axons for them."""
 _SHORT = 0.5
 """Mean by spread of delays below which their spread does not count."""
 _DEPTH = 3
@@ -84,7 +86,7 @@ class LineGroup(Card):
 
     @property
     def neuron(self) -> LeakNeuron:
-        """What its neurons compute; which of them is which part of a threshold ahead is drawn, as delays are in order."""
+        """What its neurons compute; who is how far ahead is drawn, as delays are in order."""
         k = len(self.delays)
         ahead = np.random.RandomState([self.link, self.dimension, self.share]).permutation(k)
         return LeakNeuron(
@@ -109,18 +111,31 @@ def line_groups(plan: CrossbarPlan, chip: ChipSpec) -> tuple[LineGroup, ...]:
     chip : ChipSpec
         With crossbar cores.
     """
-    groups: list[LineGroup] = []
-    for number, link in enumerate(plan.links):
-        for dimension in np.flatnonzero(np.abs(link.decoders).max(axis=1, initial=0)):
-            groups += _groups(plan, number, link, int(dimension), chip)
-    return tuple(groups)
+    shared = [
+        share
+        for number, link in enumerate(plan.links)
+        for dimension in np.flatnonzero(np.abs(link.decoders).max(axis=1, initial=0))
+        for share in _shares(plan, number, link, int(dimension), chip)
+    ]
+    readers = Counter(plan.links[share.link].target for share in shared)
+    return tuple(_group(plan, share, readers[plan.links[share.link].target], chip) for share in shared)
 
 
-def _groups(plan: CrossbarPlan, number: int, link: CrossbarLink, dimension: int, chip: ChipSpec) -> list[LineGroup]:
+class _Share(NamedTuple):
+    """Sources of a link and a dimension that lie in one core, and the spikes a tick at which their lines rest."""
+
+    link: int
+    dimension: int
+    number: int
+    sources: Ints
+    sums: AxonSums
+    rest: int
+
+
+def _shares(plan: CrossbarPlan, number: int, link: CrossbarLink, dimension: int, chip: ChipSpec) -> list[_Share]:
     target, source = plan.ensembles[link.target].neurons, plan.ensembles[link.source].neurons
-    weights = link.decoders[dimension] * source.spike / target.unit
     sums = find_axon_sums(
-        weights,
+        link.decoders[dimension] * source.spike / target.unit,
         link.activities,
         plan.decoder_error,
         types=chip.axon_types,
@@ -128,12 +143,12 @@ def _groups(plan: CrossbarPlan, number: int, link: CrossbarLink, dimension: int,
         greatest_scale=chip.leak_range[1] // (LINK_REST + 1),
     )
     used = np.flatnonzero(sums.weights)
-    shares = np.array_split(used, _n_shares(len(used), sums.axons, chip))
-    below = np.array([_below(sums.weights[mine], link.activities[:, mine]) for mine in shares]) / sums.scale
+    parts = np.array_split(used, _n_shares(len(used), sums.axons, chip))
+    below = np.array([_below(sums.weights[mine], link.activities[:, mine]) for mine in parts]) / sums.scale
     rests = np.ceil(below * min(1.0, LINK_REST / below.sum())).astype(np.int64)
     return [
-        _group(plan, (number, dimension, k), link, sums, mine, int(rest))
-        for k, (mine, rest) in enumerate(zip(shares, rests, strict=True))
+        _Share(number, dimension, k, mine, sums, int(rest))
+        for k, (mine, rest) in enumerate(zip(parts, rests, strict=True))
     ]
 
 
@@ -143,7 +158,7 @@ def greatest_rest(n_sources: int, chip: ChipSpec) -> int:
 
 
 def _n_shares(n_sources: int, axons: int, chip: ChipSpec) -> int:
-    """Groups whose sources fit the axons of a core each."""
+    """Count the groups whose sources fit the axons of a core each."""
     return -(-n_sources * axons // (chip.axons - _SPARE_AXONS)) or 1
 
 
@@ -152,16 +167,19 @@ def _below(weights: Ints, activities: Floats) -> float:
     return 1 + _ROOM * float(np.maximum(0, -(activities @ weights)).max(initial=0))
 
 
-def _group(
-    plan: CrossbarPlan, number: tuple[int, int, int], link: CrossbarLink, sums: AxonSums, mine: Ints, rest: int
-) -> LineGroup:
-    most = int(np.maximum(0, sums.weights[mine]).sum())
-    lines = max(_LEAST_LINES, -(-most // sums.scale) + rest)
-    return LineGroup(*number, mine, sums, rest, line_delays(link.tau, lines, plan.dt, plan.ticks_per_step))
+def _group(plan: CrossbarPlan, share: _Share, readers: int, chip: ChipSpec) -> LineGroup:
+    """Give the lines of a share: what they must hold, and as many as make a good filter while the target has axons."""
+    link = plan.links[share.link]
+    most = int(np.maximum(0, share.sums.weights[share.sources]).sum())
+    host = 2 * host_rest(True) * chip.axon_types
+    wanted = min(_FILTER_LINES, (chip.axons - host) // readers) if link.tau > 0 else 1
+    lines = max(wanted, -(-most // share.sums.scale) + share.rest)
+    delays = line_delays(link.tau, lines, plan.dt, plan.ticks_per_step)
+    return LineGroup(share.link, share.dimension, share.number, share.sources, share.sums, share.rest, delays)
 
 
 def line_delays(tau: float, lines: int, dt: float, ticks_per_step: int) -> Ints:
-    """Give the delays of lines to their target, so that a spike of the source takes as long as Nengo's filter delays it.
+    """Give the delays of lines to their target: on average a spike takes as long as Nengo's filter delays it.
 
     Parameters
     ----------
@@ -187,9 +205,10 @@ def line_delays(tau: float, lines: int, dt: float, ticks_per_step: int) -> Ints:
     quantiles = -np.log1p(-(np.arange(lines) + 0.5) / lines)
     power = brentq(lambda p: _spread_of(quantiles**p) * mean - spread, 0.01, 20) if mean > _SHORT * spread else 1.0
     shape = quantiles**power
-    return 1 + np.rint(shape * mean / shape.mean()).astype(np.int64)
+    delays: Ints = 1 + np.rint(shape * mean / shape.mean()).astype(np.int64)
+    return delays
 
 
 def _spread_of(values: Floats) -> float:
-    """Standard deviation by mean."""
+    """Give the standard deviation by the mean."""
     return float(values.std() / values.mean())

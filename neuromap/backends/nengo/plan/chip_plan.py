@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.backends.nengo.plan.chip_neuron import ChipNeuron
 from neuromap.forms.card import Card
 
-__all__ = ["ChipPlan", "PlannedEnsemble", "PlannedFeed", "PlannedLink"]
+__all__ = ["ChipPlan", "EnsembleOnChip", "PlannedEnsemble", "PlannedFeed", "PlannedLink"]
 
 Floats = NDArray[np.float64]
 
@@ -43,6 +44,26 @@ class PlannedFeed(Card):
         if self.is_vector:
             return np.asarray(np.linalg.norm(self.weights, axis=1) * self.limit[0])
         return np.asarray(np.abs(self.weights) @ self.limit)
+
+
+class EnsembleOnChip(Protocol):
+    """What an ensemble is on any kind of chip."""
+
+    @property
+    def name(self) -> str:
+        """Of its node."""
+
+    @property
+    def size(self) -> int:
+        """Neurons."""
+
+    @property
+    def spike(self) -> float:
+        """What a spike is in Nengo's signals, in Hz."""
+
+    @property
+    def feed(self) -> PlannedFeed | None:
+        """What the host sends."""
 
 
 @dataclass(frozen=True, eq=False)
