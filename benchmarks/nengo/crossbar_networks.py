@@ -45,9 +45,8 @@ def measure(name: str, seed: int, regularisation: float) -> dict[str, Any]:
     ideal, _ = run(make, name, 0, nengo.Direct(), solver, nengo.Simulator)
     theirs, _ = run(make, name, seed, nengo.LIF(), solver, nengo.Simulator)
     chip = {"chip": "truenorth", "decoder_error": 0}
-    found, sim = run(
-        make, name, seed, nengo.SpikingRectifiedLinear(), solver, neuromap.backends.nengo.Simulator, **chip
-    )
+    neurons, simulator = nengo.SpikingRectifiedLinear(), neuromap.backends.nengo.Simulator
+    found, sim = run(make, name, seed, neurons, solver, simulator, **chip)
     assert all(p.where == "chip" for p in sim.placement if isinstance(p.object, nengo.Ensemble))
     return {
         "nengo": float(np.sqrt(np.mean((theirs - ideal) ** 2))),

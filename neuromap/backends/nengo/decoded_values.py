@@ -24,7 +24,7 @@ class DecodedValue(Card):
     dimension : int
         Of the target.
     axons : int
-        Greatest number of axons on which a source's spikes come.
+        Axons that the spikes of a source come on, at most, in the mean over sources.
     error : float
         Root mean square of what rounding the decoders changes, by that of the value, over the points of the solver.
     bound : float

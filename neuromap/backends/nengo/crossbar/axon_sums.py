@@ -3,8 +3,8 @@ r"""Decoders on few axons: which integers a source's weight can be, and which of
 A neuron of a crossbar core has one weight for each axon type, so that a source of several axons weighs the sum of their
 types' weights. With one axon it is one of as many values as there are types; with r axons it is a sum of at most r of
 1, b, -1 and -b, which the mapper finds as digits (:mod:`neuromap.mapping.core.palettes`). Rounding goes source by
-source, and what one loses those after it make up for as far as they can (the optimal brain surgeon of Hassibi and Stork, 1993,
-as Frantar and Alistarh use it for quantisation, 2022).
+source, and what one loses those after it make up for as far as they can (the optimal brain surgeon of Hassibi and
+Stork, 1993, as Frantar and Alistarh use it for quantisation, 2022).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AxonSums(Card):
     scale : int
         What 1 of the given weights is in these.
     axons : int
-        The most that a source may take.
+        The most that a source needs; the mapper may take more for one of them where all together then take fewer.
     error : float
         Root mean square of the error of the decoded value by that of the value.
     """
