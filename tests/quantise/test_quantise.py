@@ -112,6 +112,41 @@ def test_weights_of_a_source_are_mantissas_times_one_power(seed):
         assert np.abs(mine - wanted).max() <= max(1, np.abs(wanted).max() / 120)
 
 
+def leaking(seed, n_values):
+    """A network that crossbar cores can take: a constant leak, pulses, weights of few values or of any."""
+    rng = np.random.default_rng(seed)
+    neuron = FloatNeuron(8, threshold=1.0, drive=rng.uniform(-20, 60, 8), voltage=rng.uniform(0, 0.9, 8))
+    values = rng.uniform(0.1, 0.6, n_values)
+    first, second = rng.choice(values, (8, 4)), rng.choice([-values[0], 0, values[-1]], (8, 8))
+    parts = [FloatSynapses.of_matrix("I", "A", first), FloatSynapses.of_matrix("A", "A", second / 4)]
+    return FloatNetwork("leaking", DT, {"I": 4}, {"A": neuron}, parts)
+
+
+@pytest.mark.law
+@given(seed=st.integers(0, 2**32 - 1), n_values=st.sampled_from([1, 40]))
+@settings(max_examples=6, deadline=None)
+def test_crossbar_cores_compute_what_the_integers_mean_and_almost_the_float_model(seed, n_values):
+    network = leaking(seed, n_values)
+    found = quantise(network, "truenorth")
+    sent, given_frames = frames(network, 80, seed)
+    mapped = nm.map_rollout(nm.Rollout(found.network, "streaming"), chip="truenorth")
+    wanted = nm.reference(nm.Rollout(found.network, "streaming"), given_frames)["A"]
+    assert np.array_equal(nm.simulate(mapped, given_frames, engine="numpy").frames("A"), wanted)
+    few = n_values == 1
+    original = int(float_reference(network, sent, 80)["A"].sum())
+    assert abs(int(wanted.sum()) - original) <= 0.1 * original + 4 or not few
+    assert ("weights as they are" in found.quantisation.notes[-1]) == few
+    error = found.quantisation.edges[0].weight_error
+    assert error <= (0.005 if few else 0.05)
+
+
+def test_crossbar_chips_refuse_a_rest():
+    network = leaking(0, 1)
+    nodes = {"A": replace(network.nodes["A"], refractory=5e-3)}
+    with pytest.raises(NotSupportedError, match=r"node A: rests 4 ticks.*loihi1 computes it"):
+        quantise(replace(network, nodes=nodes), "truenorth")
+
+
 def test_crossbar_chips_are_refused_with_the_equation():
     with pytest.raises(NotSupportedError, match=r"node A: dv/dt = \(rest - v\) / tau \+ I, .*loihi1"):
         quantise(random_network(0), "truenorth")
