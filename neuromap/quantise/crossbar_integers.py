@@ -28,8 +28,8 @@ WEIGHT_ERROR = 0.05
 """Error of weights, sum of errors by sum of weights, that axons are replicated for."""
 CROSSBAR_SEARCH = (
     f"{CANDIDATES} scales in the octave below the greatest that keeps thresholds, leaks and weights in range; weights "
-    "of few values as they are, others as sums of 1 to 4 digits, an axon each, the fewest whose sum of errors by sum of "
-    f"weights is at most {WEIGHT_ERROR:g}, else 4; the scale with the least sum of relative errors of weights, "
+    "of few values as they are, others as sums of 1 to 4 digits, an axon each, the fewest whose sum of errors by sum "
+    f"of weights is at most {WEIGHT_ERROR:g}, else 4; the scale with the least sum of relative errors of weights, "
     "thresholds and leaks, the greatest of equals"
 )
 """The search in one sentence, for reports."""

@@ -8,7 +8,7 @@ import nengo
 import numpy as np
 from nengo.builder import Model
 from nengo.cache import get_default_decoder_cache
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from neuromap.backends.nengo.chip_builder import ChipBuilder
 from neuromap.backends.nengo.chip_operator import frames_of
@@ -20,6 +20,8 @@ from neuromap.backends.nengo.run_report import RunReport, report_run
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.quantise.quantisation import TrainDistance
+from neuromap.quantise.spike_distance import train_distance
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 __all__ = ["Simulator"]
@@ -132,6 +134,36 @@ class Simulator(nengo.Simulator):
         return report_run(
             int(self.n_steps), float(self.dt), self.placement, self.mapped, operator.state if operator else None
         )
+
+    def train_distance(self, ensemble: Any, original: ArrayLike, time_constant: float = 0.01) -> TrainDistance:
+        """Tell how far the spike trains of an ensemble on the chip are from others: van Rossum's distance.
+
+        Parameters
+        ----------
+        ensemble : nengo.Ensemble
+            On the chip.
+        original : array_like, shape (steps, n)
+            What a probe of its neurons saw in :class:`nengo.Simulator`; as many steps as were taken here.
+        time_constant : float
+            Seconds: spikes further apart are different ones.
+
+        Raises
+        ------
+        InputError
+            If the ensemble is not on the chip, or the shapes differ.
+        NotSupportedError
+            If Elephant is not installed.
+        """
+        builder = self._builder
+        places = builder.placement.ensembles if builder is not None and builder.placement is not None else ()
+        if builder is None or ensemble not in places:
+            raise InputError(f"{ensemble}: is not on the chip; its spikes are Nengo's own")
+        assert builder.mapped is not None
+        name = builder.mapped.ensembles[places.index(ensemble)].name
+        frames = self.chip_frames[name][1:].reshape(int(self.n_steps), builder.ticks_per_step, -1)
+        fired: NDArray[np.bool_] = np.any(frames, axis=1)
+        theirs = np.asarray(original) != 0
+        return train_distance(name, fired, theirs, float(self.dt), by="Nengo", time_constant=time_constant)
 
     @property
     def chip_frames(self) -> dict[str, NDArray[np.bool_]]:

@@ -75,6 +75,20 @@ def test_a_value_crosses_the_chip(simulator):
     assert np.allclose(sim.data[probe][-50:].mean(axis=0), [0.5, -0.7], atol=0.1)
 
 
+def test_spike_trains_are_nearer_to_nengos_than_silence(loop, simulator):
+    pytest.importorskip("elephant", reason="Elephant is an extra: pip install 'neuromap-rollouts[distances]'")
+    with loop:
+        neurons = nengo.Probe(loop.a.neurons)
+    with simulator(loop) as sim, nengo.Simulator(loop, progress_bar=False) as theirs:
+        sim.run_steps(100)
+        theirs.run_steps(100)
+    found = sim.train_distance(loop.a, theirs.data[neurons])
+    assert found.spikes == sim.chip_frames["E0.a"].sum()
+    assert found.original == "Nengo"
+    assert 0 < found.distance < 0.7 * found.of_silence
+    assert sim.train_distance(loop.a, sim.data[neurons]).distance == 0
+
+
 def test_lines_rest_before_the_first_spikes_arrive(simulator):
     """Delays are empty in the first tick; what the host sends in their place lets an integrator stay where it is."""
     with nengo.Network(seed=1) as network:
