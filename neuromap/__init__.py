@@ -58,6 +58,7 @@ _ROOMS = (
     "report",
     "rollout",
     "simulation",
+    "sweep",
     "training",
     "verification",
 )
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from neuromap import report as report
     from neuromap import rollout as rollout
     from neuromap import simulation as simulation
+    from neuromap import sweep as sweep
     from neuromap import training as training
     from neuromap import verification as verification
     from neuromap.explorer.explore import explore as explore

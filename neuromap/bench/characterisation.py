@@ -191,6 +191,11 @@ def _request(
     seed: int,
 ) -> _Request:
     chip = load_chip("truenorth" if chip is None else chip)
+    if chip.core_model != "crossbar":
+        raise InputError(
+            f"chip {chip.name}: has {chip.core_model} cores, the network that is measured needs crossbar cores; give a "
+            "chip of these, such as truenorth (synapse lists are measured in benchmarks/)"
+        )
     if chip.neurons != chip.axons or chip.axon_types < 2:
         raise InputError(
             f"chip {chip.name}: {chip.neurons} neurons, {chip.axons} axons and {chip.axon_types} axon types per core; "

@@ -12,6 +12,7 @@ _HOMES = {
     "ExploredRow": "answer.rows",
     "Limits": "answer.limits",
     "exploration_schema": "forms.json_form",
+    "sweep_explorations": "explore_each",
 }
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from neuromap.explorer.answer.limits import Limits as Limits
     from neuromap.explorer.answer.rows import Candidate as Candidate
     from neuromap.explorer.answer.rows import ExploredRow as ExploredRow
+    from neuromap.explorer.explore_each import sweep_explorations as sweep_explorations
     from neuromap.explorer.forms.json_form import exploration_schema as exploration_schema
 
 __all__ = sorted(_HOMES)

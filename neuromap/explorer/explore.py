@@ -54,6 +54,7 @@ def explore(
     executions: Sequence[str] = EXECUTIONS,
     splitters: Sequence[str] = ("slack",),
     ticks_per_step: Sequence[int | None] = (None,),
+    wide: Sequence[str | int] | str | int = "refuse",
     within: str = "all",
     limits: Callable[[ExploredRow], bool] | Any = None,
     trained: Any = None,
@@ -96,6 +97,9 @@ def explore(
         Where splitters may stand.
     ticks_per_step : sequence of int or None
         Ticks of an update step; ``None`` for as few as the delays need.
+    wide : sequence of {"refuse", "partial-sums"} or int
+        What becomes of nodes that are wider than a core: they are refused; their sums are computed in parts
+        (docs/wide-neurons.md), with all the ticks that these count and with 64, 16 and 4; or with so many ticks.
     within : {"all", "class"}
         Whether patterns of other behaviour classes, which need retraining, are searched too.
     limits : Limits or callable, optional
@@ -170,7 +174,7 @@ def explore(
         require_weights(network)
     if limits is not None and not callable(getattr(limits, "allows", limits)):
         needs("explore: limits", limits, Limits)
-    asked = asked_for(_one_of(chips, chip), executions, splitters, ticks_per_step, within)
+    asked = asked_for(_one_of(chips, chip), executions, splitters, ticks_per_step, within, wide)
     effort = Effort(seconds, most_mapped)
     check_processes(processes)
     names = names_with(network, given, weights)

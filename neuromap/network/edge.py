@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
-from neuromap.network.terms import EdgeTerm, MatrixSource, Term, check_term
+from neuromap.network.terms import EdgeTerm, MatrixSource, Term, checked_term
 from neuromap.network.transforms.matrices import lent
 
 if TYPE_CHECKING:
@@ -55,9 +55,11 @@ class Edge(Card):
             raise NetworkError(f"edge {self.label}: also: found {self.also!r:.60}; give EdgeTerms")
         object.__setattr__(self, "also", tuple(self.also))
         try:
-            check_term(self.delay, self.current)
+            delay, current = checked_term(self.delay, self.current)
         except NetworkError as error:
             raise NetworkError(f"edge {self.label}: {error}") from None
+        object.__setattr__(self, "delay", delay)
+        object.__setattr__(self, "current", current)
 
     @property
     def delays(self) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from neuromap.errors import NetworkError
@@ -12,7 +13,7 @@ from neuromap.network.neurons.spiking_neuron import MAX_CURRENTS
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["MAX_DELAY", "EdgeTerm", "MatrixSource", "Term", "check_term"]
+__all__ = ["MAX_DELAY", "EdgeTerm", "MatrixSource", "Term", "checked_term"]
 
 MAX_DELAY = 4096
 """Greatest delay of an edge in ticks (4 s at 1 kHz): times along a path stay far inside 64 bits."""
@@ -71,17 +72,33 @@ class EdgeTerm(Card):
     current: int = 0
 
     def __post_init__(self) -> None:
-        check_term(self.delay, self.current)
+        delay, current = checked_term(self.delay, self.current)
+        object.__setattr__(self, "delay", delay)
+        object.__setattr__(self, "current", current)
 
 
-def check_term(delay: int, current: int) -> None:
-    """Refuse a delay or the number of a current that cannot be.
+def checked_term(delay: object, current: object) -> tuple[int, int]:
+    """Take a delay and the number of a current, as integers of Python or NumPy; refuse those that cannot be.
+
+    Parameters
+    ----------
+    delay, current : object
+        As they were given.
+
+    Returns
+    -------
+    tuple of int
+        Both.
 
     Raises
     ------
     NetworkError
-        Naming it.
+        Naming the one at fault.
     """
-    for name, value, low, high in (("delay", delay, 1, MAX_DELAY), ("current", current, 0, MAX_CURRENTS - 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise NetworkError(f"{name}: found {value!r:.60}; allowed are {low} to {high}")
+    return _within("delay", delay, 1, MAX_DELAY), _within("current", current, 0, MAX_CURRENTS - 1)
+
+
+def _within(name: str, value: object, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
+        raise NetworkError(f"{name}: found {value!r:.60}; allowed are {low} to {high}")
+    return int(value)

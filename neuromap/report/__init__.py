@@ -17,6 +17,7 @@ _HOMES = {
     "report_row": "measuring.report_row",
     "report_schema": "forms.json_report",
     "save_pictures": "forms.pictures",
+    "sweep_reports": "report_each",
     "to_csv": "forms.csv_report",
     "to_dict": "forms.json_report",
     "to_html": "forms.html",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from neuromap.report.latency import latency_report as latency_report
     from neuromap.report.latency import report_on_program as report_on_program
     from neuromap.report.measuring.report_row import report_row as report_row
+    from neuromap.report.report_each import sweep_reports as sweep_reports
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

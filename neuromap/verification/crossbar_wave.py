@@ -13,6 +13,8 @@ from neuromap.verification.wiring import NEVER, Ticks, Wiring
 
 __all__ = ["CrossbarWiring"]
 
+_PART = -3
+"""Stands for the node label of axons that parts of sums feed: these never lead back to what feeds them."""
 _ROWS = 4096
 """Crossbar rows that are unpacked at once (8 MiB of ticks at 256 neurons)."""
 
@@ -29,6 +31,8 @@ class CrossbarWiring(Wiring):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self._program = program
+        asked = program.neurons.saturate_negative.ravel() & (program.neurons.threshold.ravel() > 0)
+        self._waits = asked & (self.label >= 0) & ~self.relay  # they gather, and may spike in the tick of their node
         self._n_axons = n_axons = program.axon_types.shape[1]
         core = program.target_core.astype(np.int64).ravel()
         # axon that every neuron feeds, -1 for none
@@ -38,7 +42,9 @@ class CrossbarWiring(Wiring):
         self._feeder = np.full(program.axon_types.size, -1, dtype=np.int64)
         sends = np.flatnonzero(self._target >= 0)
         self._feeder[self._target[sends]] = self.label[sends]
-        mixed = self._target[sends][self._feeder[self._target[sends]] != self.label[sends]]
+        sums = self.part[sends]
+        self._feeder[self._target[sends[sums]]] = _PART  # what a part sends never leads back to it
+        mixed = self._target[sends][(self._feeder[self._target[sends]] != self.label[sends]) & ~sums]
         self._feeder[mixed] = -1
 
     def linked(self) -> NDArray[np.bool_]:
@@ -70,10 +76,11 @@ class CrossbarWiring(Wiring):
                 row, neuron = np.nonzero(live)
                 hit = np.unique(part[row] // self._n_axons * self._program.shape[1] + neuron)
                 hit = hit[reached[hit] == NEVER]
-                reached[hit] = tick
+                reached[hit] = self._spikes_at(np.full(len(hit), tick), hit, node)
                 hit = hit[self._target[hit] >= 0]
-                for delay in np.unique(self._delay[hit]).tolist():
-                    due.setdefault(tick + delay, []).append(self._target[hit[self._delay[hit] == delay]])
+                arrival = reached[hit] + self._delay[hit]
+                for then in np.unique(arrival).tolist():
+                    due.setdefault(then, []).append(self._target[hit[arrival == then]])
         return reached
 
     def latest(self, node: int) -> Ticks | None:
@@ -92,6 +99,8 @@ class CrossbarWiring(Wiring):
                 core = part // self._n_axons
                 heads = np.flatnonzero(run_heads(core))  # axons are sorted, so those of a core adjoin
                 later[core[heads]] = np.maximum(later[core[heads]], np.maximum.reduceat(ticks, heads, axis=0))
+            touched = np.flatnonzero(later.ravel() > NEVER)
+            later.reshape(-1)[touched] = self._spikes_at(later.ravel()[touched], touched, node)
             moved = np.flatnonzero(later.ravel() > reached)
             reached[moved] = later.ravel()[moved]
             moved = moved[self._target[moved] >= 0]
@@ -100,6 +109,14 @@ class CrossbarWiring(Wiring):
             np.maximum.at(due, targets[rises], ticks[rises])
             now = np.unique(targets[rises])
         return None if len(now) else reached
+
+    def _spikes_at(self, ticks: Ticks, neurons: NDArray[np.int64], node: int) -> Ticks:
+        """Ticks at which neurons may spike that something reaches: at once, or in the next tick of their node."""
+        ports, period = self._program.nodes, self._program.period
+        sampled = np.array([port.sample_tick - ports[node].sample_tick for port in ports], np.int64)
+        wait = (sampled[self.label[neurons]] - ticks) % period
+        spikes: Ticks = ticks + np.where(self._waits[neurons], wait, 0)
+        return spikes
 
     def _synapses(self, axons: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
         """Synapses with nonzero weight of the given axons, in portions: axons (k,), neurons (k, N)."""
@@ -117,7 +134,7 @@ class CrossbarWiring(Wiring):
         core = axons // self._n_axons
         feeder = np.where(self._feeder[axons] >= 0, self._feeder[axons], -2)  # -1 also labels neurons without a node
         same: NDArray[np.bool_] = self.label.reshape(shape)[core] == feeder[:, None]
-        same &= ~self.relay.reshape(shape)[core]
+        same &= ~(self.relay & ~self.part).reshape(shape)[core]
         return same
 
     def _starts(self, node: int) -> tuple[NDArray[np.int64], Ticks]:

@@ -60,11 +60,11 @@ def require_belongs(rollout: Rollout, program: ChipProgram) -> None:
 
 
 def _rollout_period(rollout: Rollout, program: ChipProgram) -> int | None:
-    """Frame period of a rollout in ticks of a program; ``None`` where splitters may have made it a longer one."""
+    """Frame period of a rollout in ticks of a program; ``None`` where splitters or sums in parts may lengthen it."""
     period = rollout.frame_period * (1 if rollout.is_tick_level else program.ticks_per_step)
-    has_splitters = program.is_splitter is not None and bool(program.is_splitter.any())
+    lengthens = any(marks is not None and bool(marks.any()) for marks in (program.is_splitter, program.is_part))
     as_labelled = program.execution == rollout.execution and program.ticks_per_step == 1
-    if program.period > period and not rollout.is_tick_level and has_splitters and as_labelled:
+    if program.period > period and not rollout.is_tick_level and lengthens and as_labelled:
         return None
     return period
 

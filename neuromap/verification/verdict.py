@@ -91,7 +91,7 @@ class Verification(Card):
         Frame period of the program.
     rollout_period_ticks : int or None
         That of the rollout, in ticks of the program. ``None`` where there is none to compare: the program has
-        splitters that made its schedule one in ticks, and the rollout is the same one in update steps.
+        splitters or partial sums that made its schedule one in ticks, and the rollout is the same one in update steps.
     """
 
     verified: bool

@@ -33,12 +33,15 @@ class Wiring(ABC):
     label : ndarray of int64, shape (C * N,)
         Node of every neuron, -1 without.
     relay : ndarray of bool, shape (C * N,)
-        Whether it is a relay or splitter.
+        Whether it is a relay, a splitter or a part of a sum.
+    part : ndarray of bool, shape (C * N,)
+        Whether it is a part of a sum.
     """
 
     def __init__(self, program: ChipProgram) -> None:
         self.label = program.neuron_node.astype(np.int64).ravel()
         self.relay = program.is_relay.ravel()
+        self.part = np.zeros_like(self.relay) if program.is_part is None else program.is_part.ravel()
         self._n_nodes = len(program.nodes)
 
     @abstractmethod

@@ -276,6 +276,7 @@ def test_boards_hold_what_one_chip_does_not():
         ({"seed": -1}, "seed -1"),
         ({"chip": replace(TINY, axons=19)}, "chip tiny: 20 neurons, 19 axons"),
         ({"chip": replace(TINY, axon_types=1)}, "1 axon types"),
+        ({"chip": "loihi1"}, "chip loihi1: has synapse-list cores"),
     ],
 )
 def test_refusals_are_one_line(change, found):

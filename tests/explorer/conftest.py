@@ -98,7 +98,7 @@ def _brute_force(
             point = Point(
                 min(rollout.first_response(o) for o in net.outputs) * step,
                 max(rollout.full_response(o) for o in net.outputs) * step,
-                min(rollout.worst_case_reaction(o) for o in net.outputs) * step,
+                min(rollout.worst_case_reaction(o, step) for o in net.outputs),
                 program.period,
                 program.n_cores,
                 rounded(steady_figures(program, stimuli, EngineChoice(threads=1)).joules_per_frame),

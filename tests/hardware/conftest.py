@@ -188,13 +188,13 @@ def _with_noise(program, seed=0):
 
 
 def _with_splitters(program):
-    """The program with every relay a splitter, at least one if any neuron bears a label."""
+    """The program with every relay a splitter and a part, at least one if any neuron bears a label."""
     marks = program.is_relay.copy()
     labelled = np.argwhere(program.neuron_node >= 0)
     if not len(labelled):
         return program
     marks[tuple(labelled[0])] |= not marks.any()
-    return dataclasses.replace(program, is_relay=marks, is_splitter=marks.copy())
+    return dataclasses.replace(program, is_relay=marks, is_splitter=marks.copy(), is_part=marks.copy())
 
 
 def _edited(program, path, change):

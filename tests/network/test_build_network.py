@@ -10,6 +10,9 @@ from scipy.sparse import csr_array
 import neuromap.network
 from neuromap.errors import NetworkError
 from neuromap.network import Dense, Identity, Network, Node, Pool, build_network, require_weights
+from neuromap.network.edge import Edge
+from neuromap.network.terms import EdgeTerm
+from neuromap.network.transforms.matrices import MatrixTransform
 
 
 def test_thresholds_and_matrices_of_all_kinds():
@@ -155,3 +158,13 @@ def test_public_names_are_there():
     assert set(neuromap.network.__all__) == set(dir(neuromap.network))
     with pytest.raises(AttributeError, match="no attribute 'Convolution'"):
         _ = neuromap.network.Convolution
+
+
+def test_delays_and_currents_may_be_integers_of_numpy():
+    one = np.ones((1, 1), int)
+    also = (EdgeTerm(MatrixTransform(one), np.int32(5)),)
+    edge = Edge("I", "O", MatrixTransform(one), np.int64(3), np.uint8(1), also)
+    assert (edge.delays, type(edge.delay), type(edge.current), type(edge.also[0].delay)) == ((3, 5), int, int, int)
+    for wrong in (np.int64(0), np.float64(3), np.bool_(True), 2.0, "3"):
+        with pytest.raises(NetworkError, match="edge I -> O: delay: found"):
+            Edge("I", "O", MatrixTransform(one), wrong)

@@ -133,7 +133,7 @@ def test_ticks_per_step_stretch_everything_but_steps(chip):
     assert (row.frame_period_steps, row.frame_period_ticks) == (2, 4)
     assert (row.predicted.first_response_steps, row.predicted.first_response_ticks) == (3, 6)
     assert row.measured == row.predicted
-    assert row.worst_case_reaction_ticks == 6 + 4 - 2
+    assert row.worst_case_reaction_ticks == 6 + 4 - 1
     assert row.sampling_frequency_hz == pytest.approx(250)
     assert row.verified
 

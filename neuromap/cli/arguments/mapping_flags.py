@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MappingFlags", "SeededMappingFlags"]
 
+_OF_CROSSBARS = ("splitters", "packing", "partitioner", "wide", "wide_ticks")
 _SEED_TEXT = "Seed of placement and METIS; the same seed gives the same program."
 
 
@@ -83,7 +85,6 @@ class MappingFlags:
             "--ticks-per-step", metavar="N", text="Ticks of an update step.  [default: as few as the delays need]"
         ),
     ] = None
-
     keep: Annotated[
         str | None,
         said_option(
@@ -91,6 +92,23 @@ class MappingFlags:
             metavar="NODES",
             text="Nodes that are mapped whole though they lead to no output, so that they can be recorded: names with "
             "commas between them, or all.",
+        ),
+    ] = None
+    wide: Annotated[
+        str | None,
+        said_option(
+            "--wide",
+            metavar="HOW",
+            text="Neurons that read more than a core has axons: refuse them, or compute them exactly in partial-sums, "
+            "which takes ticks.  [default: refuse]",
+        ),
+    ] = None
+    wide_ticks: Annotated[
+        int | None,
+        said_option(
+            "--wide-ticks",
+            metavar="T",
+            text="Ticks of a partial sum: fewer take more cores.  [default: as many as it counts, on fewest cores]",
         ),
     ] = None
 
@@ -115,19 +133,19 @@ class MappingFlags:
         """The files that are read, by what they are."""
         return {"pins file": self.pins, "defects file": self.defects}
 
-    def chip(self, name: str) -> ChipSpec:
-        """Load a chip, with the defects of the file if one is given.
+    def chip(self, name: str, figures: Mapping[str, Any] | None = None) -> ChipSpec:
+        """Load a chip, with other figures and the defects of the file if they are given.
 
         Raises
         ------
         ChipError
-            If chip or defects are wrong.
+            If chip, figures or defects are wrong.
         """
         from neuromap.errors import ChipError
         from neuromap.hardware.chip.chip_file import load_chip
         from neuromap.hardware.chip.defects_file import load_defects
 
-        spec = load_chip(name)
+        spec = load_chip(name, figures)
         if self.defects is None:
             return spec
         defects = load_defects(self.defects)
@@ -142,7 +160,7 @@ class MappingFlags:
         Raises
         ------
         InputError
-            If an option is unknown or out of range, or the pins do not fit network and chip.
+            If an option is unknown, out of range or of another kind of cores, or the pins do not fit network and chip.
         """
         from neuromap.mapping.asked.options import PLACERS, MappingOptions, Pins
         from neuromap.mapping.asked.pins_file import check_pins, load_pins
@@ -168,9 +186,27 @@ class MappingFlags:
             "seconds": self.seconds,
             "ticks_per_step": self.ticks_per_step,
             "keep": self.keep,
+            "wide": self.wide,
+            "wide_ticks": self.wide_ticks,
         }
         chosen: dict[str, Any] = {name: value for name, value in typed.items() if value is not None}
-        return MappingOptions(pins=pins, **chosen)
+        options = MappingOptions(pins=pins, **chosen)
+        if chip.core_model != "crossbar":
+            self._refuse_of_crossbars(chip)
+        return options
+
+    def _refuse_of_crossbars(self, chip: ChipSpec) -> None:
+        """Refuse what says how neurons share crossbars: elsewhere it would change nothing."""
+        for name in _OF_CROSSBARS:
+            value = getattr(self, name)
+            if value is not None:
+                typed = f"--{name.replace('_', '-')} {value}"
+                if name == "packing":
+                    typed = "--packing" if value else "--no-packing"
+                raise InputError(
+                    f"{typed}: is about crossbar cores, and chip {chip.name} has {chip.core_model} cores, on which it "
+                    "changes nothing; leave it out"
+                )
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from neuromap.errors import InputError
 
-__all__ = ["above_zero", "split_executions", "split_names", "split_ticks"]
+__all__ = ["above_zero", "split_executions", "split_names", "split_ticks", "split_wide"]
 
 
 def split_executions(values: Sequence[str], most: int | None = None) -> list[str]:
@@ -78,6 +78,28 @@ def split_ticks(values: Sequence[str]) -> list[int]:
     if not words:
         raise InputError("--ticks-per-step: is empty; give whole numbers with commas between")
     return list(dict.fromkeys(int(word) for word in words))
+
+
+def split_wide(values: Sequence[str]) -> list[str | int]:
+    """Take the values of ``--wide`` apart at commas: strategies, or ticks of partial sums.
+
+    Raises
+    ------
+    InputError
+        If one is neither, or none is left.
+    """
+    from neuromap.mapping.asked.options import MOST_WIDE_TICKS, WIDE
+
+    words = _at_commas(values)
+    for word in words:
+        is_number = re.fullmatch("[0-9]{1,6}", word) and 1 <= int(word) <= MOST_WIDE_TICKS
+        if word not in WIDE and not is_number:
+            raise InputError(
+                f"--wide {word}: is not known; choose {', '.join(WIDE)}, or ticks from 1 to {MOST_WIDE_TICKS}"
+            )
+    if not words:
+        raise InputError(f"--wide: is empty; choose {', '.join(WIDE)}, or ticks of partial sums")
+    return list(dict.fromkeys(word if word in WIDE else int(word) for word in words))
 
 
 def above_zero(option: str, value: float | None) -> float | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from neuromap.cli.arguments.chip_figures import SetOption, is_sweep, one_value_each, read_figures, refuse_in_sweep
 from neuromap.cli.arguments.deadline_options import DeadlineOptions
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length, stimuli_arguments
@@ -23,9 +24,10 @@ from neuromap.cli.arguments.options import (
     file_option,
     said_option,
 )
-from neuromap.cli.arguments.typed_lists import above_zero, split_executions, split_names, split_ticks
+from neuromap.cli.arguments.typed_lists import above_zero, split_executions, split_names, split_ticks, split_wide
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import DoesNotFitError, InputError, VerificationError
 from neuromap.files.messages import counted
@@ -46,6 +48,7 @@ Examples:
   neuromap explore examples/digits/sr.toml --given hybrid --within class --html sr.html --svg sr.svg
   neuromap explore examples/digits/sr.toml --executions pipelined --splitters slack,anywhere --csv sr.csv
   neuromap explore examples/digits/sr.toml --seconds 60 --results sr.results --json
+  neuromap explore examples/digits/sr.toml --set core.axons=128,256 --html sweep.html
   neuromap explore examples/digits/sr.toml --deadline 3ms --trained hybrid=examples/digits/sr.toml --limit 50
 """
 
@@ -77,6 +80,7 @@ def explore(
             text=f"A packaged chip or a chip file; may be repeated.  [default: {DEFAULT_CHIP}]",
         ),
     ] = None,
+    other_figures: SetOption = None,
     executions: ExecutionsOption = None,
     splitters: Annotated[
         list[str] | None,
@@ -92,6 +96,15 @@ def explore(
             "--ticks-per-step",
             metavar="NUMBERS",
             text="Ticks of an update step, or several, separated by commas.  [default: as few as the delays need]",
+        ),
+    ] = None,
+    wide: Annotated[
+        list[str] | None,
+        said_option(
+            "--wide",
+            metavar="HOW",
+            text="Neurons that read more than a core has axons: refuse, partial-sums (with few numbers of ticks, from "
+            "which cores against first response follow), or ticks of your own; several with commas.  [default: refuse]",
         ),
     ] = None,
     *,
@@ -153,13 +166,15 @@ def explore(
     Times are computed for every candidate, cores and energy by mapping and simulating those that can be on the
     front. Rows that compute the same function as the given pattern come first (no retraining), then the others.
     Limits leave rows out; times take ns, us, ms or s, energies pJ to J, frequencies Hz, kHz or MHz, bare numbers are
-    s, J and Hz. With --deadline and --trained, rows also have the accuracy that they have reached by then.
+    s, J and Hz. With --deadline and --trained, rows also have the accuracy that they have reached by then. Where --set
+    gives a figure of the chip several values, one table says what the front of each chip comes to.
     """
     import neuromap as nm
     from neuromap.explorer.answer.limits import ClosestRow
     from neuromap.explorer.answer.objectives import objective_named
     from neuromap.explorer.candidates.asked import MAX_PERIOD
     from neuromap.explorer.explore import explore as search
+    from neuromap.explorer.explore_each import sweep_explorations
     from neuromap.explorer.search.tolerance import check_tolerance
     from neuromap.files.whole_file import write_all
     from neuromap.forms.formed import form
@@ -175,12 +190,17 @@ def explore(
         "executions": split_executions(executions, MAX_PERIOD) if executions else None,
         "splitters": split_names(splitters, "--splitters", SPLITTERS) if splitters else None,
         "ticks_per_step": split_ticks(ticks_per_step) if ticks_per_step else None,
+        "wide": split_wide(wide) if wide else None,
         "seconds": above_zero("--seconds", seconds),
         "most_mapped": above_zero("--most-mapped", most_mapped),
         "energy_tolerance": check_tolerance(energy_tolerance, "--energy-tolerance"),
         "processes": None if processes is None else check_processes(processes, "--processes"),
     }
-    named = list(dict.fromkeys(chips or [DEFAULT_CHIP]))
+    named, figures = list(dict.fromkeys(chips or [DEFAULT_CHIP])), read_figures(other_figures)
+    if is_sweep(figures):
+        refuse_in_sweep(best=best, all=every, svg=svg)
+        if len(named) > 1:
+            raise InputError(f"--chip {named[1]}: --set makes several chips of one; give one --chip")
     check_destinations(
         {"--html": html, "--svg": svg, "--csv": csv, "--json-file": json_file, "--results": results},
         {
@@ -192,25 +212,26 @@ def explore(
     )
     check_run_length(fed.n_frames)
     net = nm.load_network(network)
-    specs = [nm.load_chip(name) for name in named]
     pattern = read_pattern(net, given)
+    search_arguments = {name: value for name, value in search_arguments.items() if value is not None}
+    search_arguments |= {"within": within, "verify": verify, "results": results}
+    search_arguments |= {**reached.arguments(net), **stimuli_arguments(fed, stimuli)}
+    if is_sweep(figures):
+        with progress_bar("explore") as progress:
+            asked = {"limits": limits or None, "progress": progress, **search_arguments}
+            sweep = sweep_explorations(net, named[0], figures, pattern, **asked)
+        give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, as_json=as_json)
+        return
+    specs = [nm.load_chip(name, one_value_each(figures)) for name in named]
     watched = ClosestRow(limits)
     with progress_bar("explore") as progress:
-        found = search(
-            net,
-            specs,
-            pattern,
-            within=within,
-            limits=watched if limits else None,
-            verify=verify,
-            results=results,
-            progress=progress,
-            **reached.arguments(net),
-            **stimuli_arguments(fed, stimuli),
-            **{name: value for name, value in search_arguments.items() if value is not None},
-        )
-    # a chip's file is what --chip takes, its name need not be
-    chip_files = {spec.name: name for spec, name in zip(specs, named, strict=True) if chip_file_of(name)}
+        found = search(net, specs, pattern, limits=watched if limits else None, progress=progress, **search_arguments)
+    # what --chip and --set take; a chip's name need not be that
+    chip_files = {
+        spec.name: [name, *(f"--set={words}" for words in other_figures or ())]
+        for spec, name in zip(specs, named, strict=True)
+        if spec.name != name
+    }
     advice, refusal = _advice_or_refusal(found, objective, limits, watched, (str(network), chip_files))
     wanted: tuple[tuple[str | None, Callable[[], str]], ...] = (
         (html, lambda: form(found, "html", limits, advice, str(network), chip_files, every=every)),
@@ -244,7 +265,7 @@ def _advice_or_refusal(
     objective: Objective | None,
     limits: Limits,
     watched: ClosestRow,
-    names: tuple[str, dict[str, str]],
+    names: tuple[str, dict[str, list[str]]],
 ) -> tuple[Advice | None, DoesNotFitError | None]:
     """Find the best row if one was asked for, and say why there is none within the limits, or at all."""
     from neuromap.explorer.answer.advice import advise

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from neuromap.cli.arguments.chip_figures import SetOption, is_sweep, one_value_each, read_figures, refuse_in_sweep
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.mapping_flags import MappingFlags, SeededMappingFlags
 from neuromap.cli.arguments.option_blocks import with_option_blocks
@@ -22,6 +23,7 @@ from neuromap.cli.arguments.options import (
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import one_line, print_error, print_line, print_written, text_console
 from neuromap.errors import DoesNotFitError, InputError
 
@@ -40,6 +42,7 @@ Examples:
   neuromap map examples/digits/sr.toml --all
   neuromap map examples/digits/sr.toml --dry-run
   neuromap map examples/digits/sr.toml --splitters never --no-packing --placer hilbert
+  neuromap map examples/digits/sr.toml --set core.axons=128,256,512 --html sweep.html
 """
 
 TRYING = 10.0
@@ -52,6 +55,7 @@ def map_command(
     pattern: PatternOption = "streaming",
     execution: ExecutionOption = "windowed",
     chip: ChipOption = None,
+    other_figures: SetOption = None,
     *,
     flags: SeededMappingFlags,
     dry_run: Annotated[
@@ -64,11 +68,15 @@ def map_command(
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="Print every figure of the program, not six of them.")] = False,
     output: Annotated[str | None, file_option("--output", "-o", holds="the program")] = None,
+    html: Annotated[
+        str | None, file_option("--html", holds="the table of several chips (--set) as one self-contained HTML page")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Map a rolled-out network onto a chip, print what it takes, and write the program.
 
-    Where it does not fit (exit code 3), node, demand, bound and remedies are named.
+    Where it does not fit (exit code 3), node, demand, bound and remedies are named. Where --set gives a figure of the
+    chip several values, one table says what each chip takes.
     """
     import neuromap as nm
     from neuromap.mapping import map_rollout
@@ -77,11 +85,19 @@ def map_command(
 
     if dry_run and output is not None:
         raise InputError(f"--output {output}: --dry-run writes no program; leave one of them away")
-    chip = chosen_chip(chip)
-    check_destinations({"--output": output}, {"network file": network, "chip file": chip_file_of(chip), **flags.files})
+    chip, figures = chosen_chip(chip), read_figures(other_figures)
+    if is_sweep(figures):
+        refuse_in_sweep(output=output, dry_run=dry_run, all=every)
+    elif html is not None:
+        raise InputError(f"--html {html}: is for several chips; make them with --set core.axons=256,512")
+    read = {"network file": network, "chip file": chip_file_of(chip), **flags.files}
+    check_destinations({"--output": output, "--html": html}, read)
     net = nm.load_network(network)
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
-    spec = flags.chip(chip)
+    if is_sweep(figures):
+        _sweep(Request(rollout, spec := flags.chip(chip), flags.options(net, spec)), figures, html, as_json=as_json)
+        return
+    spec = flags.chip(chip, one_value_each(figures))
     options = flags.options(net, spec)
     if dry_run:
         _dry_run(Request(rollout, spec, options), flags, as_json=as_json)
@@ -97,6 +113,14 @@ def map_command(
     if output is not None:
         mapping.program.save(output)
     _print_mapping(mapping, output, every=every, as_json=as_json)
+
+
+def _sweep(request: Request, figures: dict[str, list[Any]], html: str | None, *, as_json: bool) -> None:
+    from neuromap.sweep.map_each import sweep_mappings
+
+    with progress_bar("mapping") as progress:
+        sweep = sweep_mappings(request.rollout, request.chip, figures, request.options, progress)
+    give_sweep(sweep, {"html": html}, as_json=as_json)
 
 
 def _with_remedies(refusal: DoesNotFitError, request: Request, flags: MappingFlags) -> DoesNotFitError:

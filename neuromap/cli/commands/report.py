@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from neuromap.cli.arguments.chip_figures import SetOption, is_sweep, one_value_each, read_figures, refuse_in_sweep
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.engine_options import EngineOptions
 from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length, stimuli_arguments
@@ -28,6 +29,7 @@ from neuromap.cli.arguments.training_flags import LimitOption
 from neuromap.cli.arguments.typed_lists import split_executions
 from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout, split_patterns
 from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
@@ -43,6 +45,7 @@ Examples:
   neuromap report examples/digits/sr.toml --program sr.nmp --csv sr.csv
   neuromap report examples/digits/sr.toml --splitters never --no-packing
   neuromap report examples/digits/sr.toml --pictures pictures
+  neuromap report examples/digits/sr.toml --set core.axons=128,256 --html sweep.html
 """
 
 
@@ -60,6 +63,7 @@ def report(
     ] = None,
     executions: ExecutionsOption = None,
     chip: ChipOption = None,
+    other_figures: SetOption = None,
     program_file: Annotated[
         Path | None,
         said_option(
@@ -108,7 +112,8 @@ def report(
     """Report response times, sampling frequency, energy and costs for every pattern and execution.
 
     Every row is predicted from the schedule, measured on the mapped program, and verified against the
-    chip-free reference. A row that fails does not keep the others from being shown; the exit code tells.
+    chip-free reference. A row that fails does not keep the others from being shown; the exit code tells. Where --set
+    gives a figure of the chip several values, one table has the main figures on each chip.
     """
     import neuromap as nm
     from neuromap.datasets.sources import load_images
@@ -117,9 +122,14 @@ def report(
     from neuromap.report.forms.pictures import picture_files
     from neuromap.report.forms.text import print_report
     from neuromap.report.latency import DEFAULT_ACCURACY_FRAMES, report_on_program
+    from neuromap.report.report_each import sweep_reports
 
-    chip = chosen_chip(chip, program_file)
+    chip, figures = chosen_chip(chip, program_file), read_figures(other_figures)
     flags.require_none(program_file)
+    if is_sweep(figures):
+        refuse_in_sweep(pictures=pictures, data=data)
+    if figures and program_file is not None:
+        raise InputError(f"--program and --set {next(iter(figures))}: give one of them, a program holds its chip")
     how = engine.arguments()
     written = {"--html": html, "--csv": csv, "--json-file": json_file}
     read = {
@@ -153,11 +163,17 @@ def report(
         with progress_bar("report"):
             made = report_on_program(rollout, program, **arguments)
     else:
-        spec = flags.chip(chip)
+        spec = flags.chip(chip, None if is_sweep(figures) else one_value_each(figures))
         options = flags.options(net, spec)
         names = named or net.pattern_names
         # the report finds and counts the most sequential patterns in one go
         chosen = [name if name == "sequential" else read_pattern(net, name) for name in names]
+        if is_sweep(figures):
+            with progress_bar("report") as progress:
+                asked = {"options": options, "progress": progress, **arguments}
+                sweep = sweep_reports(net, spec, figures, chosen, wanted or None, **asked)
+            give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, as_json=as_json)
+            return
         images = None if data is None else load_images(data, "test", limit=limit)
         frames = DEFAULT_ACCURACY_FRAMES if accuracy_frames is None else accuracy_frames
         shown = {"options": options, "images": images, "n_accuracy_frames": frames, **arguments}

@@ -33,7 +33,8 @@ def print_dry_run(found: DryRun, console: Console) -> None:
     room = counted(found.chip.n_usable_cores, "core")
     say(f"{label}: fits in {found.cores} of {room}" if found.fits else f"{label}: does not fit")
     if found.bound is not None:
-        say(f"cores of any mapping: {found.bound.total} or more, for its {found.bound.by}")
+        which = "any mapping with these parts of sums" if any(node.parts for node in found.nodes) else "any mapping"
+        say(f"cores of {which}: {found.bound.total} or more, for its {found.bound.by}")
     if found.split:
         edges = ", ".join(f"{u} -> {v}" for u, v in found.split)
         say(f"splitters on {edges}" + ("; the schedule is in ticks" if found.schedule == "ticks" else ""))
@@ -55,16 +56,20 @@ def _head(problem: Infeasibility) -> str:
 
 
 def _print_nodes(found: DryRun, console: Console) -> None:
-    chip = found.chip
-    names = ("neurons", "sources", f"axons of {chip.axons}", f"copies of {chip.neurons}", "relays", "splitters")
-    table = new_table("node", *names, "cores")
+    chip, has_copies = found.chip, found.chip.core_model == "crossbar"  # a neuron of other cores sends anywhere itself
+    has_parts = any(node.parts for node in found.nodes)
+    added = [f"copies of {chip.neurons}", "relays", "splitters"] if has_copies else ["relays"]
+    added += ["parts of sums"] if has_parts else []
+    table = new_table("node", "neurons", "sources", f"axons of {chip.axons}", *added, "cores")
     for node in found.nodes:
         axons = "none do" if node.axons is None else f"{node.axons}" + (" !" if node.axons > chip.axons else "")
-        counts = (node.copies, node.relays, node.splitters, node.cores)
-        shown = ("-" if count is None else f"{count}" for count in counts)
+        counts = [node.copies, node.relays, node.splitters] if has_copies else [node.relays]
+        counts += [node.parts] if has_parts else []
+        shown = ("-" if count is None else f"{count}" for count in (*counts, node.cores))
         table.add_row(one_line(node.node), f"{node.neurons}", f"{node.sources}", axons, *shown)
     console.print(table)
-    console.print("sources, axons and copies: of the neuron that needs most", markup=False)
+    most = "sources, axons and copies" if has_copies else "sources and axons"
+    console.print(f"{most}: of the neuron that needs most", markup=False)
 
 
 def _print_remedies(problem: Infeasibility, console: Console) -> None:

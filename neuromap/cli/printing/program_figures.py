@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.files.messages import counted
 from neuromap.forms.numbers import seconds
 
@@ -18,10 +20,12 @@ UNITS = {
     "cores": "of {usable_cores}",
     "shared_cores": "hold neurons of several nodes",
     "neurons": "in use",
+    "compartments": "in use, one for each current of a neuron",
     "copies": "neurons that repeat another",
     "replicas": "neurons with copies in several cores",
     "splitters": "neurons that fan out",
     "relays": "neurons that lengthen a delay",
+    "parts": "neurons that hold parts of sums wider than a core",
     "axons": "fed by a neuron or the host",
     "bias_axons": "of them carry a constant",
     "synapses": "crossings that are set",
@@ -41,6 +45,14 @@ UNITS = {
     "sampling_frequency_hz": "frames per second",
 }
 """What stands beside a figure in the table."""
+
+_ON_LISTS: Mapping[str, str] = ReadOnlyMapping(
+    {"synapses": "in lists", "neuron_utilisation": "of the compartments of the cores in use"}
+)
+"""The same where it is another on cores with synapse lists."""
+
+_OF_CROSSBARS = ("copies", "replicas", "splitters")
+"""What a neuron needs that sends to one axon only."""
 
 _NOT_IN_TABLE = frozenset({"network", "chip", "pattern", "execution", "cores_of_chip", "usable_cores", "core_bound"})
 
@@ -92,16 +104,19 @@ def figure_rows(figures: dict[str, Any]) -> list[tuple[str, str, str]]:
     list of (name, value, unit)
         Beside the cores stands their lower bound, where there is one, with the resource that gives it.
     """
-    rows = []
+    rows, has_lists = [], figures["compartments"] is not None
     for key, value in figures.items():
         if key in _NOT_IN_TABLE or value is None:
             continue
+        if has_lists and key in _OF_CROSSBARS and not value:
+            continue
         unit = UNITS.get(key, "").format(**figures)
-        if key == "synapses" and figures["output_axons"] is not None:
-            unit = "in lists"
+        if has_lists:
+            unit = _ON_LISTS.get(key, unit)
         bound = figures.get("core_bound")
         if key == "cores" and bound is not None:
-            unit += f"; any mapping takes {bound['total']} or more, for its {bound['by']}"
+            which = "any mapping with these parts of sums" if figures.get("parts") else "any mapping"
+            unit += f"; {which} takes {bound['total']} or more, for its {bound['by']}"
         name = key.removesuffix("_ticks").removesuffix("_hz").replace("_", " ")
         rows.append((name, _shown(key, value), unit))
     return rows
@@ -132,11 +147,9 @@ def main_rows(figures: dict[str, Any], rollout: Rollout, program: ChipProgram) -
     at_most = "" if all(rollout.full_response_is_exact(name) for name in outputs) else "≤ "
     value = {name: (value, unit) for name, value, unit in figure_rows(figures)}
     tick = program.chip.tick_seconds
-    one_of = {"copies": "copy", "splitters": "splitter", "relays": "relay"}
-    extra = [counted(figures[key], one, key) for key, one in one_of.items() if figures[key] or key == "copies"]
     return [
         ("cores", *value["cores"]),
-        ("neurons", value["neurons"][0], f"in use, among them {', '.join(extra)}"),
+        ("neurons", value["neurons"][0], _neurons_line(figures)),
         ("mean hops", value["mean hops"][0], "from a neuron to its target"),
         (
             "frame period",
@@ -146,6 +159,19 @@ def main_rows(figures: dict[str, Any], rollout: Rollout, program: ChipProgram) -
         ("first response", f"{first}", f"{_ticks(first, tick)}, from stimulus onset"),
         ("full response", f"{at_most}{full}", f"{_ticks(full, tick)}, from stimulus onset"),
     ]
+
+
+def _neurons_line(figures: dict[str, Any]) -> str:
+    """Say what the neurons in use are; on cores with synapse lists none is a copy, but one may take compartments."""
+    compartments = figures["compartments"]
+    one_of = {"copies": "copy", "splitters": "splitter", "relays": "relay", "parts": "part of a sum"}
+    extra = [
+        counted(figures[key], one, "parts of sums" if key == "parts" else key)
+        for key, one in one_of.items()
+        if figures[key] or (key == "copies" and compartments is None)
+    ]
+    among = f", among them {', '.join(extra)}" if extra else ""
+    return f"in use{among}" + ("" if compartments in (None, figures["neurons"]) else f"; {compartments} compartments")
 
 
 def _ticks(count: int, tick_seconds: float) -> str:

@@ -104,7 +104,7 @@ def advise(
     objective: Objective,
     limits: Limits | None = None,
     network_file: str = "NET",
-    chip_arguments: Mapping[str, str] | None = None,
+    chip_arguments: Mapping[str, Sequence[str]] | None = None,
     refused: Sequence[ExploredRow] = (),
 ) -> Advice:
     """Find the best row within limits.
@@ -225,7 +225,7 @@ def map_command(
     exploration: Exploration,
     row: ExploredRow,
     network_file: str = "NET",
-    chip_arguments: Mapping[str, str] | None = None,
+    chip_arguments: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     """Write the command that maps a row.
 
@@ -237,8 +237,8 @@ def map_command(
         One of its rows.
     network_file : str
         The network's file; where the row's class has a trained network from a file, that is mapped.
-    chip_arguments : mapping of str to str, optional
-        Name of a chip -> what ``--chip`` was given, where that was a file.
+    chip_arguments : mapping of str to sequence of str, optional
+        Name of a chip -> what ``--chip`` was given and the words after it, where that is not its name alone.
 
     Returns
     -------
@@ -249,9 +249,14 @@ def map_command(
     trained = None if exploration.deadline is None else exploration.deadline.file_of(row.behaviour_class)
     words = ["neuromap", "map", trained or network_file, "--pattern", pattern_argument(exploration, row)]
     words += ["--execution", candidate.execution]
-    words += ["--chip", (chip_arguments or {}).get(candidate.chip, candidate.chip)]
-    if candidate.splitters != "slack":
+    words += ["--chip", *(chip_arguments or {}).get(candidate.chip, [candidate.chip])]
+    has_lists = any(c.name == candidate.chip and c.core_model == "synapse-list" for c in exploration.chips)
+    if candidate.splitters != "slack" and not has_lists:  # which the mapper is not asked on such cores
         words += ["--splitters", candidate.splitters]
     if candidate.ticks_per_step is not None:
         words += ["--ticks-per-step", str(candidate.ticks_per_step)]
+    if candidate.wide != "refuse" and not has_lists:
+        words += ["--wide", candidate.wide]
+    if candidate.wide_ticks is not None and not has_lists:
+        words += ["--wide-ticks", str(candidate.wide_ticks)]
     return shlex.join(words)

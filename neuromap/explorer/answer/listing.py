@@ -145,6 +145,7 @@ def _without_alike(rows: Sequence[ExploredRow], exploration: Exploration) -> lis
             row.candidate.values == given
             and row.candidate.splitters == "slack"
             and row.candidate.ticks_per_step is None
+            and row.candidate.wide == "refuse"
         ):
             key = k
         if key not in kept or plainness(row) < plainness(kept[key]):

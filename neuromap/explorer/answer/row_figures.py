@@ -91,7 +91,8 @@ def best_row(rows: Sequence[ExploredRow], objective: Objective) -> ExploredRow |
     return min(known, key=lambda row: (*row_order(row, objective), plainness(row)), default=None)
 
 
-def plainness(row: ExploredRow) -> tuple[bool, bool, bool]:
+def plainness(row: ExploredRow) -> tuple[bool, bool, bool, bool]:
     """Make the key by which, of rows with the same figures, the one that is easiest to name comes first."""
     candidate = row.candidate
-    return candidate.splitters != "slack", candidate.ticks_per_step is not None, "->" in row.pattern
+    chosen = candidate.splitters != "slack", candidate.ticks_per_step is not None, candidate.wide_ticks is not None
+    return *chosen, "->" in row.pattern

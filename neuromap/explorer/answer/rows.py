@@ -28,6 +28,10 @@ class Candidate(Card):
         As in :class:`neuromap.mapping.asked.options.MappingOptions`.
     ticks_per_step : int or None
         Ticks of an update step; ``None`` for as few as the delays need.
+    wide : {"refuse", "partial-sums"}
+        What becomes of nodes that are wider than a core.
+    wide_ticks : int or None
+        Ticks of partial sums; ``None`` for as many as they count.
     """
 
     values: tuple[int, ...]
@@ -35,6 +39,18 @@ class Candidate(Card):
     chip: str
     splitters: str = "slack"
     ticks_per_step: int | None = None
+    wide: str = "refuse"
+    wide_ticks: int | None = None
+
+    @property
+    def choices(self) -> str:
+        """The mapping choices besides the chip, in words: ``"slack, sums of 16 ticks"``."""
+        words = [self.splitters]
+        if self.ticks_per_step is not None:
+            words.append(f"{self.ticks_per_step}")
+        if self.wide != "refuse":
+            words.append("whole sums" if self.wide_ticks is None else f"sums of {self.wide_ticks} ticks")
+        return ", ".join(words)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
@@ -13,10 +13,23 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 
-__all__ = ["MAX_PERIOD", "Asked", "asked_for"]
+__all__ = ["MAX_PERIOD", "Asked", "AskedOptions", "asked_for"]
 
 MAX_PERIOD = 1000
 """Longest frame period that may be asked for, in update steps; far beyond what brings any response forward."""
+
+
+FEW_TICKS: tuple[int | None, ...] = (None, 64, 16, 4)
+"""Ticks of partial sums that are tried where nobody says which: all that they count, then fewer by factors of four."""
+
+
+class AskedOptions(NamedTuple):
+    """With a chip, a mapping choice: where splitters may stand, ticks of an update step, wide nodes and their ticks."""
+
+    splitters: str
+    ticks_per_step: int | None
+    wide: str
+    wide_ticks: int | None
 
 
 @dataclass(frozen=True)
@@ -29,15 +42,15 @@ class Asked:
         Chips, each name once; without their energies where these are of different terms.
     executions : tuple of str
         Executions.
-    options : tuple of (str, int or None)
-        Where splitters may stand, and ticks of an update step: with a chip, a mapping choice.
+    options : tuple of AskedOptions
+        With a chip, a mapping choice each.
     within : {"all", "class"}
         Whether all patterns are searched, or those of the given one's behaviour class.
     """
 
     chips: tuple[ChipSpec, ...]
     executions: tuple[str, ...]
-    options: tuple[tuple[str, int | None], ...]
+    options: tuple[AskedOptions, ...]
     within: str
 
     @property
@@ -46,12 +59,14 @@ class Asked:
         return len(self.chips) * len(self.executions) * len(self.options)
 
 
-def asked_for(chips: Any, executions: Any, splitters: Any, ticks_per_step: Any, within: Any) -> Asked:
+def asked_for(
+    chips: Any, executions: Any, splitters: Any, ticks_per_step: Any, within: Any, wide: Any = "refuse"
+) -> Asked:
     """Check what the user asks to be searched; single values stand for lists of one.
 
     Parameters
     ----------
-    chips, executions, splitters, ticks_per_step, within
+    chips, executions, splitters, ticks_per_step, within, wide
         As in :func:`neuromap.explorer.explore.explore`.
 
     Returns
@@ -66,12 +81,30 @@ def asked_for(chips: Any, executions: Any, splitters: Any, ticks_per_step: Any, 
         If a chip is unknown or its file malformed.
     """
     specs, wanted = _chips(chips), _executions(executions)
-    options = [(s, t) for s in dict.fromkeys(_listed(splitters)) for t in dict.fromkeys(_listed(ticks_per_step))]
-    for s, t in options:
-        MappingOptions(splitters=s, ticks_per_step=t)
+    options = [
+        AskedOptions(s, t, *w)
+        for s in dict.fromkeys(_listed(splitters))
+        for t in dict.fromkeys(_listed(ticks_per_step))
+        for w in dict.fromkeys(_wide(_listed(wide)))
+    ]
+    for asked in options:
+        MappingOptions(**asked._asdict())
     if within not in ("all", "class"):
         raise InputError(f"within {within!r}: unknown; choose 'all' or 'class'")
     return Asked(tuple(specs), tuple(wanted), tuple(options), within)
+
+
+def _wide(given: list[Any]) -> list[tuple[str, int | None]]:
+    """Read what becomes of wide nodes: a strategy, or ticks of partial sums."""
+    found: list[tuple[str, int | None]] = []
+    for value in given:
+        if value == "partial-sums":
+            found += [("partial-sums", ticks) for ticks in FEW_TICKS]
+        elif isinstance(value, str):
+            found.append((value, None))
+        else:
+            found.append(("partial-sums", value))
+    return found
 
 
 def _listed(values: Any) -> list[Any]:

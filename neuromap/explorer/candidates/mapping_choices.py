@@ -56,6 +56,10 @@ class MappingChoice(Value):
         Where splitters may stand.
     ticks_per_step : int or None
         As asked for.
+    wide : str
+        What becomes of nodes that are wider than a core.
+    wide_ticks : int or None
+        Ticks of partial sums.
     table : RowTable
         The distinct schedules.
     step_ticks : ndarray of int64, shape (rows,)
@@ -69,6 +73,8 @@ class MappingChoice(Value):
     chip: ChipSpec
     splitters: str
     ticks_per_step: int | None
+    wide: str
+    wide_ticks: int | None
     table: RowTable
     step_ticks: Ints
     core_bound: int
@@ -80,8 +86,8 @@ class MappingChoice(Value):
 
     @property
     def may_change_schedule(self) -> bool:
-        """Whether splitters may lengthen delays, so that the times of a row are known by bounds only."""
-        return _may_change_schedule(self.splitters)
+        """Whether splitters or partial sums may lengthen delays, so that times of a row are known by bounds only."""
+        return _may_change_schedule(self.splitters, self.wide)
 
     def maps_like(self, other: MappingChoice) -> bool:
         """Whether another choice for the same chip makes the same programs of all rows.
@@ -89,7 +95,7 @@ class MappingChoice(Value):
         As many ticks per step as the delays need anyway are no other choice, unless splitters may use them.
         """
         return (
-            self.splitters == other.splitters
+            (self.splitters, self.wide, self.wide_ticks) == (other.splitters, other.wide, other.wide_ticks)
             and (self.ticks_per_step == other.ticks_per_step or not self.may_change_schedule)
             and np.array_equal(self.step_ticks, other.step_ticks)
         )
@@ -98,7 +104,7 @@ class MappingChoice(Value):
         """First response, full response, worst-case reaction and frame period of rows in ticks, by their schedules."""
         table, step = self.table, self.step_ticks[rows]
         first, full, period = table.first[rows] * step, table.full[rows] * step, table.period[rows] * step
-        return first, full, first + period - step, period
+        return first, full, first + period - 1, period
 
     def optimistic(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Give the same four times of all rows: what a row has at least.
@@ -146,20 +152,20 @@ def mapping_choices(
     tables = _tables(space, given, asked, numbers)
     choices: list[MappingChoice] = []
     for chip in asked.chips:
-        bound = core_bound_of_all(network, chip)
+        bounds = {wide: core_bound_of_all(network, chip, wide) for wide in {options.wide for options in asked.options}}
         of_chip: list[MappingChoice] = []
-        for splitters, ticks in asked.options:
-            table = tables[_may_change_schedule(splitters)]
-            steps = step_ticks(table, chip, ticks)
-            choice = MappingChoice(chip, splitters, ticks, table, steps, bound.total, bound.neurons, least)
+        for options in asked.options:
+            table = tables[_may_change_schedule(options.splitters, options.wide)]
+            steps, bound = step_ticks(table, chip, options.ticks_per_step), bounds[options.wide]
+            choice = MappingChoice(chip, *options, table, steps, bound.total, bound.neurons, least)
             if not any(choice.maps_like(other) for other in of_chip):
                 of_chip.append(choice)
         choices += of_chip
     return choices
 
 
-def _may_change_schedule(splitters: str) -> bool:
-    return splitters == "anywhere"
+def _may_change_schedule(splitters: str, wide: str) -> bool:
+    return splitters == "anywhere" or wide != "refuse"
 
 
 def _least_times(streaming: Rollout) -> LeastTimes:
@@ -170,14 +176,14 @@ def _least_times(streaming: Rollout) -> LeastTimes:
 
 
 def _tables(space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers) -> dict[bool, RowTable]:
-    """Make the tables that are needed, by whether splitters may change schedules: then every pattern is a row."""
+    """Make the tables that are needed, by whether schedules may be changed: then every pattern is a row."""
     graph, chips = space.graph, asked.chips
     number = {name: k for k, name in enumerate(graph.network.nodes)}
     populations = legalise(Rollout(graph.network, RolloutPattern.streaming(graph.network)), chips[0]).populations
     sharing = sharing_of(graph, {number[p.name]: p.threshold for p in populations if not p.is_relay}, chips)
     weights = core_weights(graph, chips[0])
     own = np.array(given.values, np.uint8)
-    needed = dict.fromkeys(_may_change_schedule(splitters) for splitters, _ in asked.options)
+    needed = dict.fromkeys(_may_change_schedule(options.splitters, options.wide) for options in asked.options)
     return {
         by_pattern: row_table(space, RowKeys(graph, sharing, asked.executions, by_pattern), own, weights, numbers)
         for by_pattern in needed

@@ -14,6 +14,7 @@ from neuromap.explorer.answer.rows import Candidate
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.bound import CoreBound
 from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.bounds.readers import readers_of
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
@@ -23,7 +24,7 @@ from neuromap.simulation.activity.energy import Counts, energy_of
 __all__ = ["core_bound_of_all", "core_bound_of_row", "energy_bound"]
 
 
-def core_bound_of_all(network: Network, chip: ChipSpec) -> CoreBound:
+def core_bound_of_all(network: Network, chip: ChipSpec, wide: str = "refuse") -> CoreBound:
     """Cores and neurons that no mapping of any pattern in any execution can do without.
 
     Parameters
@@ -32,6 +33,9 @@ def core_bound_of_all(network: Network, chip: ChipSpec) -> CoreBound:
         With weights.
     chip : ChipSpec
         The chip.
+    wide : str
+        What becomes of nodes that are wider than a core. Where they may be summed in parts, all that is certain is
+        that every neuron which leads to an output takes one of the chip.
 
     Returns
     -------
@@ -39,7 +43,11 @@ def core_bound_of_all(network: Network, chip: ChipSpec) -> CoreBound:
         Of the streaming rollout; its total, and its neurons on chips with synapse lists, hold for all.
     """
     rollout = Rollout(network, RolloutPattern.streaming(network))
-    return core_bound(legalise(rollout, chip), chip, proven=True)
+    network_in_ticks = legalise(rollout, chip)
+    if wide == "refuse":
+        return core_bound(network_in_ticks, chip, proven=True)
+    neurons = sum(len(reader.neurons) for reader in readers_of(network_in_ticks))
+    return CoreBound(max(1, -(-neurons // chip.neurons)), "neurons", neurons, 0, ())
 
 
 def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, least: int) -> int:
@@ -59,9 +67,9 @@ def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, le
     Returns
     -------
     int
-        ``least`` itself where splitters may change the schedule, or the delays cannot be given.
+        ``least`` itself where splitters or partial sums may change the schedule, or the delays cannot be given.
     """
-    if candidate.splitters == "anywhere":
+    if candidate.splitters == "anywhere" or candidate.wide != "refuse":
         return least
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
     try:

@@ -5,7 +5,7 @@ Style and drawings are in the page; it loads nothing, runs no script, and reads 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from neuromap.explorer.answer.advice import Advice, deadline_line, has_given_weights, map_command
 from neuromap.explorer.answer.exploration import Exploration
@@ -37,7 +37,7 @@ def to_html(
     limits: Limits | None = None,
     advice: Advice | None = None,
     network_file: str = "NET",
-    chip_arguments: Mapping[str, str] | None = None,
+    chip_arguments: Mapping[str, Sequence[str]] | None = None,
     *,
     every: bool = False,
 ) -> str:
@@ -102,6 +102,6 @@ def to_html(
         has_energy=is_known(rows, ENERGY),
         energy_text=energy_line(exploration),
         several_chips=len(exploration.chips) > 1,
-        several_choices=len({(row.candidate.splitters, row.candidate.ticks_per_step) for row in rows}) > 1,
+        several_choices=len({row.candidate.choices for row in rows}) > 1,
         bounds=any(not row.full_response_exact for row in rows),
     )

@@ -114,6 +114,8 @@ def _row(exploration: Exploration, row: ExploredRow, limits: Limits) -> dict[str
         "chip": candidate.chip,
         "splitters": candidate.splitters,
         "ticks_per_step": candidate.ticks_per_step,
+        "wide": candidate.wide,
+        "wide_ticks": candidate.wide_ticks,
         "patterns_in_row": json_count(row.n_patterns),
         "behaviour_class": row.behaviour_class,
         "needs_retraining": row.needs_retraining,

@@ -17,7 +17,7 @@ from neuromap.explorer.answer.listing import (
 from neuromap.explorer.answer.objectives import ACCURACY, ENERGY
 from neuromap.explorer.answer.quantities import figure, with_unit
 from neuromap.explorer.answer.row_figures import value_of
-from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.forms.column_units import ColumnUnits, column_units
 from neuromap.explorer.forms.notes import note_lines
 from neuromap.forms.numbers import plain, seconds, short_count
@@ -100,12 +100,19 @@ def _least(cells: Mapping[int, Sequence[str]], k: int) -> int:
     return min(max((len(cell[k]) for cell in cells.values()), default=0), 24)
 
 
+def _ticks_of_sums(candidate: Candidate) -> str:
+    if candidate.wide == "refuse":
+        return "-"
+    return "all" if candidate.wide_ticks is None else str(candidate.wide_ticks)
+
+
 def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Written]:
     short, units = short_names(exploration, rows), column_units(rows)
     several = {
         "chip": len({row.candidate.chip for row in rows}) > 1,
         "splitters": len({row.candidate.splitters for row in rows}) > 1,
         "ticks": len({row.candidate.ticks_per_step for row in rows}) > 1,
+        "wide": len({(row.candidate.wide, row.candidate.wide_ticks) for row in rows}) > 1,
         "class": any(row.needs_retraining for row in rows) or exploration.deadline is not None,
         "energy": is_known(rows, ENERGY),
     }
@@ -119,6 +126,8 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[_Wri
         columns.append(_Written("splitters", lambda row: row.candidate.splitters, left=True))
     if several["ticks"]:
         columns.append(_Written("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)))
+    if several["wide"]:
+        columns.append(_Written("ticks\nof a\nsum", lambda row: _ticks_of_sums(row.candidate)))
     if several["class"]:
         columns.append(_Written("class", lambda row: str(row.behaviour_class)))
     columns += [

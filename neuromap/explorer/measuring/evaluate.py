@@ -42,7 +42,12 @@ def evaluate(setting: Setting, candidate: Candidate, known: dict[str, Tilings] |
     """
     network = setting.network_of(candidate.values)
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
-    options = MappingOptions(splitters=candidate.splitters, ticks_per_step=candidate.ticks_per_step)  # type: ignore[arg-type]
+    options = MappingOptions(
+        splitters=candidate.splitters,  # type: ignore[arg-type]
+        ticks_per_step=candidate.ticks_per_step,
+        wide=candidate.wide,  # type: ignore[arg-type]
+        wide_ticks=candidate.wide_ticks,
+    )
     tilings = None if known is None else _kept(known, candidate.chip)
     try:
         mapped = map_with_stages(rollout, setting.chips[candidate.chip], options, tilings=tilings)
@@ -61,7 +66,7 @@ def evaluate(setting: Setting, candidate: Candidate, known: dict[str, Tilings] |
         frame_period_ticks=program.period,
         first_response_ticks=min(timed.first_response(name) for name in outputs) * scale,
         full_response_ticks=max(timed.full_response(name) for name in outputs) * scale,
-        worst_case_reaction_ticks=min(timed.worst_case_reaction(name) for name in outputs) * scale,
+        worst_case_reaction_ticks=min(timed.worst_case_reaction(name, scale) for name in outputs),
         full_response_exact=all(timed.full_response_is_exact(name) for name in outputs),
         cores=program.n_cores,
         energy_joules=None if energy is None else energy.mean,

@@ -69,4 +69,6 @@ def _order(row: ExploredRow) -> tuple[Any, ...]:
         row.candidate.chip,
         row.candidate.splitters,
         row.candidate.ticks_per_step or 0,
+        row.candidate.wide,
+        row.candidate.wide_ticks or 0,
     )

@@ -55,7 +55,8 @@ class SearchRows:
         choice, row = self.groups[place.group].choice, place.row
         table = choice.table
         values, execution = self.named.get(place) or (table.pattern(row), table.executions[table.execution[row]])
-        return Candidate(values, execution, choice.chip.name, choice.splitters, choice.ticks_per_step)
+        options = (choice.splitters, choice.ticks_per_step, choice.wide, choice.wide_ticks)
+        return Candidate(values, execution, choice.chip.name, *options)
 
     def fingerprint(self, place: RowPlace) -> str:
         """Digest of all that the result of a row depends on."""
@@ -64,6 +65,8 @@ class SearchRows:
             f"{self.fingerprints[choice]} {choice.splitters} {choice.step_ticks[row]} "
             f"{choice.ticks_per_step if choice.may_change_schedule else ''} {choice.table.key_text(row)}"
         )
+        if choice.wide != "refuse":
+            text += f" {choice.wide} {choice.wide_ticks}"
         return sha256(text.encode()).hexdigest()
 
     def core_bound(self, place: RowPlace) -> int:

@@ -45,6 +45,7 @@ class _Rules(NamedTuple):
 _TABLES: tuple[_Rule, ...] = (
     index_rules.labels,
     index_rules.splitters,
+    index_rules.parts,
     index_rules.host_rows,
     index_rules.output_rows,
     index_rules.row_kinds,
@@ -69,6 +70,7 @@ _CROSSBAR_CHIP: tuple[_Rule, ...] = (
     *_BOARD,
 )
 _CROSSBAR_MAPPED: tuple[_Rule, ...] = (
+    mapping_rules.chosen_periods,
     mapping_rules.axon_sources,
     mapping_rules.bias_frames,
     mapping_rules.input_labels,
@@ -99,7 +101,7 @@ _LIST_CHIP: tuple[_Rule, ...] = (
 )
 _RULES: Mapping[CoreKind, _Rules] = {
     "crossbar": _Rules((), _CROSSBAR_INDICES, _CROSSBAR_CHIP, _CROSSBAR_MAPPED),
-    "synapse-list": _Rules((list_index_rules.starts,), _LIST_INDICES, _LIST_CHIP, ()),
+    "synapse-list": _Rules((list_index_rules.starts,), _LIST_INDICES, _LIST_CHIP, (mapping_rules.chosen_periods,)),
 }
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "labels",
     "noise_bits",
     "output_rows",
+    "parts",
     "reset_modes",
     "row_kinds",
     "splitters",
@@ -139,16 +140,25 @@ def labels(program: ChipProgram) -> Iterator[Finding]:
 
 def splitters(program: ChipProgram) -> Iterator[Finding]:
     """``splitter-label``: a splitter bears a label and is a relay; who counts either relies on it."""
-    if program.is_splitter is None:
+    yield from _relays_of_a_kind("splitter-label", program, program.is_splitter, "splitter")
+
+
+def parts(program: ChipProgram) -> Iterator[Finding]:
+    """``part-label``: a part of a sum bears a label and is a relay; who counts either relies on it."""
+    yield from _relays_of_a_kind("part-label", program, program.is_part, "part")
+
+
+def _relays_of_a_kind(rule: str, program: ChipProgram, marks: NDArray[np.bool_] | None, kind: str) -> Iterator[Finding]:
+    if marks is None:
         return
     yield find(
-        "splitter-label",
-        program.is_splitter & (~program.is_relay | (program.neuron_node < 0)),
+        rule,
+        marks & (~program.is_relay | (program.neuron_node < 0)),
         lambda c, n: (
             Place(core=c, neuron=n),
             (int(program.neuron_node[c, n]), int(program.is_relay[c, n])),
-            "a node, and 1: a splitter is a relay",
-            "label (node, relay) of a splitter",
+            f"a node, and 1: a {kind} is a relay",
+            f"label (node, relay) of a {kind}",
         ),
     )
 

@@ -13,10 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.check.violation import Finding, Place, find
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
 from neuromap.hardware.program.program import Program
+from neuromap.hardware.program.structure import CHOSEN_PERIOD
 
-__all__ = ["axon_sources", "bias_frames", "input_labels", "output_labels", "potential_widths", "unused_neurons"]
+__all__ = [
+    "axon_sources",
+    "bias_frames",
+    "chosen_periods",
+    "input_labels",
+    "output_labels",
+    "potential_widths",
+    "unused_neurons",
+]
 
 _CORES_AT_ONCE = 64
 """Cores whose crossbars are unpacked at a time (16 MB of TrueNorth cores as 32-bit floats)."""
@@ -59,6 +69,20 @@ def bias_frames(program: Program) -> Iterator[Finding]:
             "1 on bias rows",
             "first frame",
         ),
+    )
+
+
+def chosen_periods(program: ChipProgram) -> Iterator[Finding]:
+    """``frame-period``: frames follow each other no closer than the execution's label says.
+
+    They may stand farther apart: splitters may ask for more update steps than were chosen.
+    """
+    chosen = CHOSEN_PERIOD.fullmatch(program.execution)
+    least = 1 if chosen is None else int(chosen[1]) * program.ticks_per_step
+    yield find(
+        "frame-period",
+        np.asarray(program.period < least),
+        lambda: (Place(), program.period, f"{least} ticks or more for {program.execution}", "frame period in ticks"),
     )
 
 

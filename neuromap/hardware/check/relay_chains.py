@@ -76,8 +76,11 @@ def relay_chains(program: Program) -> RelayChains:
     node, index = program.neuron_node.reshape(-1), program.neuron_index.reshape(-1)
     labelled = (node >= 0) & (node < len(program.nodes))
     is_relay = program.is_relay.reshape(-1)
+    if program.is_part is not None:
+        is_relay = is_relay & ~program.is_part.reshape(-1)  # parts of sums read others, at ticks of their own
     sample = np.array([*(port.sample_tick for port in program.nodes), UNKNOWN], np.int64)
-    tick = sample[np.where(labelled & ~is_relay, node, len(program.nodes))]
+    computes = labelled & ~program.is_relay.reshape(-1)
+    tick = sample[np.where(computes, node, len(program.nodes))]
 
     relays = np.flatnonzero(is_relay & labelled)
     relay, read = _axons_of(program, relays)

@@ -16,7 +16,7 @@ __all__ = ["Finding", "Place", "Violation", "find"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a program; ``None`` for what does not apply.
+    """Where in a program; ``None`` for what does not apply, nothing but that where it is the program as a whole.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Finding(Value):
             place=place,
             found=found,
             bound=bound,
-            message=f"{place}: {what} is {found}; needs {bound} (rule {self.rule})",
+            message=f"{place}{': ' if str(place) else ''}{what} is {found}; needs {bound} (rule {self.rule})",
         )
 
 

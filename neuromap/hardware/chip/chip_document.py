@@ -17,7 +17,15 @@ from neuromap.hardware.chip.defects_file import DEFECT_KEYS, defects_document, d
 from neuromap.hardware.chip.router_cycles import MAX_ROUTER_CYCLES, router_cycles
 from neuromap.hardware.chip.synapse_lists_table import LIST_KEYS, lists_from_table, lists_table
 
-__all__ = ["ENERGY_KEYS", "ENERGY_TERM_KEYS", "ROUTER_KEYS", "TIMING_KEYS", "chip_document", "chip_from_document"]
+__all__ = [
+    "ENERGY_KEYS",
+    "ENERGY_TERM_KEYS",
+    "FIGURES",
+    "ROUTER_KEYS",
+    "TIMING_KEYS",
+    "chip_document",
+    "chip_from_document",
+]
 
 MAX_CORES = 2**22
 """Cores of a board. 64 TrueNorth boards of 4 x 4 chips; row numbers of cores stay well inside int32."""
@@ -93,6 +101,8 @@ _TABLE_KEYS: dict[str, tuple[str, ...]] = {
     "energy": (*ENERGY_KEYS, "included"),
     "defects": tuple(DEFECT_KEYS),
 }
+FIGURES = tuple(f"{table}.{key}" for table, keys in _TABLE_KEYS.items() for key in keys)
+"""Names of all figures of chip files, with their tables."""
 
 
 def chip_document(chip: ChipSpec) -> dict[str, Any]:

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from neuromap.errors import ChipError
 from neuromap.files.messages import did_you_mean, show, show_name
 from neuromap.files.toml_file import parse_toml, read_toml
 from neuromap.hardware.chip.chip_document import chip_document, chip_from_document
+from neuromap.hardware.chip.chip_figures import with_figures
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
 __all__ = ["is_chip_path", "list_chips", "load_chip"]
@@ -22,7 +24,7 @@ MAX_FILE_BYTES = 1 << 20
 """A chip file is a page of text; anything longer is another kind of file."""
 
 
-def load_chip(chip: str | Path | ChipSpec) -> ChipSpec:
+def load_chip(chip: str | Path | ChipSpec, figures: Mapping[str, Any] | None = None) -> ChipSpec:
     """Read a chip by name, from a file, or check one that was made in Python.
 
     Parameters
@@ -30,6 +32,9 @@ def load_chip(chip: str | Path | ChipSpec) -> ChipSpec:
     chip : str, Path or ChipSpec
         The name of a packaged chip ("truenorth"), or a path: a ``Path``, or a string that holds a path
         separator or ends with ``.toml``. A ``ChipSpec`` is checked by the same rules and returned.
+    figures : mapping of str to value, optional
+        Figures that take the place of its own, such as ``{"core.axons": 512}``; see
+        :func:`neuromap.hardware.chip.chip_figures.with_figures`.
 
     Returns
     -------
@@ -38,11 +43,23 @@ def load_chip(chip: str | Path | ChipSpec) -> ChipSpec:
     Raises
     ------
     ChipError
-        If no chip of that name is packaged, or the file cannot be read or breaks the format.
+        If no chip of that name is packaged, or the file cannot be read or breaks the format; if a figure is unknown
+        or out of range.
     NotSupportedError
         If the chip is well described but of a kind that neuromap does not map to
         (``targets_per_neuron`` above 1).
+
+    Examples
+    --------
+    >>> from neuromap import load_chip
+    >>> load_chip("truenorth", {"core.axons": 512}).name
+    'truenorth with core.axons = 512'
     """
+    spec = _load(chip)
+    return spec if figures is None else with_figures(spec, figures)
+
+
+def _load(chip: str | Path | ChipSpec) -> ChipSpec:
     if isinstance(chip, ChipSpec):
         chip_from_document(chip_document(chip), f"chip {chip.name}")
         return chip

@@ -78,7 +78,8 @@ class ChipProgram(Card, ABC):
     neuron_index : ndarray of int32, shape (C, N)
         Label: the neuron within the node; 0 where unused.
     is_relay : ndarray of bool, shape (C, N)
-        Label: whether the neuron only hands on its source's spikes: it lengthens a delay, or is a splitter.
+        Label: whether the neuron only serves the one whose label it bears: it hands on its spikes (it lengthens a
+        delay, or is a splitter), or holds a part of its sum.
     nodes : tuple of NodePort
         Labels and clocks.
     period : int
@@ -94,6 +95,9 @@ class ChipProgram(Card, ABC):
         by hand.
     is_splitter : ndarray of bool, shape (C, N), or None
         Label: whether the relay is there to fan out; splitters are relays too. None where there are none.
+    is_part : ndarray of bool, shape (C, N), or None
+        Label: whether the neuron holds a part of a sum that is wider than a core (docs/wide-neurons.md); parts are
+        relays too. None where there are none.
     """
 
     name: str
@@ -110,6 +114,7 @@ class ChipProgram(Card, ABC):
     pattern: str = ""
     execution: str = ""
     is_splitter: NDArray[np.bool_] | None = None
+    is_part: NDArray[np.bool_] | None = None
 
     @property
     def n_cores(self) -> int:

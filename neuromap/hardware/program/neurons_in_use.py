@@ -9,7 +9,7 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.list_program import ListProgram
 from neuromap.hardware.program.program import Program
 
-__all__ = ["neurons_in_use"]
+__all__ = ["further_compartments", "neurons_in_use"]
 
 Bools = NDArray[np.bool_]
 
@@ -35,6 +35,22 @@ def neurons_in_use(program: ChipProgram) -> Bools:
         used |= np.diff(program.targets.start).reshape(used.shape) > 0
         used |= program.neurons.bias != 0
     return used
+
+
+def further_compartments(program: ChipProgram) -> Bools:
+    """Find what is joined to another: it holds a further current of a neuron, and is no neuron of its own.
+
+    Parameters
+    ----------
+    program : ChipProgram
+
+    Returns
+    -------
+    ndarray of bool, shape (C, N)
+        None of crossbar cores.
+    """
+    joined = program.neurons.joined if isinstance(program, ListProgram) else None
+    return np.zeros(program.neuron_node.shape, np.bool_) if joined is None else joined >= 0
 
 
 def _read_in_crossbars(program: Program) -> Bools:

@@ -57,6 +57,7 @@ _SHARED: Mapping[str, tuple[str, str]] = {
     "neuron_index": ("int32", "CN"),
     "is_relay": ("bool", "CN"),
     "is_splitter": ("bool", "CN"),
+    "is_part": ("bool", "CN"),
     "host.node": ("int32", "K"),
     "host.index": ("int32", "K"),
     "host.core": ("int32", "K"),
@@ -117,7 +118,14 @@ LIST_TENSORS: Mapping[str, tuple[str, str]] = {
 """The same for synapse-list cores."""
 
 OPTIONAL_TENSORS = frozenset(
-    {"neurons.stochastic_weight", "neurons.stochastic_leak", "neurons.noise_bits", "neurons.joined", "is_splitter"}
+    {
+        "neurons.stochastic_weight",
+        "neurons.stochastic_leak",
+        "neurons.noise_bits",
+        "neurons.joined",
+        "is_splitter",
+        "is_part",
+    }
 )
 """Those that a program need not have: ``None`` in the program, absent from its file."""
 

@@ -18,11 +18,13 @@ __all__ = [
     "PLACERS",
     "SEEDS",
     "SPLITTERS",
+    "WIDE",
     "MappingOptions",
     "Partitioner",
     "Pins",
     "Placer",
     "Splitters",
+    "Wide",
 ]
 
 Placer = Literal["auto", "row-major", "hilbert", "spectral", "assignment", "exchange"]
@@ -35,6 +37,10 @@ SEEDS = 2**63
 """Seeds are whole numbers below it."""
 Partitioner = Literal["auto", "blocks", "overlap", "metis"]
 PARTITIONERS: tuple[Partitioner, ...] = get_args(Partitioner)
+Wide = Literal["refuse", "partial-sums"]
+WIDE: tuple[Wide, ...] = get_args(Wide)
+MOST_WIDE_TICKS = 100_000
+"""Ticks of a partial sum, at most."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,12 @@ class MappingOptions(Card):
     keep : sequence of str
         Nodes that are mapped whole, though they or some of their neurons lead to no output, so that they can be
         recorded; ``"all"`` is every node. A text is split at its commas.
+    wide : {"refuse", "partial-sums"}
+        What becomes of nodes with neurons that read more than a core has axons: they are refused, or their sums are
+        computed in parts, exactly, which takes ticks (docs/wide-neurons.md).
+    wide_ticks : int or None
+        Spikes that a part sends in a frame, at most, one per tick: more parts answer sooner. By default a part sends
+        all it has, which takes fewest cores.
 
     Raises
     ------
@@ -134,11 +146,13 @@ class MappingOptions(Card):
     seconds: float | None = None
     ticks_per_step: int | None = None
     keep: Sequence[str] = ()
+    wide: Wide = "refuse"
+    wide_ticks: int | None = None
 
     def __post_init__(self) -> None:
         self._check_types()
         object.__setattr__(self, "keep", _names(self.keep))
-        for name, known in (("splitters", SPLITTERS), ("partitioner", PARTITIONERS)):
+        for name, known in (("splitters", SPLITTERS), ("partitioner", PARTITIONERS), ("wide", WIDE)):
             value = getattr(self, name)
             if value not in known:
                 raise InputError(f"{name} {value!r} is not known; choose one of {', '.join(known)}")
@@ -148,6 +162,8 @@ class MappingOptions(Card):
             raise InputError(f"placer {self.placer!r} is not known; choose one of {', '.join(PLACERS)}")
         if self.ticks_per_step is not None and not 1 <= self.ticks_per_step <= MOST_TICKS:
             raise InputError(f"ticks_per_step = {self.ticks_per_step}: must be 1 to {MOST_TICKS}")
+        if self.wide_ticks is not None and not 1 <= self.wide_ticks <= MOST_WIDE_TICKS:
+            raise InputError(f"wide_ticks = {self.wide_ticks}: must be 1 to {MOST_WIDE_TICKS}")
         if not 0 <= self.seed < SEEDS:
             raise InputError(f"seed = {self.seed}: must be 0 or more, below 2**63")
 
@@ -157,8 +173,9 @@ class MappingOptions(Card):
         object.__setattr__(self, "packing", yes_or_no("packing", self.packing))
         if self.seconds is not None:
             real_number("seconds", self.seconds)
-        if self.ticks_per_step is not None:
-            object.__setattr__(self, "ticks_per_step", whole_number("ticks_per_step", self.ticks_per_step))
+        for name in ("ticks_per_step", "wide_ticks"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, whole_number(name, getattr(self, name)))
 
 
 def _names(given: object) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ def origins_of(network: Legalised) -> dict[int, Ints]:
     for i, population in enumerate(network.populations):
         links = into.get(i, [])
         entries: Any = sum((np.diff(link.matrix.indptr) for link in links), np.zeros(len(population.neurons), np.int64))
-        if not population.is_relay or i in fed_by_host or (entries != 1).any():
+        if not population.is_relay or population.is_part or i in fed_by_host or (entries != 1).any():
             continue
         table = np.empty((len(population.neurons), 3), np.int64)
         for link in links:

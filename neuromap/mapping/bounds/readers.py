@@ -15,6 +15,7 @@ from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.bounds.origins import origins_of
 from neuromap.mapping.legalise.legalised import Legalised, Matrix
 
@@ -121,10 +122,17 @@ def readers_of(network: Legalised) -> tuple[Reader, ...]:
                 rows = rows.multiply(driven[key.population][None, :]).tocsr()
                 rows.eliminate_zeros()
             if rows.nnz:
-                node = network.populations[key.population].node if isinstance(key, ChipKey) else key.node
-                kept.append(Feed(key, sparse.csr_array(rows), network.shapes[node]))
+                kept.append(Feed(key, sparse.csr_array(rows), _shape_of(network, key)))
         readers.append(Reader(i, population.name, neurons, population.shape, tuple(kept)))
     return tuple(readers)
+
+
+def _shape_of(network: Legalised, key: Key) -> tuple[int, int, int] | None:
+    """Return rows, columns and features of a source; parts of sums have none."""
+    if isinstance(key, HostKey):
+        return network.shapes[key.node]
+    source = network.populations[key.population]
+    return None if source.is_part else network.shapes[source.node]
 
 
 def read_out_neurons(network: Legalised, readers: tuple[Reader, ...]) -> int:
@@ -170,7 +178,7 @@ def _inputs(network: Legalised, index: int, origins: dict[int, Ints]) -> dict[Ke
             carried = sparse.coo_array((entries.data[here], (entries.row[here], columns)), shape=shape)
             add(ChipKey(source, delay + link.delay), sparse.csr_array(carried))
     for host in network.host_links:
-        if host.target == index and host.matrix.nnz:
+        if host.target == index and host.node != BIAS and host.matrix.nnz:
             add(HostKey(host.node, host.arrival, host.first_frame), host.matrix)
     return found
 

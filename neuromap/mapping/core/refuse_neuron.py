@@ -63,12 +63,20 @@ def refuse_neuron(
     if refusals:
         return max(refusals, key=lambda refusal: refusal.infeasibility.gap)
     remedies = [
+        *_in_parts(population),
         *_more_groups(network, population, sources, worst, core),
         *_weights_alike(population, sources, worst, core),
     ]
     if demand <= MOST_AXONS:
         remedies.append(Remedy("chip.axons", demand, f"a core with at least {demand} axons would hold it"))
     return _refuse_axons(population, demand, remedies, core)
+
+
+def _in_parts(population: Population) -> list[Remedy]:
+    """Offer sums in parts to nodes that are not computed so already."""
+    if population.is_relay or population.neuron is not None:
+        return []
+    return [Remedy("wide", "partial-sums", 'wide = "partial-sums" would compute it in parts, which takes ticks')]
 
 
 def least_axons(weights: Ints, core: Crossbar) -> int:

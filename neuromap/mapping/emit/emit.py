@@ -80,6 +80,7 @@ def emit(
         neuron_index=cores.index,
         is_relay=cores.is_relay,
         is_splitter=cores.is_splitter if cores.is_splitter.any() else None,
+        is_part=cores.is_part if cores.is_part.any() else None,
         nodes=network.ports,
         period=network.period,
         ticks_per_step=network.ticks_per_step,
@@ -107,6 +108,7 @@ class _CoreTables:
         self.potential = np.zeros(neurons, np.int32)
         self.node, self.index = np.full(neurons, -1, np.int32), np.zeros(neurons, np.int32)
         self.is_relay, self.is_splitter = np.zeros(neurons, bool), np.zeros(neurons, bool)
+        self.is_part = np.zeros(neurons, bool)
 
     def fill(self, core: int, partition: Partition, routes: Routes, rows: slice) -> None:
         """Write the tiles of one core, whose copies are these rows of the routes."""
@@ -127,6 +129,7 @@ class _CoreTables:
             self.index[core, slots] = population.neurons[tile.neurons[row]]
             self.is_relay[core, slots] = population.is_relay
             self.is_splitter[core, slots] = population.is_splitter
+            self.is_part[core, slots] = population.is_part
         self.crossbar[core, : layout.n_axons] = np.packbits(bits, axis=1, bitorder="little")
 
     def _remember(self, core: int, slots: Ints, neuron: LeakNeuron) -> None:

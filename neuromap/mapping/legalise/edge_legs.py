@@ -21,7 +21,12 @@ Matrices = Mapping[EdgeKey, Matrix]
 
 
 def legs_of_edges(
-    rollout: Rollout, chip: ChipSpec, ticks_per_step: int, split: frozenset[EdgeKey], matrices: Matrices
+    rollout: Rollout,
+    chip: ChipSpec,
+    ticks_per_step: int,
+    split: frozenset[EdgeKey],
+    matrices: Matrices,
+    leads: Mapping[str, int],
 ) -> dict[EdgeKey, tuple[int, ...]]:
     """Say in which legs every edge on the chip that has weights is given its delay.
 
@@ -37,6 +42,8 @@ def legs_of_edges(
         Edges whose spikes go over splitters. Their delay must have room for two legs.
     matrices : mapping of (str, str) to csr_array
         Weights of every edge.
+    leads : mapping of str to int
+        Ticks by which the inputs of every node arrive before its own tick; they are taken off the delays.
 
     Returns
     -------
@@ -50,7 +57,8 @@ def legs_of_edges(
     """
     least, greatest = chip.delay
     inputs = set(rollout.network.inputs)
-    delays = {e: d * ticks_per_step for e, d in rollout.delays.items() if e[0] not in inputs and matrices[e].nnz}
+    on_chip = {e: d for e, d in rollout.delays.items() if e[0] not in inputs and matrices[e].nnz}
+    delays = {e: d * ticks_per_step - leads[e[1]] for e, d in on_chip.items()}
     for edge, delay in delays.items():
         if legs_of_delay(delay, least, greatest) is None:
             raise refuse_delay(edge, delay, ticks_per_step, fewest_ticks_per_step(rollout, chip), chip)

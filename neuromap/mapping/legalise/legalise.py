@@ -5,27 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import NodePort
+from neuromap.mapping.legalise.clip_thresholds import clip_thresholds
 from neuromap.mapping.legalise.edge_legs import legs_of_edges
 from neuromap.mapping.legalise.legalise_spiking import legalise_spiking
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Matrix, Population
 from neuromap.mapping.legalise.node_ports import node_ports
+from neuromap.mapping.legalise.partial_sums import PartialSums
 from neuromap.mapping.legalise.relays import LinkBuilder, read_over_relays
+from neuromap.mapping.legalise.sum_in_parts import columns_of_edges, gathering, sum_in_parts
 from neuromap.mapping.legalise.ticks_per_step import fewest_ticks_per_step
 from neuromap.network.complete import require_weights
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["legalise"]
+__all__ = ["NO_SUMS", "legalise"]
+
+NO_SUMS: Mapping[str, PartialSums] = ReadOnlyMapping({})
+"""Where no node is wider than a core."""
 
 
 def legalise(
-    rollout: Rollout, chip: ChipSpec, *, ticks_per_step: int | None = None, split: frozenset[EdgeKey] = frozenset()
+    rollout: Rollout,
+    chip: ChipSpec,
+    *,
+    ticks_per_step: int | None = None,
+    split: frozenset[EdgeKey] = frozenset(),
+    sums: Mapping[str, PartialSums] = NO_SUMS,
 ) -> Legalised:
     """Turn a rollout's schedule into ticks and legal delays.
 
@@ -39,11 +50,13 @@ def legalise(
         Ticks of an update step; by default as few as the delays need.
     split : frozenset of (str, str)
         Edges whose spikes go over splitters. Their delay must have room for two legs.
+    sums : mapping of str to PartialSums, optional
+        Nodes whose sums are computed in parts; the delays of edges into them must have room for that.
 
     Returns
     -------
     Legalised
-        Populations in the order of the network's nodes, then relays and splitters.
+        Populations in the order of the network's nodes, then parts of sums, then relays and splitters.
 
     Raises
     ------
@@ -66,25 +79,37 @@ def legalise(
         ticks_per_step = fewest_ticks_per_step(rollout, chip)
     period = rollout.frame_period * ticks_per_step
     inner = [n for n in network.nodes if n not in network.inputs]
-    origin = max(0, -min(rollout.phases[n] for n in inner))  # so that no phase is negative
-    phases = {n: (phase + origin) * ticks_per_step for n, phase in rollout.phases.items()}
+    leads = {n: sums[n].lead if n in sums else 0 for n in inner}
+    # so that no phase is negative, and no tick in which parts of sums begin
+    origin = max(0, *(leads[n] - rollout.phases[n] * ticks_per_step for n in inner))
+    phases = {n: phase * ticks_per_step + origin for n, phase in rollout.phases.items()}
     ports = node_ports(network, {n: phase - period for n, phase in phases.items()})
     position = {n: i for i, n in enumerate(network.nodes)}
     number = {n: i for i, n in enumerate(inner)}
     matrices = {edge: value.matrix().astype(np.int64, copy=False) for edge, value in network.edges.items()}
-    legs = legs_of_edges(rollout, chip, ticks_per_step, split, matrices)
+    legs = legs_of_edges(rollout, chip, ticks_per_step, split, matrices, leads)
     read = read_over_relays((number[edge[0]], matrices[edge], of_edge) for edge, of_edge in legs.items())
-    builder = LinkBuilder(_whole_nodes(network, ports, matrices), read)
-    host_links = []
-    for (u, v), matrix in matrices.items():
+    nodes = [gathering(p, sums[p.name]) if p.name in sums else p for p in _whole_nodes(network, ports, matrices)]
+    builder = LinkBuilder(nodes, read)
+    host_links: list[HostLink] = []
+    reader = dict(number)
+    for v, of_node in sums.items():
+        reader[v] = len(builder.populations)
+        summed = sum_in_parts(nodes[number[v]], number[v], of_node, reader[v])
+        builder.populations += summed.populations
+        builder.links += summed.links
+        host_links += summed.clocks
+    read_by_parts = columns_of_edges(matrices, sums)
+    for (u, v), weights in matrices.items():
+        matrix = read_by_parts.get((u, v), weights)
         groups = getattr(network.edges[u, v].transform, "groups", None)
         if u in network.inputs:
             streaming = rollout.pattern[u, v]
-            arrival = phases[v] + (streaming - 1) * period
-            host_links.append(HostLink(position[u], number[v], matrix, arrival, 1 - streaming, groups))
+            arrival = phases[v] - leads[v] + (streaming - 1) * period
+            host_links.append(HostLink(position[u], reader[v], matrix, arrival, 1 - streaming, groups))
         elif (u, v) in legs:
             is_splitter = (u, v) in split
-            builder.connect(number[u], number[v], matrix, legs[u, v], groups, is_splitter=is_splitter)
+            builder.connect(number[u], reader[v], matrix, legs[u, v], groups, is_splitter=is_splitter)
     shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
     links = tuple(builder.links)
     return Legalised(ports, shapes, tuple(builder.populations), links, tuple(host_links), period, ticks_per_step)
@@ -105,20 +130,10 @@ def _whole_nodes(network: Network, ports: tuple[NodePort, ...], matrices: Mappin
                     node=position,
                     neurons=np.arange(node.size),
                     shape=node.shape,
-                    threshold=_clip(node.threshold.astype(np.int64), into.get(port.name, [])),
+                    threshold=clip_thresholds(node.threshold.astype(np.int64), into.get(port.name, [])),
                     is_relay=False,
                     is_output=port.kind == "output",
                     sample_tick=port.sample_tick,
                 )
             )
     return populations
-
-
-def _clip(theta: NDArray[np.int64], matrices: list[Matrix]) -> NDArray[np.int64]:
-    """Clip thresholds to [sum of negative weights, sum of positive weights + 1]; same spikes (docs/mapping.md)."""
-    low = np.zeros(len(theta), np.int64)
-    high = np.ones(len(theta), np.int64)
-    for matrix in matrices:
-        low += np.asarray(matrix.minimum(0).sum(axis=1), np.int64)
-        high += np.asarray(matrix.maximum(0).sum(axis=1), np.int64)
-    return np.clip(theta, low, high)

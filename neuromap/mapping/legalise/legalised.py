@@ -1,8 +1,8 @@
 """What legalising makes of a rollout: populations, and links whose delays one neuron can give.
 
-A *population* is a node of the network or a set of relays or splitters. Those are the frame neuron with weight 1 and
-threshold 1, so the stages after this one need no special case for them (Fischer et al. 2018, section 2: edges that
-bridge more than one frame are subsumed by copy-nodes).
+A *population* is a node of the network, a set of relays or splitters, or the parts of a sum that is wider than a core.
+Relays and splitters are the frame neuron with weight 1 and threshold 1, so the stages after this one need no special
+case for them (Fischer et al. 2018, section 2: edges that bridge more than one frame are subsumed by copy-nodes).
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ class Population(Card):
         Neurons that have a copy though nobody reads them, so that they can be recorded; None where there are none.
     neuron : SpikingNeuron or None
         What spiking neurons compute, one value per neuron; None for frame neurons.
+    is_part : bool
+        Whether they hold parts of the sums of the node's neurons; then they are relays as well.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Population(Card):
     is_splitter: bool = False
     kept: NDArray[np.bool_] | None = None
     neuron: SpikingNeuron | None = None
+    is_part: bool = False
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -108,7 +111,7 @@ class HostLink(Card):
     Attributes
     ----------
     node : int
-        Position of the input node in ``Legalised.ports``.
+        Position of the input node in ``Legalised.ports``; or ``BIAS``, of spikes that come in every frame.
     target : int
         Position in ``Legalised.populations``.
     matrix : csr_array of int64, shape (n_target, n_source)

@@ -106,9 +106,12 @@ def _signals_of_columns(joined: Sources) -> Ints:
     for number, link in enumerate(joined.links):
         here = joined.link_of == number
         neuron = joined.neuron_of[here]
-        if isinstance(link, HostLink):
+        row: tuple[int | Ints, ...]
+        if isinstance(link, HostLink) and link.node == BIAS:
+            row = (BIAS_SIGNAL, -1, 0, link.arrival, link.first_frame)
+        elif isinstance(link, HostLink):
             row = (FROM_HOST, link.node, neuron, link.arrival, link.first_frame)
         else:
             row = (FROM_CHIP, link.source, neuron, link.delay, 0)
-        table[here] = np.stack(np.broadcast_arrays(*row), axis=1)
+        table[here] = np.stack(np.broadcast_arrays(*row, neuron)[: len(FIELDS)], axis=1)
     return table

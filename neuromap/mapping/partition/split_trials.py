@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.progress import Progress
@@ -11,9 +13,11 @@ from neuromap.mapping.core.core_model import Cores
 from neuromap.mapping.core.core_of import cores_of
 from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.legalise.partial_sums import PartialSums
 from neuromap.mapping.partition.partition import Partition, partition
-from neuromap.mapping.partition.schedule import schedule_with_splitters
+from neuromap.mapping.partition.schedule import schedule_on_chip
 from neuromap.mapping.tile.tilings import Tilings
+from neuromap.mapping.wide.planned_sums import PlannedSums
 from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -29,16 +33,19 @@ class PartitionedRollout:
     Attributes
     ----------
     rollout : Rollout
-        Tick-level where an edge without slack has a splitter.
+        Tick-level where an edge without slack has a splitter, or a node is summed in parts.
     partition : Partition
         Tiles and cores.
     split : frozenset of (str, str)
         Edges whose spikes go over splitters.
+    sums : mapping of str to PartialSums
+        Nodes whose sums are computed in parts.
     """
 
     rollout: Rollout
     partition: Partition
     split: Split
+    sums: Mapping[str, PartialSums]
 
 
 class Trials:
@@ -63,6 +70,8 @@ class Trials:
         Those of the chip.
     tilings : Tilings
         Shared by all trials.
+    sums : PlannedSums
+        Nodes that are summed in parts, as far as they are known.
     """
 
     def __init__(
@@ -76,10 +85,13 @@ class Trials:
         self.rollout, self.chip, self.options = rollout, chip, options
         self.cores: Cores = cores_of(chip)
         self.tilings = Tilings(options) if tilings is None else tilings
+        self.sums = PlannedSums(rollout.network, chip, options)
         self._progress = progress
 
     def partition(self, split: Split) -> PartitionedRollout:
         """Partition with splitters on the edges named, their schedule in ticks where one of them has no slack.
+
+        Where neurons are wider than a core and may be summed in parts, they are, from then on in every trial.
 
         Raises
         ------
@@ -88,8 +100,17 @@ class Trials:
             :func:`~neuromap.mapping.legalise.keep_nodes.keep_nodes` and
             :func:`~neuromap.mapping.partition.partition.partition`.
         """
-        timed = schedule_with_splitters(self.rollout, split, self.chip, self.options.ticks_per_step)
-        network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split)
+        while True:
+            try:
+                return self._partition(split)
+            except DoesNotFitError as refusal:
+                if not self.sums.take_up(refusal.infeasibility):
+                    raise
+
+    def _partition(self, split: Split) -> PartitionedRollout:
+        sums = self.sums.planned
+        timed = schedule_on_chip(self.rollout, split, self.chip, self.options.ticks_per_step, sums)
+        network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split, sums=sums)
         network = keep_nodes(network, self.options.keep)
         parts = partition(network, self.cores, self.tilings, self._progress)
-        return PartitionedRollout(timed.rollout, parts, split)
+        return PartitionedRollout(timed.rollout, parts, split, sums)

@@ -119,7 +119,8 @@ def _with_figure(chip: ChipSpec, figure: str, value: Any) -> ChipSpec:
 
 def _of_network(rollout: Rollout, network: Network) -> Rollout:
     pattern = RolloutPattern(network, rollout.pattern.values, rollout.pattern.name)
-    return Rollout(network, pattern, rollout.execution, rollout.latencies if rollout.is_tick_level else None)
+    latencies = rollout.latencies if rollout.is_tick_level else None
+    return Rollout(network, pattern, rollout.execution, latencies, rollout.least_period)
 
 
 def _with_other_edges(network: Network, node: str | None, lever: str, value: Any) -> Network:

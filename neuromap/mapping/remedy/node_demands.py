@@ -39,6 +39,8 @@ class NodeDemand:
         Neurons that carry its spikes on.
     cores : int or None
         Cores that hold some of its neurons, relays and splitters left out; ``None`` where the network does not fit.
+    parts : int
+        Neurons that hold parts of its sums; then sources and axons are those of a neuron that gathers them.
     """
 
     node: str
@@ -49,6 +51,7 @@ class NodeDemand:
     relays: int
     splitters: int
     cores: int | None
+    parts: int = 0
 
 
 def demands_of(network: Legalised, chip: ChipSpec, found: Outline | None = None) -> list[NodeDemand]:
@@ -75,8 +78,9 @@ def demands_of(network: Legalised, chip: ChipSpec, found: Outline | None = None)
         if population.is_relay:
             continue
         carriers = [p for p in network.populations if p.is_relay and p.node == population.node]
-        relays = sum(len(p.neurons) for p in carriers if not p.is_splitter)
         splitters = sum(len(p.neurons) for p in carriers if p.is_splitter)
+        parts = sum(len(p.neurons) for p in carriers if p.is_part)
+        relays = sum(len(p.neurons) for p in carriers) - splitters - parts
         matrix = sources[index].matrix
         copies, cores = (None, None) if partition is None else _held(partition, index)
         demands.append(
@@ -84,21 +88,22 @@ def demands_of(network: Legalised, chip: ChipSpec, found: Outline | None = None)
                 node=population.name,
                 neurons=len(population.neurons),
                 sources=int(np.diff(matrix.indptr).max(initial=0)),
-                axons=_most_axons(sources[index], population, chip),
+                axons=_most_axons(sources[index], population, chip, gathers=parts > 0),
                 copies=copies,
                 relays=relays,
                 splitters=splitters,
                 cores=cores,
+                parts=parts,
             )
         )
     return demands
 
 
-def _most_axons(sources: Sources, population: Population, chip: ChipSpec) -> int | None:
+def _most_axons(sources: Sources, population: Population, chip: ChipSpec, *, gathers: bool) -> int | None:
     """Count the axons that the neediest neuron takes alone, on a core with as many as one could wish for."""
     if chip.core_model == "synapse-list":
         return _most_lists(sources, population)
-    if population.neuron is not None:
+    if population.neuron is not None and not gathers:
         return None
     core: CoreModel = core_of(chip)
     most = 0

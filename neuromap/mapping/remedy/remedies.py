@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from neuromap.errors import DoesNotFitError, InputError
+from neuromap.files.messages import counted
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy
 from neuromap.mapping.remedy.apply_remedy import Request, apply_remedy
@@ -173,5 +174,10 @@ def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: Watch)
         then: Infeasibility = error.infeasibility
         if (then.limit, then.node) == (refusal.limit, refusal.node):
             return None
+        if remedy.lever == "wide" and then.node == refusal.node:  # nor can its sums be computed in parts
+            return None
         return _Outcome(remedy, applied, then)
+    if remedy.lever == "wide":
+        period = counted(found.network.period, "tick")
+        remedy = replace(remedy, text=f'wide = "{remedy.value}" would compute it in parts, a frame every {period}')
     return _Outcome(replace(remedy, tried=True, cores=found.n_cores), applied)

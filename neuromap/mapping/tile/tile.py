@@ -13,7 +13,7 @@ from neuromap.forms.card import Card
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix, Population
-from neuromap.mapping.tile.cut.dense_rows import dense_rows
+from neuromap.mapping.tile.cut.dense_rows import count_columns, dense_rows
 
 __all__ = ["Planner", "Stuck", "Tile"]
 
@@ -87,6 +87,8 @@ class Planner:
             return None
         order = np.argsort(neurons)
         neurons, copies = neurons[order], copies[order]
+        if count_columns(self.matrix, neurons) > self.core.axons:
+            return None  # every column takes an axon or more
         columns, weights, threshold = self.asked_of_core(neurons)
         digest = hashlib.blake2b(weights.tobytes(), digest_size=16, key=str(weights.shape).encode())
         digest.update(threshold.tobytes())

@@ -138,7 +138,15 @@ def _tooltip(cores: CoreMap, k: int, x: int, y: int) -> str:
         text += f", {cores.names[second]} ({counted(cores.second_neurons[k], 'neuron')})"
     if (more := int(cores.n_nodes[k]) - 2) > 0:
         text += f" and {more} more node" + "s" * (more > 1)
-    notes = [f"{n} {what}" for n, what in ((cores.relays[k], "relays"), (cores.splitters[k], "splitters")) if n]
+    notes = [
+        f"{n} {what}"
+        for n, what in (
+            (cores.relays[k], "relays"),
+            (cores.splitters[k], "splitters"),
+            (cores.parts[k], "parts of sums"),
+        )
+        if n
+    ]
     return text + ("; of them " + " and ".join(notes) if notes else "")
 
 

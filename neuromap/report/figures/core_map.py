@@ -37,8 +37,8 @@ class CoreMap(Card):
         Their neurons.
     n_nodes : ndarray of int64, shape (C,)
         Nodes with neurons in the core.
-    relays, splitters : ndarray of int64, shape (C,)
-        Relays that only lengthen a delay, and splitters.
+    relays, splitters, parts : ndarray of int64, shape (C,)
+        Relays that only lengthen a delay, splitters, and parts of sums.
     cores_of_node : ndarray of int64, shape (nodes,)
         Cores that hold neurons of each node; shared cores count for each of their nodes.
     """
@@ -56,6 +56,7 @@ class CoreMap(Card):
     n_nodes: Ints
     relays: Ints
     splitters: Ints
+    parts: Ints
     cores_of_node: Ints
 
     def __post_init__(self) -> None:

@@ -26,7 +26,7 @@ class NodeCopies:
     neurons : int
         Neurons of the network that were mapped.
     on_chip : int
-        Neurons of the chip that stand for them, relays and splitters included.
+        Neurons of the chip that stand for them; relays, splitters and parts of sums included.
     copies : int
         Those that repeat another one.
     relays, splitters : int
@@ -37,6 +37,8 @@ class NodeCopies:
         Different delays with which it is sent, at most; those of synapses are not counted.
     is_output : bool
         Whether it is read out.
+    parts : int
+        Those that hold parts of sums that are wider than a core.
     """
 
     node: str
@@ -48,6 +50,7 @@ class NodeCopies:
     most_cores: int
     most_delays: int
     is_output: bool
+    parts: int = 0
 
 
 def copies_line(nodes: Sequence[NodeCopies]) -> str:
@@ -73,6 +76,8 @@ def copies_line(nodes: Sequence[NodeCopies]) -> str:
     more = f"; and other nodes ({len(grown) - _NAMED})" if len(grown) > _NAMED else ""
     fans_out = any(node.copies or node.splitters for node in nodes)
     why = "where a neuron sends to one axon with one delay" if fans_out else "where delays are longer than one can be"
+    if any(node.parts for node in nodes):
+        why += ", and sums that are wider than a core come in parts"
     return f"{neurons:,} neurons of the network became {on_chip:,} on the chip, {why}: {named}{more}."
 
 
@@ -83,6 +88,7 @@ def _words(node: NodeCopies) -> str:
     if node.is_output:
         why.append("and read out")
     parts = [(node.copies, "copies"), (node.relays, "relays"), (node.splitters, "splitters")]
+    parts.append((node.parts, "parts of sums"))
     added = ", ".join(f"{number:,} {name}" for number, name in parts if number)
     return f"{node.node} {node.neurons:,} became {node.on_chip:,} ({added}; {' '.join(why)})"
 

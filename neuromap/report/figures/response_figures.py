@@ -67,7 +67,7 @@ class OutputResponses(Card):
     observed_first_difference_ticks : int or None
         Ticks from onset to the first output spike that differs between a run with and one without the stimulus.
     worst_case_reaction_ticks : int or None
-        Predicted first response plus frame period minus one update step, or one tick on tick-level schedules.
+        Predicted first response plus frame period minus one tick.
     full_response_exact : bool
         Whether the predicted full response is exact; else it is an upper bound.
     """

@@ -75,7 +75,7 @@ class ReportRow(Card):
     observed_first_difference_ticks : int or None
         The least over the outputs.
     worst_case_reaction_ticks : int or None
-        Predicted first response plus frame period minus one update step, or one tick of a tick-level schedule;
+        Predicted first response plus frame period minus one tick;
         ``None`` also where the program's frame period is not that of the rollout.
     worst_case_reaction_seconds : float or None
         The same in seconds.

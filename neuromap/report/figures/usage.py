@@ -26,17 +26,18 @@ class Usage(Card):
     shared_cores : int
         Cores that hold neurons of more than one node.
     neurons : int
-        Neurons in use: copies, splitters and relays included.
+        Neurons in use: copies, splitters and relays included; on cores with synapse lists one for all of its
+        compartments.
     copies : int
         Neurons that repeat another one for more fan-out: those beyond the first with the same node and index,
-        relays and splitters not counted. Neurons of the network that were mapped are neurons less copies, splitters
-        and relays.
+        relays, splitters and parts not counted. Neurons of the network that were mapped are neurons less copies,
+        splitters, relays and parts.
     replicas : int
         Neurons of the network whose copies lie in more than one core.
     splitters : int
         Relays that are there to fan out, their own copies included.
     relays : int
-        Neurons that only lengthen a delay, their own copies included, splitters not.
+        Neurons that only lengthen a delay, their own copies included, splitters and parts not.
     axons : int
         Axons that a neuron or the host feeds.
     bias_axons : int
@@ -44,7 +45,7 @@ class Usage(Card):
     synapses : int
         Crossbar bits that are set, or synapses in lists.
     neuron_utilisation, axon_utilisation : float
-        Neurons and axons in use, as a fraction of those of the cores in use.
+        Neurons (compartments, where cores have them) and axons in use, as a fraction of those of the cores in use.
     deliveries : int
         Distinct pairs of a source (inputs included) and a core that it is delivered to.
     mean_fan_out : float
@@ -63,6 +64,10 @@ class Usage(Card):
         Pairs of a neuron and a core that it feeds, of cores with synapse lists; ``None`` on crossbar cores.
     synapse_memory_utilisation : float or None
         Memory that their lists take, as a fraction of that of the cores in use; ``None`` on crossbar cores.
+    compartments : int or None
+        Compartments in use, one for every current of a neuron, of cores with synapse lists; ``None`` on crossbar cores.
+    parts : int or None
+        Neurons that hold parts of sums that are wider than a core; ``None`` where there are none.
     """
 
     cores: int
@@ -88,3 +93,5 @@ class Usage(Card):
     chip_crossings: int
     output_axons: int | None = None
     synapse_memory_utilisation: float | None = None
+    parts: int | None = None
+    compartments: int | None = None

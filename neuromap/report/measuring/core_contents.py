@@ -32,7 +32,10 @@ def core_map(program: ChipProgram) -> CoreMap:
     main, main_neurons = order[:, 0], held[every, order[:, 0]]
     second = order[:, 1] if n_nodes > 1 else np.zeros(n_cores, np.int64)
     second_neurons = held[every, second] if n_nodes > 1 else np.zeros(n_cores, np.int64)
-    splitters = np.zeros(n_cores, np.int64) if program.is_splitter is None else program.is_splitter.sum(axis=1)
+    splitters, parts = (
+        np.zeros(n_cores, np.int64) if marks is None else marks.sum(axis=1)
+        for marks in (program.is_splitter, program.is_part)
+    )
     chip = program.chip
     return CoreMap(
         names=tuple(port.name for port in program.nodes),
@@ -46,7 +49,8 @@ def core_map(program: ChipProgram) -> CoreMap:
         main_neurons=main_neurons,
         second_neurons=second_neurons,
         n_nodes=(held > 0).sum(axis=1),
-        relays=program.is_relay.sum(axis=1) - splitters,
+        relays=program.is_relay.sum(axis=1) - splitters - parts,
         splitters=splitters,
+        parts=parts,
         cores_of_node=(held > 0).sum(axis=0)[: len(program.nodes)],
     )

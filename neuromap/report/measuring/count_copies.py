@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.neurons_in_use import further_compartments
 from neuromap.report.figures.node_copies import NodeCopies
 
 __all__ = ["count_copies"]
@@ -26,15 +27,19 @@ def count_copies(program: ChipProgram) -> tuple[NodeCopies, ...]:
     tuple of NodeCopies
         In the order of the program's nodes; nodes without a neuron of the chip, such as inputs, are left out.
     """
-    core, place = np.nonzero(program.neuron_node >= 0)
+    core, place = np.nonzero((program.neuron_node >= 0) & ~further_compartments(program))
     node = program.neuron_node[core, place].astype(np.int64)
     index, relay = program.neuron_index[core, place].astype(np.int64), program.is_relay[core, place]
-    splitter = np.zeros(len(core), np.bool_) if program.is_splitter is None else program.is_splitter[core, place]
+    splitter, part = (
+        np.zeros(len(core), np.bool_) if marks is None else marks[core, place]
+        for marks in (program.is_splitter, program.is_part)
+    )
     span = int(index.max(initial=0)) + 1
     source, n_nodes = node * span + index, len(program.nodes)
     sent = program.sent_by(core, place)
     cores, delays = (_most_per_node(source[sent.spike], what, span, n_nodes) for what in (sent.core, sent.delay))
-    on_chip, relays, splitters = (_per_node(node[which], n_nodes) for which in (node >= 0, relay, splitter))
+    counted = (node >= 0, relay, splitter, part)
+    on_chip, relays, splitters, parts = (_per_node(node[which], n_nodes) for which in counted)
     neurons = _per_node(np.unique(source[~relay]) // span, n_nodes)
     return tuple(
         NodeCopies(
@@ -42,11 +47,12 @@ def count_copies(program: ChipProgram) -> tuple[NodeCopies, ...]:
             neurons=int(neurons[k]),
             on_chip=int(on_chip[k]),
             copies=int(on_chip[k] - neurons[k] - relays[k]),
-            relays=int(relays[k] - splitters[k]),
+            relays=int(relays[k] - splitters[k] - parts[k]),
             splitters=int(splitters[k]),
             most_cores=int(cores[k]),
             most_delays=int(delays[k]),
             is_output=port.kind == "output",
+            parts=int(parts[k]),
         )
         for k, port in enumerate(program.nodes)
         if on_chip[k]

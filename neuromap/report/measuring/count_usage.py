@@ -12,7 +12,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram, Wires
 from neuromap.hardware.program.list_program import ListProgram
-from neuromap.hardware.program.neurons_in_use import neurons_in_use
+from neuromap.hardware.program.neurons_in_use import further_compartments, neurons_in_use
 from neuromap.hardware.program.program import Program
 from neuromap.report.figures.usage import Usage
 
@@ -39,8 +39,10 @@ def count_usage(program: ChipProgram) -> Usage:
     wires, host = program.wires, program.host
     fed = _n_axons(program, [wires.target_core, host.core], [wires.target_axon, host.axon])
     constant = host.node < 0
-    neurons, n_cores = int(neurons_in_use(program).sum()), program.n_cores
+    used, n_cores = neurons_in_use(program), program.n_cores
+    compartments, neurons = int(used.sum()), int((used & ~further_compartments(program)).sum())
     splitters = 0 if program.is_splitter is None else int(program.is_splitter.sum())
+    parts = 0 if program.is_part is None else int(program.is_part.sum())
     copies, replicas = _copies_and_replicas(program)
     deliveries, sources, most = _deliveries(program, wires)
     hops, crossings = _ways(program, wires)
@@ -53,11 +55,11 @@ def count_usage(program: ChipProgram) -> Usage:
         copies=copies,
         replicas=replicas,
         splitters=splitters,
-        relays=int(program.is_relay.sum()) - splitters,
+        relays=int(program.is_relay.sum()) - splitters - parts,
         axons=fed,
         bias_axons=_n_axons(program, [host.core[constant]], [host.axon[constant]]),
         synapses=_SYNAPSES[program.chip.core_model](program),
-        neuron_utilisation=neurons / max(1, n_cores * program.chip.neurons),
+        neuron_utilisation=compartments / max(1, n_cores * program.chip.neurons),
         axon_utilisation=fed / max(1, n_cores * program.chip.axons),
         deliveries=deliveries,
         mean_fan_out=deliveries / max(1, sources),
@@ -68,6 +70,8 @@ def count_usage(program: ChipProgram) -> Usage:
         chip_crossings=crossings,
         output_axons=_output_axons(program, wires) if isinstance(program, ListProgram) else None,
         synapse_memory_utilisation=_memory_in_use(program) if isinstance(program, ListProgram) else None,
+        parts=parts or None,
+        compartments=compartments if isinstance(program, ListProgram) else None,
     )
 
 
@@ -129,7 +133,7 @@ def _shared_cores(program: ChipProgram) -> int:
 
 
 def _copies_and_replicas(program: ChipProgram) -> tuple[int, int]:
-    core, neuron = np.nonzero((program.neuron_node >= 0) & ~program.is_relay)
+    core, neuron = np.nonzero((program.neuron_node >= 0) & ~program.is_relay & ~further_compartments(program))
     source = _source(program.neuron_node[core, neuron], program.neuron_index[core, neuron], program)
     homes = _runs(np.sort(source * program.n_cores + core))[0]
     distinct, cores_of = _runs(homes // max(1, program.n_cores))

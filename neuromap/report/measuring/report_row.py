@@ -98,7 +98,7 @@ def make_row(
                 found[name].first_response_ticks, found[name].full_response_ticks, per_step, second
             ),
             observed_first_difference_ticks=observed[name],
-            worst_case_reaction_ticks=rollout.worst_case_reaction(name) * scale if is_period else None,
+            worst_case_reaction_ticks=rollout.worst_case_reaction(name, scale) if is_period else None,
             full_response_exact=rollout.full_response_is_exact(name),
         )
     row = ReportRow(
@@ -241,6 +241,8 @@ def _onset(
 
 
 def _core_bound(rollout: Rollout, program: ChipProgram, scale: int) -> CoreBound | None:
+    if program.is_part is not None and program.is_part.any():
+        return None  # bounds are of mappings that compute every neuron from all its sources at once
     # a hidden node that the program holds whole was kept, or is read whole; then keeping it changes nothing
     kept = [port.name for port in program.nodes if port.kind == "hidden" and port.name not in program.left_out]
     try:

@@ -1,8 +1,9 @@
 """Lemma 1: bounds for the number of valid rollout patterns, in the form that is true.
 
 1 <= n <= number of valid patterns <= 2^(|E| - |self-edges|), with n = 2^(edges on no cycle), or n = product of
-(2^|p| - 1) over pairwise *node-disjoint simple* cycles p. The paper lets the cycles be edge-disjoint closed
-trails; that is false, see ``docs/errata.md``.
+(2^|p| - 1) over simple cycles p that share no edge and whose union contains no further simple cycle. The paper lets the
+cycles be edge-disjoint closed trails; that is false, see ``docs/errata.md``. Here the cycles share no node within a
+block (biconnected component); no simple cycle leaves its block, so these are such.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from neuromap.forms.card import Card
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.cycle_packing import pack_cycles, product_of
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
-from neuromap.rollout.cycles.indexed_network import indexed_network
 
 __all__ = ["Lemma1Bounds", "lemma1_bounds"]
 
@@ -33,10 +33,10 @@ class Lemma1Bounds(Card):
     upper_bound : int
         2 to the number of edges that are no self-edges.
     cycles : tuple of tuple of str
-        The node-disjoint simple cycles behind ``cycle_bound``, each as its nodes in order. Self-edges, cycles
-        of length 1 with factor 1, are left out.
+        The simple cycles behind ``cycle_bound``, each as its nodes in order; those of one block share no node.
+        Self-edges, cycles of length 1 with factor 1, are left out.
     cycle_bound_proven : bool
-        Whether no choice of cycles gives more. A bound it is in any case.
+        Whether no choice of cycles that share no node within a block gives more. A bound it is in any case.
     """
 
     forward_bound: int
@@ -53,18 +53,10 @@ def lemma1_bounds(network: Network) -> Lemma1Bounds:
     """
     structure = cycle_structure(network)
     names = list(network.nodes)
-    after: dict[int, list[int]] = {}
-    for u, v in (pair for block in structure.blocks for pair in block.pairs):
-        after.setdefault(u, []).append(v)
     cycles = []
     proven = True
-    # Blocks share nodes, so disjointness is a matter of whole components.
-    components = (sorted(c) for c in indexed_network(network).components if len(c) > 1)
-    for nodes in sorted(components):
-        inner: nx.DiGraph[int] = nx.DiGraph()
-        inner.add_nodes_from(nodes)
-        inner.add_edges_from((u, v) for u in nodes for v in after[u])
-        chosen, best = pack_cycles(inner)
+    for pairs in sorted(sorted(block.pairs) for block in structure.blocks):
+        chosen, best = pack_cycles(nx.DiGraph(pairs))
         cycles += chosen
         proven = proven and best
     return Lemma1Bounds(

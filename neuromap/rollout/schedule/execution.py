@@ -16,7 +16,7 @@ EXECUTIONS = ("windowed", "pipelined")
 TIME_AXIS: Mapping[str, str] = ReadOnlyMapping(
     {
         "windowed": "windows of size 1 one after the other; the frame period is the inference factor F",
-        "pipelined": "frames follow each other as closely as the network's cycles allow",
+        "pipelined": "frames follow each other at equal intervals, as closely as the network's cycles allow",
     }
 )
 """What the time axis of each execution is; every figure says which one it stands on."""

@@ -14,7 +14,7 @@ from typing import Never, TypeVar
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError, PatternError
-from neuromap.files.given import needs
+from neuromap.files.given import needs, whole_number
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.network.edge import EdgeKey
@@ -45,12 +45,14 @@ class Rollout(Card):
         file by name.
     execution : {"windowed", "pipelined", "pipelined:P"}
         *Windowed*: windows of size 1 one after the other, as in Fischer, Köhler, Pfeil 2018. *Pipelined*:
-        frames follow each other as closely as the cycles of the network allow; with a number P, every P update
-        steps, or as closely as latencies allow where these ask for more.
+        frames follow each other at equal intervals, as closely as the cycles of the network allow; with a number P,
+        every P update steps, or as closely as latencies allow where these ask for more.
     latencies : mapping of (str, str) to int, optional
         Makes the schedule *tick-level*: its unit of time is a tick, and every edge carries its value for at
         least its latency c(e) >= 1 in ticks, 1 where an edge is not named. Without latencies the unit is an
         update step and every edge asks for one.
+    least_period : int
+        Update steps or ticks for which some node is busy with a frame: no frame follows another sooner.
 
     Attributes
     ----------
@@ -82,6 +84,7 @@ class Rollout(Card):
     pattern: RolloutPattern
     execution: str
     is_tick_level: bool
+    least_period: int = field(repr=False)
     _latencies: tuple[int, ...] = field(repr=False)
 
     def __init__(
@@ -90,6 +93,7 @@ class Rollout(Card):
         pattern: RolloutPattern | str | None = None,
         execution: str = "windowed",
         latencies: Mapping[EdgeKey, int] | None = None,
+        least_period: int = 1,
         **kept: Never,
     ) -> None:
         needs("Rollout", network, Network)
@@ -127,6 +131,7 @@ class Rollout(Card):
         object.__setattr__(self, "pattern", pattern)
         object.__setattr__(self, "execution", execution)
         object.__setattr__(self, "is_tick_level", latencies is not None)
+        object.__setattr__(self, "least_period", whole_number("Rollout: least_period", least_period))
         object.__setattr__(self, "_latencies", edge_latencies(network, latencies))
         if period is not None and not self.is_tick_level and period < (least := pipelined_period(self.cycle_ratio)):
             raise InputError(
@@ -145,7 +150,7 @@ class Rollout(Card):
             **{f"first response of {o}": counted(self.first_response(o), unit) for o in self.network.outputs},
         }
 
-    def with_latencies(self, latencies: Mapping[EdgeKey, int]) -> Rollout:
+    def with_latencies(self, latencies: Mapping[EdgeKey, int], least_period: int = 1) -> Rollout:
         """Schedule the same network, pattern and execution in ticks.
 
         Parameters
@@ -153,6 +158,8 @@ class Rollout(Card):
         latencies : mapping of (str, str) to int
             Latency c(e) >= 1 in ticks, 1 for edges that are not named; latencies that this rollout had are
             not kept.
+        least_period : int
+            Ticks for which some node is busy with a frame.
 
         Returns
         -------
@@ -164,7 +171,7 @@ class Rollout(Card):
         InputError
             If an edge is unknown, or a latency is no integer or out of range.
         """
-        return Rollout(self.network, self.pattern, self.execution, latencies)
+        return Rollout(self.network, self.pattern, self.execution, latencies, least_period)
 
     @cached_property
     def latencies(self) -> Mapping[EdgeKey, int]:
@@ -195,8 +202,8 @@ class Rollout(Card):
     def frame_period(self) -> int:
         """P: update steps, or ticks, between two frames of the same node."""
         if self.execution == "windowed":
-            return max(self._known)
-        return max(pipelined_period(self.cycle_ratio), chosen_period(self.execution) or 1)
+            return max(*self._known, self.least_period)
+        return max(pipelined_period(self.cycle_ratio), chosen_period(self.execution) or 1, self.least_period)
 
     @cached_property
     def _known(self) -> list[int]:
@@ -279,17 +286,31 @@ class Rollout(Card):
         self._require_output(output)
         return self.full_responses[output].is_exact
 
-    def worst_case_reaction(self, output: str) -> int:
+    def worst_case_reaction(self, output: str, ticks_per_step: int = 1) -> int:
         """Time from an event that just missed a sample to the first output that depends on it.
 
-        First response plus frame period minus one update step or tick.
+        In ticks of the finished schedule: first response plus frame period minus one tick, the last in which the
+        event could still come too late. For an event at any moment, between ticks too, the supremum is first response
+        plus frame period; it is not reached.
+
+        Parameters
+        ----------
+        output : str
+            The output.
+        ticks_per_step : int
+            Ticks of a unit of the schedule. The default gives the reaction in that unit, for a unit of one tick.
+
+        Returns
+        -------
+        int
+            Ticks.
 
         Raises
         ------
         InputError
             If ``output`` is not an output of the network.
         """
-        return self.first_response(output) + self.frame_period - 1
+        return (self.first_response(output) + self.frame_period) * ticks_per_step - 1
 
     def sampling_frequency(self, step_seconds: float) -> float:
         """Input frames that the network takes in per second, at ``step_seconds`` per update step or tick."""

@@ -191,3 +191,10 @@ def test_errors_of_flags_as_json(sr, neuromap):
     done = neuromap("map", sr, "--placer", "magic", "--json")
     assert done.code == 2
     assert json.loads(done.out)["error"]["kind"] == "InputError"
+
+
+@pytest.mark.parametrize("words", ["--splitters slack", "--no-packing", "--partitioner auto", "--wide-ticks 3"])
+def test_options_of_crossbars_are_refused_on_other_cores(words, sr, neuromap):
+    for command in ("map", "verify", "report"):
+        done = neuromap(command, sr, "--chip", "loihi1", *words.split())
+        done.assert_refused(2, f"{words}: is about crossbar cores, and chip loihi1 has synapse-list cores")

@@ -221,8 +221,10 @@ def test_regions_too_small(folder, run):
 def test_message_has_the_format_of_the_house(run):
     found = refusal_of(run(Files(WIDE)))
     assert found["message"].startswith(
-        "node H2: one neuron needs 784 axons, a own core has 256 (528 too many); groups = 4 would need 196 (tried: "
+        'node H2: one neuron needs 784 axons, a own core has 256 (528 too many); wide = "partial-sums" would '
+        "compute it in parts, a frame every "
     )
+    assert "; groups = 4 would need 196 (tried: " in found["message"]
 
 
 def test_dry_run_in_text(folder, sr, run, neuromap):

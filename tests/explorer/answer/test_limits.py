@@ -332,8 +332,9 @@ def test_the_command_means_the_pattern_of_the_row(a_row, values):
 
 
 def test_the_command_holds_all_that_was_chosen_quoted_for_a_shell(a_row):
-    command = map_command(exploration([a_row]), a_row, "my nets/a'b.toml", {"c": "chips/c d.toml"})
+    chip = ["chips/c d.toml", "--set=core.axons=8"]
+    command = map_command(exploration([a_row]), a_row, "my nets/a'b.toml", {"c": chip})
     assert shlex.split(command) == [
         "neuromap", "map", "my nets/a'b.toml", "--pattern", "A -> A", "--execution", "windowed",
-        "--chip", "chips/c d.toml", "--splitters", "anywhere", "--ticks-per-step", "2",
+        "--chip", *chip, "--splitters", "anywhere", "--ticks-per-step", "2",
     ]  # fmt: skip

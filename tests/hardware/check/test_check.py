@@ -346,8 +346,19 @@ def test_executions_are_those_of_the_schedule():
 
 
 def test_labels_of_chosen_periods_are_those_of_a_rollout(program):
-    for label in ("pipelined:1", "pipelined:1000000"):
-        assert check_program(dataclasses.replace(program, execution=label)) == []
+    def rules(execution, **changes):
+        labelled = dataclasses.replace(program, execution=execution, **changes)
+        return [(violation.rule, violation.found) for violation in check_program(labelled)]
+
+    least = program.ticks_per_step
+    assert rules("pipelined:1") == []
+    assert rules("pipelined:1000000") == [("frame-period", program.period)]
+    assert rules("pipelined:7", period=7 * least - 1)[0] == ("frame-period", 7 * least - 1)
+    assert "frame-period" not in dict(rules("pipelined:7", period=7 * least))
+    with pytest.raises(
+        ProgramError, match=f": frame period in ticks is 1; needs {9 * least} ticks or more for pipelined:9"
+    ):
+        require_legal(dataclasses.replace(program, execution="pipelined:9", period=1))
     for label in ("pipelined:1000001", "pipelined:9999999", "pipelined:0", "pipelined:"):
         with pytest.raises(ProgramError, match="execution: found"):
             check_program(dataclasses.replace(program, execution=label))

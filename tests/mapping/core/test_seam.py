@@ -28,6 +28,7 @@ MAY_READ_A_CHIP = {
     "partition/split_trials",
     "place",  # the board
     "remedy",  # figures of the chip that a remedy changes
+    "wide",  # widths of thresholds, potentials and weights
 }
 
 

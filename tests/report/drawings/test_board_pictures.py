@@ -57,6 +57,7 @@ def cores_at(coordinates, board=(64, 64), chips=(1, 1), n_nodes=3, dead=()):
         n_nodes=zero + 1,
         relays=zero,
         splitters=zero,
+        parts=zero,
         cores_of_node=np.bincount(main, minlength=n_nodes),
     )
 

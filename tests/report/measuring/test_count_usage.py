@@ -12,6 +12,12 @@ from neuromap.hardware.chip.defects import Defects
 from neuromap.hardware.program.list_program import ListProgram
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.node import Node
+from neuromap.network.terms import EdgeTerm
+from neuromap.network.transforms.matrices import MatrixTransform
 from neuromap.report.figures.node_copies import copies_line
 from neuromap.report.measuring.count_copies import count_copies
 from neuromap.report.measuring.count_usage import count_usage
@@ -30,7 +36,7 @@ def counted(program):
     """The oracle: neuron by neuron, with sets."""
     first_home, homes, nodes_of, cores_of = set(), {}, {}, {}
     pairs = set()
-    copies = relays = splitters = hops = longest = crossings = targets = 0
+    copies = relays = splitters = parts = hops = longest = crossings = targets = 0
     n_cores, n = program.neuron_node.shape
     for core in range(n_cores):
         for neuron in range(n):
@@ -39,6 +45,8 @@ def counted(program):
                 nodes_of.setdefault(core, set()).add(node)
                 if program.is_splitter is not None and program.is_splitter[core, neuron]:
                     splitters += 1
+                elif program.is_part is not None and program.is_part[core, neuron]:
+                    parts += 1
                 elif program.is_relay[core, neuron]:
                     relays += 1
                 else:
@@ -65,6 +73,7 @@ def counted(program):
         "replicas": sum(len(cores) > 1 for cores in homes.values()),
         "splitters": splitters,
         "relays": relays,
+        "parts": parts or None,
         "deliveries": deliveries,
         "mean_fan_out": deliveries / max(1, len(cores_of)),
         "largest_fan_out": max(map(len, cores_of.values()), default=0),
@@ -89,22 +98,23 @@ def test_usage_is_what_loops_count(chip, list_chip, networks, patterns, data):
     program = replace(
         program,
         coordinates=np.stack([places % 8, places // 8], axis=1).astype(np.int32),
-        is_splitter=program.is_relay & (rng.random(program.is_relay.shape) < 0.5),
+        is_splitter=(kinds := np.where(program.is_relay, rng.integers(1, 4, program.is_relay.shape), 0)) == 1,
+        is_part=kinds == 2,
     )
     found = count_usage(program)
     for name, value in counted(program).items():
         assert getattr(found, name) == pytest.approx(value), name
     nodes = count_copies(program)
-    for name in ("copies", "relays", "splitters"):
-        assert sum(getattr(node, name) for node in nodes) == getattr(found, name), name
+    for name in ("copies", "relays", "splitters", "parts"):
+        assert sum(getattr(node, name) for node in nodes) == (getattr(found, name) or 0), name
     assert sum(node.on_chip for node in nodes) == found.neurons
     for node in nodes:
-        assert node.on_chip == node.neurons + node.copies + node.relays + node.splitters
+        assert node.on_chip == node.neurons + node.copies + node.relays + node.splitters + node.parts
         assert node.most_cores <= found.largest_fan_out
-    assert bool(copies_line(nodes)) == (found.copies + found.relays + found.splitters > 0)
+    assert bool(copies_line(nodes)) == (found.copies + found.relays + found.splitters + (found.parts or 0) > 0)
     # every neuron is one of these
     labelled = int((program.neuron_node >= 0).sum())
-    assert found.neurons == labelled == found.copies + found.splitters + found.relays + len(
+    assert found.neurons == labelled == found.copies + found.splitters + found.relays + (found.parts or 0) + len(
         {(a, b) for a, b, relay in zip(program.neuron_node.ravel().tolist(), program.neuron_index.ravel().tolist(),
                                        program.is_relay.ravel().tolist(), strict=True) if a >= 0 and not relay}
     )  # fmt: skip
@@ -117,6 +127,19 @@ def test_lists_take_memory(list_chip):
     found = count_usage(map_rollout(Rollout(net, "streaming"), chip))
     assert (found.neurons, found.axons, found.synapses, found.output_axons) == (3, 2, 6, 0)
     assert found.synapse_memory_utilisation == (2 * 64 + 6 * 25) / 1000
+
+
+def test_a_neuron_with_two_currents_is_one_of_two_compartments(list_chip):
+    neuron = CurrentNeuron(current_decay=0, voltage_decay=0, threshold=64, more_current_decays=(np.array(7),))
+    one = MatrixTransform(np.ones((3, 2), int))
+    edge = Edge("I", "O", one, also=(EdgeTerm(one, 1, 1),))
+    net = Network("two", {"I": Node("I", (1, 1, 2)), "O": Node("O", (1, 1, 3), neuron=neuron)}, {("I", "O"): edge})
+    program = map_rollout(Rollout(net, "streaming"), list_chip())
+    found = count_usage(program)
+    assert (found.neurons, found.compartments, found.copies) == (3, 6, 0)
+    assert found.neuron_utilisation == 6 / program.chip.neurons
+    assert [(node.neurons, node.on_chip, node.copies) for node in count_copies(program)] == [(3, 3, 0)]
+    assert copies_line(count_copies(program)) == ""
 
 
 @pytest.fixture

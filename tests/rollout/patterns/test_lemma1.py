@@ -18,9 +18,10 @@ def words(text):
 
 
 def check_cycles(net, bounds):
-    """The cycles are simple, disjoint, in the network, and multiply to the bound."""
-    used = [n for c in bounds.cycles for n in c]
+    """The cycles are simple, share no edge, are all cycles of their union, and multiply to the bound."""
+    used = [edge for c in bounds.cycles for edge in zip(c, c[1:] + c[:1], strict=True)]
     assert len(set(used)) == len(used)
+    assert sum(1 for _ in nx.simple_cycles(nx.DiGraph(used))) == len(bounds.cycles)
     product = 1
     for c in bounds.cycles:
         assert len(c) > 1
@@ -58,7 +59,8 @@ def test_counterexample_closed_trail_54_below_63():
     assert closed_trail(net, list("abacad"))
     claimed = 2**6 - 1
     assert count_valid(net) == 54 < claimed == 63
-    assert lemma1_bounds(net).cycle_bound == 3
+    assert lemma1_bounds(net).cycle_bound == 3**3
+    check_cycles(net, lemma1_bounds(net))
 
 
 def test_counterexample_edge_disjoint_cycles_318_below_343():
@@ -133,7 +135,7 @@ def test_every_way_of_packing_finds_the_best(net):
 
 def test_a_search_that_is_cut_off_never_claims_to_be_proven(monkeypatch):
     monkeypatch.setattr(cycle_packing, "_MAX_STEPS", 0)
-    net = words("I-a a-b b-a b-c c-b c-d d-c")  # covered by two cycles
+    net = words("I-a a-b b-a b-c c-b c-d d-c d-a a-d")  # one block, covered by two cycles
     with pytest.raises(AssertionError, match="fewer steps"):
         lemma1_bounds(net)
     monkeypatch.setattr(cycle_packing, "MAX_SUBSET_NODES", 0)
@@ -151,7 +153,7 @@ def test_long_ring_and_long_chain_of_2_cycles_are_proven():
     assert (b.cycle_bound, b.cycle_bound_proven) == (2**1000 - 1, True)
     chain = [("I", "0")] + [e for i in range(98) for e in ((str(i), str(i + 1)), (str(i + 1), str(i)))]
     b = lemma1_bounds(Network.from_edges(chain))
-    assert (b.cycle_bound, b.cycle_bound_proven) == (3**49, True)
+    assert (b.cycle_bound, b.cycle_bound_proven) == (3**98, True)  # each is a block of its own
 
 
 @pytest.mark.slow

@@ -149,3 +149,19 @@ def simple_paths(net, output):
         if node == output:
             yield path
         todo += [(v, (*path, (u, v))) for u, v in net.edges if u == node and v not in {a for e in path for a in e}]
+
+
+def test_samples_at_unequal_intervals_can_come_closer_than_the_frame_period():
+    """A cycle of ratio 3/2: at equal intervals a frame every 2 steps, else two frames every 3, with all delays 1."""
+    net = Network.from_edges([("I", "a"), ("a", "b"), ("b", "c"), ("c", "a")])
+    pattern = RolloutPattern.from_streaming_edges(net, [("a", "b"), ("b", "c")])
+    assert Rollout(net, pattern, "pipelined").frame_period == 2
+    with pytest.raises(InputError, match="frame period"):
+        Rollout(net, pattern, "pipelined:1")
+    known = {"I": [0, 1, 3, 4, 6, 7, 9, 10]}  # steps at which frames are sampled, and known
+    known["a"] = [step + 1 for step in known["I"]]
+    known["b"] = [None, *(step + 1 for step in known["a"][:-1])]  # frame i is known one step after frame i - 1 of a
+    known["c"] = [None, None, *(step + 1 for step in known["b"][1:-1])]
+    for (u, v), streaming in pattern.items():
+        steps = [(known[u][i - streaming], known[v][i]) for i in range(streaming, 8)]
+        assert {after - before for before, after in steps if None not in (before, after)} == {1}, (u, v)

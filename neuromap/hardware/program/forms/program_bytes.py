@@ -46,8 +46,9 @@ def program_bytes(program: ChipProgram) -> bytes:
     end = 0
     # widest dtypes first: then every tensor starts at a multiple of its item size
     table, tensors = tensors_of(program.chip.core_model), program_tensors(program)
-    if program.is_splitter is not None and not program.is_splitter.any():
-        del tensors["is_splitter"]  # programs without splitters keep the bytes of their files
+    for name, marks in (("is_splitter", program.is_splitter), ("is_part", program.is_part)):
+        if marks is not None and not marks.any():
+            del tensors[name]  # programs without splitters or parts keep the bytes of their files
     for name in sorted(tensors, key=lambda name: (-np.dtype(table[name][0]).itemsize, name)):
         array = np.ascontiguousarray(tensors[name]).astype(np.dtype(table[name][0]).newbyteorder("<"))
         start, end = end, end + array.nbytes

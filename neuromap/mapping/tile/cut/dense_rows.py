@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.ragged import ragged_ranges
 from neuromap.mapping.legalise.legalised import Matrix
 
-__all__ = ["dense_rows"]
+__all__ = ["count_columns", "dense_rows"]
 
 Ints = NDArray[np.int64]
 
@@ -38,3 +38,11 @@ def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
     weights = np.zeros((len(neurons), len(columns)), np.int64)
     weights[np.repeat(np.arange(len(neurons)), lengths), inverse] = matrix.data[place]
     return columns.astype(np.int64), weights
+
+
+def count_columns(matrix: Matrix, neurons: Ints) -> int:
+    """Count the columns that some neurons read, without laying out their weights."""
+    begin = matrix.indptr[neurons]
+    read = np.zeros(matrix.shape[1], np.bool_)
+    read[matrix.indices[ragged_ranges(begin, (matrix.indptr[neurons + 1] - begin).astype(np.int64))]] = True
+    return int(np.count_nonzero(read))

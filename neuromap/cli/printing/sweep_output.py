@@ -1,0 +1,62 @@
+"""What a command prints and writes where ``--set`` makes several chips."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import typer
+
+from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
+
+if TYPE_CHECKING:
+    from neuromap.sweep.chip_sweep import ChipSweep
+
+__all__ = ["give_sweep"]
+
+
+def give_sweep(sweep: ChipSweep, files: Mapping[str, str | None], *, as_json: bool) -> None:
+    """Write the files that are asked for, print the table, and say in the exit code whether any chip is enough.
+
+    Parameters
+    ----------
+    sweep : ChipSweep
+        The sweep.
+    files : mapping of str to str or None
+        Form ("html", "csv", "json") and file.
+    as_json : bool
+        Whether the table is printed as JSON.
+
+    Raises
+    ------
+    typer.Exit
+        With 5 where a row is not verified, 3 where no chip is enough, 2 where no rollout is valid.
+    """
+    from neuromap.files.whole_file import write_all
+    from neuromap.sweep.forms.text import print_sweep
+
+    forms: dict[str, Callable[[], str]] = {"html": sweep.to_html, "csv": sweep.to_csv, "json": sweep.to_json}
+    contents = [(path, forms[name]()) for name, path in files.items() if path is not None]
+    write_all(contents)
+    if as_json:
+        sys.stdout.write(sweep.to_json())
+    else:
+        console = text_console()
+        print_sweep(sweep, console)
+        for path, _ in contents:
+            print_written(console, path)
+    _leave(sweep)
+
+
+def _leave(sweep: ChipSweep) -> None:
+    if not sweep.exit_code:
+        return
+    if sweep.failed:
+        row = sweep.failed[0]
+        line = f"{row.chip.name}: {', '.join((*row.labels, 'chip and reference differ'))}; neuromap verify says where"
+    else:
+        first = sweep.rows[0]
+        line = f"none of {sweep.n_chips} chips is enough, first {first.chip.name}: {first.reason}"
+    print_error(one_line(line))
+    raise typer.Exit(sweep.exit_code)

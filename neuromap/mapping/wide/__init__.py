@@ -1,0 +1,1 @@
+"""Neurons wider than a core: how their sums are cut into parts."""

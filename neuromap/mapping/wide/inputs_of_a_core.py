@@ -1,0 +1,68 @@
+"""How many inputs of a wide node the parts of its sums can read in one core."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.refused.infeasible import Remedy, refuse
+from neuromap.mapping.wide.clocks import clock_axons
+from neuromap.mapping.wide.wide_node import WideNode
+
+__all__ = ["inputs_of_a_core"]
+
+Ints = NDArray[np.int64]
+PROBED = 16
+"""Neurons with shared inputs whose parts are planned together."""
+
+
+def inputs_of_a_core(node: WideNode, core: CoreModel, weight_range: tuple[int, int]) -> int:
+    """Find how many inputs a core takes, by planning the parts of some neurons that read much alike.
+
+    Parameters
+    ----------
+    node : WideNode
+        What is cut.
+    core : CoreModel
+        What the parts must fit.
+    weight_range : (int, int)
+        Least and greatest weight of an axon type.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Raises
+    ------
+    DoesNotFitError
+        Limit ``axons``, if not even one input fits.
+    """
+    busiest = int(np.argmax(np.diff(node.together.indptr)))
+    columns = np.sort(node.together[[busiest]].indices)
+    shared = node.matrix[:, columns]
+    alike = np.argsort(-np.diff(shared.indptr), kind="stable")[:PROBED]
+    weights = shared[alike].toarray()
+    signed = np.concatenate([np.maximum(weights, 0), np.maximum(-weights, 0)])
+    low, high = 0, min(signed.shape[1], core.axons)
+    while low < high:
+        trial = (low + high + 1) // 2
+        if _fits(signed[:, :trial], core, weight_range):
+            low = trial
+        else:
+            high = trial - 1
+    if low:
+        return low
+    heaviest = int(np.abs(weights).max(initial=0))
+    text = f"a part of its sum takes one weight of {heaviest} and its clearing; a {core.name} core has {core.axons}"
+    remedies = [Remedy("weights", None, "smaller weights would help"), Remedy("chip.axons", None, "or more axons")]
+    raise refuse("axons", node.name, core.axons + 1, core.axons, text, remedies)
+
+
+def _fits(signed: Ints, core: CoreModel, weight_range: tuple[int, int]) -> bool:
+    """Whether a core takes the parts of some neurons, and the axons that empty them."""
+    signed = signed[:, (signed != 0).any(axis=0)]
+    axons, weight = clock_axons(-max(1, int(signed.sum(axis=1).max(initial=0))), weight_range)
+    weights = np.concatenate([signed, np.full((len(signed), axons), weight)], axis=1)
+    return core.plan(weights, np.ones(len(weights), np.int64)) is not None

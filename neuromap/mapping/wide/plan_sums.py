@@ -1,0 +1,201 @@
+"""Plan partial sums: how the sums of a wide node are cut, for one number of ticks (docs/wide-neurons.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from neuromap.arrays.ragged import ragged_ranges, rank_in_run
+from neuromap.arrays.value import Value
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.core.core_of import core_of
+from neuromap.mapping.legalise.legalised import Matrix
+from neuromap.mapping.legalise.partial_sums import Clock, Layer, PartialSums
+from neuromap.mapping.wide.clocks import clock
+from neuromap.mapping.wide.cut_inputs import cut_inputs
+from neuromap.mapping.wide.inputs_of_a_core import inputs_of_a_core
+from neuromap.mapping.wide.require_widths import refuse_gathering, require_widths
+from neuromap.mapping.wide.wide_node import WideNode
+
+__all__ = ["plan_sums"]
+
+Ints = NDArray[np.int64]
+
+
+def plan_sums(node: WideNode, chip: ChipSpec, ticks: int | None = None, most_inputs: int | None = None) -> PartialSums:
+    """Cut the sums of a node into parts that fit the chip's cores.
+
+    Parameters
+    ----------
+    node : WideNode
+        What is cut.
+    chip : ChipSpec
+        With crossbar cores.
+    ticks : int, optional
+        T: spikes that a slice sends in a frame, at most; by default as many as a sum can have, which takes fewest
+        neurons.
+    most_inputs : int, optional
+        Inputs of a run that neurons which share cores read at most; by default as many as a core has axons for.
+
+    Returns
+    -------
+    PartialSums
+
+    Raises
+    ------
+    DoesNotFitError
+        If cores, weights, thresholds or potentials are too small even for this; the refusal says which.
+    """
+    core = core_of(chip)
+    if most_inputs is None:
+        most_inputs = inputs_of_a_core(node, core, chip.weight_range)
+    run = cut_inputs(node.together, node.shapes, most_inputs)
+    sums = _sums_of_runs(node.matrix, run)
+    most = int(sums.total.max(initial=1))
+    ticks = most if ticks is None else min(ticks, most)
+    wires = _slices(sums, ticks)
+    layers = [wires.layer]
+    leftover = np.flatnonzero(sums.total[wires.base] > ticks)
+    clear_parts = None
+    if len(leftover) and wires.layer.window > 1:
+        clear_parts = clock(-max(most - ticks, int(wires.layer.offset.max())), chip.weight_range, leftover)
+    n = node.matrix.shape[0]
+    lift, clear = None, None
+    if wires.layer.window > 1 or not _fits(core, _busiest(wires, n), node.threshold):
+        lift, clear = _lift(node, sums, chip)
+        for merged in _merged(wires, node, core, lift, clear):
+            layers.append(merged.layer)
+            wires = merged
+    gather = sparse.csr_array(
+        (wires.sign, (wires.layer.of_neuron, np.arange(len(wires.sign)))), shape=(n, len(wires.sign))
+    )
+    found = PartialSums(
+        ticks=ticks,
+        runs=int(run.max(initial=0)) + 1,
+        most_inputs=most_inputs,
+        layers=tuple(layers),
+        gather=gather,
+        threshold=node.threshold,
+        clear_parts=clear_parts,
+        lift=lift,
+        clear=clear,
+        spike_delay=chip.delay[0],
+    )
+    require_widths(node.name, found, chip)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums(Value):
+    """Sums of one run and sign: weights (b, s), none negative, and for each its neuron, sign and greatest value."""
+
+    matrix: Matrix
+    of_neuron: Ints
+    sign: Ints
+    total: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class _Wires(Value):
+    """What a layer sends: the layer, the sign of what each of its neurons counts, and, for slices, their sums."""
+
+    layer: Layer
+    sign: Ints
+    base: Ints
+
+
+def _sums_of_runs(matrix: Matrix, run: Ints) -> _Sums:
+    entries = matrix.tocoo()
+    row, column = entries.coords
+    n = matrix.shape[0]
+    key = (run[column] * n + row) * 2 + (entries.data < 0)
+    kinds, place = np.unique(key, return_inverse=True)
+    size = np.abs(entries.data)
+    weights = sparse.csr_array((size, (place, column)), shape=(len(kinds), matrix.shape[1]))
+    total = np.bincount(place, size, minlength=len(kinds)).astype(np.int64)
+    return _Sums(weights, kinds // 2 % n, 1 - 2 * (kinds % 2), total)
+
+
+def _slices(sums: _Sums, ticks: int) -> _Wires:
+    count = -(-sums.total // ticks)
+    base = np.repeat(np.arange(len(count)), count)
+    offset = ragged_ranges(0, count) * ticks
+    layer = Layer(
+        sparse.csr_array(sums.matrix[base]),
+        sums.of_neuron[base],
+        offset,
+        np.minimum(ticks, sums.total[base] - offset),
+    )
+    return _Wires(layer, sums.sign[base], base)
+
+
+def _lift(node: WideNode, sums: _Sums, chip: ChipSpec) -> tuple[Clock, Clock]:
+    """Make the clocks of the gathering neurons.
+
+    Lifted by W, none falls below 0 nor reaches its threshold 2 W + theta before it is asked, by another W; a spike
+    or the last clock brings it back to 0.
+    """
+    n = node.matrix.shape[0]
+    above, below = (
+        np.bincount(sums.of_neuron, sums.total * (sums.sign == sign), minlength=n).astype(np.int64) for sign in (1, -1)
+    )
+    everyone = np.arange(n)
+    lift = clock(max(1, int(np.maximum(below, above - node.threshold + 1).max())), chip.weight_range, everyone)
+    clear = clock(-max(1, 2 * lift.total + int(node.threshold.max()) - 1), chip.weight_range, everyone)
+    return lift, clear
+
+
+def _merged(wires: _Wires, node: WideNode, core: CoreModel, lift: Clock, clear: Clock) -> list[_Wires]:
+    """Join wires of one neuron and sign until a core takes those that are left; layer by layer."""
+    n = node.matrix.shape[0]
+    clocks = [lift.weight] * (2 * lift.axons) + [clear.weight] * clear.axons
+    layers: list[_Wires] = []
+    while True:
+        signs = _busiest(wires, n)
+        weights = np.concatenate([signs, clocks])
+        axons = core.axons_alone(weights[None, :], np.ones(1, np.int64))
+        if axons is not None and axons <= core.axons:
+            return layers
+        room = 0 if axons is None else len(signs) - (axons - core.axons)
+        if room < len(np.unique(signs)):
+            raise refuse_gathering(node.name, core, axons, len(signs) - len(np.unique(signs)))
+        wires = _merge(wires, min(_joined(wires, n, room), core.axons))
+        layers.append(wires)
+
+
+def _busiest(wires: _Wires, n: int) -> Ints:
+    """Signs of what the neuron with most wires gathers."""
+    neuron = int(np.argmax(np.bincount(wires.layer.of_neuron, minlength=n)))
+    signs: Ints = wires.sign[wires.layer.of_neuron == neuron]
+    return signs
+
+
+def _fits(core: CoreModel, signs: Ints, threshold: Ints) -> bool:
+    """Whether a core takes a frame neuron that gathers this, whatever its threshold."""
+    extremes = np.array([threshold.min(), threshold.max()])
+    needed = [core.axons_alone(signs[None, :], extremes[[k]]) for k in (0, 1)]
+    return all(axons is not None and axons <= core.axons for axons in needed)
+
+
+def _joined(wires: _Wires, n: int, room: int) -> int:
+    """Count the wires that have to be joined into one so that no neuron gathers more than there is room for."""
+    each = np.stack([np.bincount(wires.layer.of_neuron[wires.sign == sign], minlength=n) for sign in (1, -1)])
+    joined = 2
+    while (-(-each // joined)).sum(axis=0).max() > room:
+        joined += 1
+    return joined
+
+
+def _merge(wires: _Wires, joined: int) -> _Wires:
+    order = np.lexsort((wires.sign, wires.layer.of_neuron))
+    key = wires.layer.of_neuron[order] * 2 + (wires.sign[order] > 0)
+    group = key * len(key) + rank_in_run(key) // joined
+    _, first, place = np.unique(group, return_index=True, return_inverse=True)
+    matrix = sparse.csr_array((np.ones(len(order), np.int64), (place.ravel(), order)), shape=(len(first), len(order)))
+    most = np.asarray(matrix @ wires.layer.most).astype(np.int64)
+    layer = Layer(matrix, wires.layer.of_neuron[order][first], np.zeros(len(first), np.int64), most)
+    return _Wires(layer, wires.sign[order][first], np.zeros(0, np.int64))

@@ -1,0 +1,36 @@
+"""A sweep as CSV: one line per row; columns name their units."""
+
+from __future__ import annotations
+
+from neuromap.forms.documents import csv_text
+from neuromap.hardware.chip.chip_figures import figure_text
+from neuromap.sweep.chip_sweep import ChipSweep
+
+__all__ = ["to_csv"]
+
+
+def to_csv(sweep: ChipSweep) -> str:
+    """Write a sweep as CSV (RFC 4180).
+
+    Parameters
+    ----------
+    sweep : ChipSweep
+        The sweep.
+
+    Returns
+    -------
+    str
+        Figures of the chip, labels, ``fits``, ``reason`` and the figures of the rows; empty where one is not known.
+    """
+    return csv_text(
+        [
+            {
+                **dict(zip(sweep.parameters, map(figure_text, row.values), strict=True)),
+                **dict(zip(sweep.label_titles, row.labels, strict=True)),
+                "fits": row.fits,
+                "reason": row.reason,
+                **sweep.documented(row),
+            }
+            for row in sweep.rows
+        ]
+    )

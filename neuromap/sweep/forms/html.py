@@ -1,0 +1,48 @@
+"""A sweep as one self-contained HTML page, and as a table in a notebook."""
+
+from __future__ import annotations
+
+from neuromap.forms.html_table import html_table
+from neuromap.forms.page import page_environment
+from neuromap.sweep.chip_sweep import ChipSweep
+from neuromap.sweep.forms.cells import headline, sweep_cells
+from neuromap.sweep.forms.draw_sweep import draw_sweep
+
+__all__ = ["to_html", "to_notebook"]
+
+
+def to_html(sweep: ChipSweep) -> str:
+    """Write a sweep as one HTML page; it loads nothing and runs no script.
+
+    Parameters
+    ----------
+    sweep : ChipSweep
+        The sweep.
+
+    Returns
+    -------
+    str
+        The page, UTF-8; all names are escaped.
+    """
+    from markupsafe import Markup
+
+    columns, rows = sweep_cells(sweep)
+    drawn = draw_sweep(sweep)
+    return (
+        page_environment("neuromap.sweep.forms")
+        .get_template("sweep.html.jinja")
+        .render(
+            sweep=sweep,
+            headline=headline(sweep),
+            columns=columns,
+            rows=list(zip(sweep.rows, rows, strict=True)),
+            n_names=len(sweep.parameters) + len(sweep.label_titles),
+            picture=None if drawn is None else Markup(drawn),
+        )
+    )
+
+
+def to_notebook(sweep: ChipSweep) -> str:
+    """Write the table of a sweep as HTML for a notebook: one ``<table>`` element, all names escaped."""
+    columns, rows = sweep_cells(sweep)
+    return html_table(headline(sweep), columns, rows, names=len(sweep.parameters) + len(sweep.label_titles))

@@ -1,0 +1,140 @@
+"""A sweep says of every chip what the mapper, the report and the explorer say of it alone."""
+
+import csv
+import io
+import json
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import neuromap as nm
+from neuromap.errors import ChipError, DoesNotFitError, VerificationError
+from neuromap.explorer.explore import explore
+from neuromap.explorer.explore_each import sweep_explorations
+from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.report.report_each import sweep_reports
+from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
+from neuromap.sweep.map_each import sweep_mappings
+
+FIGURES = {"core.axons": [4, 16, 64], "core.neurons": [8, 32]}
+
+
+@pytest.fixture(scope="module")
+def network():
+    draw = np.random.default_rng(0)
+    edges = {(u, v): draw.integers(-1, 2, (6, 6)) for u, v in ("IH", "HH", "HO")}
+    return nm.build_network({"I": (6, None), "H": (6, 1), "O": (6, 1)}, edges, name="small")
+
+
+@pytest.fixture(scope="module")
+def swept(network):
+    return sweep_mappings(nm.Rollout(network, "streaming"), "truenorth", FIGURES)
+
+
+def test_every_row_is_that_of_its_chip_alone(network, swept):
+    assert [row.values for row in swept.rows] == [(a, n) for a in (4, 16, 64) for n in (8, 32)]
+    rollout = nm.Rollout(network, "streaming")
+    for row in swept.rows:
+        chip = nm.load_chip("truenorth", dict(zip(FIGURES, row.values, strict=True)))
+        assert row.chip == chip
+        if not row.fits:
+            with pytest.raises(DoesNotFitError) as refusal:
+                map_with_stages(rollout, chip)
+            assert row.message == str(refusal.value)
+            assert row.reason.endswith("a truenorth core has 4")
+            continue
+        program = map_with_stages(rollout, chip).program
+        assert (row.figures["cores"], row.figures["frame_period_ticks"]) == (program.n_cores, program.period)
+        assert row.figures["first_response_ticks"] == rollout.first_response("O") * program.ticks_per_step
+        assert 1 <= row.figures["core_bound"] <= program.n_cores
+    assert {row.fits for row in swept.rows} == {True, False}
+
+
+def test_rows_of_reports_are_those_of_one_report(network):
+    how = {"n_frames": 5, "n_stimuli": 1}
+    found = sweep_reports(network, "truenorth", {"time.tick_seconds": [1e-3, 1e-4]}, ["streaming"], ["windowed"], **how)
+    for row in found.rows:
+        report = nm.latency_report(network, row.chip, ["streaming"], ["windowed"], **how).rows[0]
+        assert row.labels == ("streaming", "windowed")
+        assert row.figures["cores"] == report.usage.cores
+        assert row.figures["first_response_ticks"] == report.measured.first_response_ticks
+        assert row.figures["energy_joules"] == pytest.approx(report.figures.energy.joules_per_frame)
+        assert row.figures["verified"] is True
+        assert row.seconds_of("first_response_ticks") == report.measured.first_response_seconds
+    assert found.exit_code == 0
+
+
+def test_rows_of_explorations_are_those_of_one_front(network):
+    how = {"n_frames": 5, "n_stimuli": 1}
+    found = sweep_explorations(network, "truenorth", {"time.tick_seconds": [1e-3, 1e-4]}, **how)
+    for row in found.rows:
+        front = explore(network, row.chip, **how).front
+        assert row.figures["front_rows"] == len(front) > 0  # of cores whose kernel is compiled anyway
+        assert row.figures["cores"] == min(one.cores for one in front)
+        assert row.figures["first_response_ticks"] == min(one.first_response_ticks for one in front)
+
+
+def test_all_forms_hold_the_same_rows(swept):
+    document = json.loads(swept.to_json())
+    assert document == swept.to_dict()
+    lines = list(csv.DictReader(io.StringIO(swept.to_csv())))
+    assert len(lines) == len(document["rows"]) == len(swept.rows)
+    for line, row in zip(lines, document["rows"], strict=True):
+        assert {name: str(value) for name, value in row["set"].items()} == {name: line[name] for name in FIGURES}
+        assert line["fits"] == str(row["fits"]).lower()
+        assert line["cores"] == ("" if row["cores"] is None else str(row["cores"]))
+        if row["fits"]:
+            assert row["first_response_seconds"] == row["first_response_ticks"] * 1e-3
+    text = swept.to_text(120)
+    assert all(row.reason.split()[-1] in text for row in swept.rows if row.reason)
+    assert "fits 4 of 6 chips" in text
+
+
+class Page(HTMLParser):
+    """What is on a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        assert not dict(attrs).keys() & {"src", "href", "onload"}
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_draws_every_chip_that_fits_and_escapes_names(swept):
+    page = Page(swept.to_html())
+    fitting = [row for row in swept.rows if row.fits]
+    assert page.tags.count("circle") == len(fitting)
+    assert page.tags.count("svg") == 1
+    hostile = '<script>alert("x")</script>'
+    row = SweepRow((1,), swept.chip, (hostile,), {"cores": 3})
+    bad = ChipSweep(hostile, "", swept.chip, ("core.axons",), ("pattern",), swept.columns, (row,), (hostile,))
+    for text in (bad.to_html(), bad._repr_html_()):
+        assert "script" not in Page(text).tags
+        assert hostile in "".join(Page(text).text)
+
+
+def test_the_exit_code_tells_the_worst_that_matters(swept):
+    def code(*rows):
+        return ChipSweep("n", "", swept.chip, ("core.axons",), (), (SweepColumn("cores", "cores"),), rows).exit_code
+
+    fits, refused = (SweepRow((1,), swept.chip, reason=reason) for reason in ("", "too small"))
+    invalid = SweepRow((1,), swept.chip, reason="a cycle", is_refused=False)
+    wrong = SweepRow((1,), swept.chip, figures={"verified": False})
+    assert [code(fits, refused), code(refused, invalid), code(invalid)] == [0, 3, 2]
+    assert code(fits, wrong) == VerificationError.exit_code
+
+
+def test_a_wrong_figure_is_refused_before_anything_is_mapped(network):
+    told = []
+    with pytest.raises(ChipError, match=r"core\.axons: found 0"):
+        sweep_mappings(
+            nm.Rollout(network, "streaming"), "truenorth", {"core.axons": [64, 0]}, progress=lambda *n: told.append(n)
+        )
+    assert not told
