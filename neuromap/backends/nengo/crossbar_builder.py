@@ -71,7 +71,7 @@ class CrossbarBuilder(ChipBuilder):
         assert points is not None
         decoders = np.zeros((target.dimensions, weights.shape[1]))
         decoders[connection.post_slice] += weights
-        activities = self._integers(model, source).activities(points[:, : source.dimensions])
+        activities = self._integers(model, source).activities(points)
         self._decoded.append((source, target, decoders, activities, tau_of(connection)))
 
     def _feed(self, model: Model, ensemble: Any, network: nengo.Network) -> tuple[Any, PlannedFeed | None, Any]:
