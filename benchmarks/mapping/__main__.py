@@ -28,7 +28,7 @@ from neuromap.files.whole_file import write_whole
 
 _ROOT = Path(__file__).resolve().parents[2]
 _RESULTS = _ROOT / "benchmarks" / "results" / "mapping.json"
-_MANY_TARGETS = _RESULTS.with_name("many_targets.json")
+_MANY_TARGETS, _BUDGETS = (_RESULTS.with_name(name) for name in ("many_targets.json", "mapping_budgets.json"))
 _PAGE = _ROOT / "docs" / "mapping-benchmarks.md"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
@@ -44,11 +44,13 @@ def main(argv: list[str] | None = None) -> int:
         except (OSError, ValueError) as error:
             print(f"mapping: {asked.source}: {error}", file=sys.stderr)
             return 2
-    many_targets = json.loads(_MANY_TARGETS.read_text(encoding="utf-8")) if _MANY_TARGETS.exists() else None
+    many_targets, budgets = (
+        json.loads(path.read_text(encoding="utf-8")) if path.exists() else None for path in (_MANY_TARGETS, _BUDGETS)
+    )
     if asked.page:
-        write_whole(_PAGE, page_text(found, many_targets).encode())
+        write_whole(_PAGE, page_text(found, many_targets, budgets).encode())
     else:
-        print(page_text(found, many_targets))
+        print(page_text(found, many_targets, budgets))
     return int(any("refused" in row for row in found["rows"]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks.mapping.budgets_page import budgets_text
 from benchmarks.mapping.many_targets_page import many_targets_text
 
 __all__ = ["page_text"]
@@ -56,7 +57,9 @@ synapses of the network: with its inputs, before mapping.
 """
 
 
-def page_text(found: dict[str, Any], many_targets: dict[str, Any] | None = None) -> str:
+def page_text(
+    found: dict[str, Any], many_targets: dict[str, Any] | None = None, budgets: dict[str, Any] | None = None
+) -> str:
     """Make the page.
 
     Parameters
@@ -65,6 +68,8 @@ def page_text(found: dict[str, Any], many_targets: dict[str, Any] | None = None)
         ``date``, ``machine``, ``rows`` and ``partitioners`` as ``python -m benchmarks.mapping`` stores them.
     many_targets : dict, optional
         What ``python -m benchmarks.mapping.many_targets`` stores.
+    budgets : dict, optional
+        What ``python -m benchmarks.mapping.budgets`` stores.
 
     Returns
     -------
@@ -95,6 +100,7 @@ def page_text(found: dict[str, Any], many_targets: dict[str, Any] | None = None)
     if refused:
         parts += ["Refused:", "", *refused, ""]
     more = ["", many_targets_text(many_targets).rstrip("\n")] if many_targets else []
+    more += ["", budgets_text(budgets).rstrip("\n")] if budgets else []
     return "\n".join([*parts, _PUBLISHED.rstrip("\n"), *metis, *ours, *more, ""])
 
 

@@ -16,6 +16,7 @@ from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.mapping.asked.budget import Budget, Stage
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.pins_file import check_pins
 from neuromap.mapping.asked.progress import Progress
@@ -54,6 +55,8 @@ class MappedRollout(Card):
         Copies and their targets; ``None`` for many-target cores, where nothing is copied.
     program : Program or ListProgram
         What is loaded onto the chip, by its kind of core.
+    cut_short : tuple of {"tiling", "splitters", "packing", "placement"}
+        Stages whose search ended because ``MappingOptions.seconds`` were over; each kept the best that it had found.
     """
 
     rollout: Rollout
@@ -61,6 +64,7 @@ class MappedRollout(Card):
     partition: Partition | ListPartition
     routes: Routes | None
     program: ChipProgram
+    cut_short: tuple[Stage, ...] = ()
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -70,6 +74,7 @@ class MappedRollout(Card):
             "chip": self.program.chip.name,
             "cores": f"{self.program.n_cores} of {self.program.chip.n_usable_cores}",
             **({"left out": ", ".join(self.left_out)} if self.left_out else {}),
+            **({"cut short": ", ".join(self.cut_short)} if self.cut_short else {}),
             "splitters on": ", ".join(f"{u} -> {v}" for u, v in sorted(self.split)) or "no edge",
         }
 
@@ -134,7 +139,8 @@ def _map_crossbars(
         require_no_currents(rollout.network, chip)
         require_leak_widths(rollout.network, chip)
         options = replace(options, splitters="never", pins=replace(options.pins, splitters=frozenset()))
-    found = partition_rollout(rollout, chip, options, progress, tilings)
+    budget = Budget(options.seconds, progress)
+    found = partition_rollout(rollout, chip, options, progress, tilings, budget)
     parts = found.partition
     routes = route(parts)
     where = place(
@@ -144,19 +150,21 @@ def _map_crossbars(
         options.placer,
         regions=parts.regions(options.pins) if options.pins.regions else None,
         seed=options.seed,
-        seconds=options.seconds,
+        seconds=None if options.seconds is None else budget.left_s("placement"),
         progress=progress,
     )
+    budget.is_over("placement")
     pattern = rollout.pattern.name or "unnamed"
     program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, chip)
-    return MappedRollout(found.rollout, found.split, parts, routes, program)
+    return MappedRollout(found.rollout, found.split, parts, routes, program, budget.cut)
 
 
 def _map_lists(
     rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None, tilings: Tilings | None
 ) -> MappedRollout:
-    mapped = map_lists(rollout, chip, options, progress)
-    return MappedRollout(rollout, frozenset(), mapped.partition, None, mapped.program)
+    budget = Budget(options.seconds, progress)
+    mapped = map_lists(rollout, chip, options, progress, budget)
+    return MappedRollout(rollout, frozenset(), mapped.partition, None, mapped.program, budget.cut)
 
 
 _MAPPERS: Mapping[CoreKind, Callable[..., MappedRollout]] = ReadOnlyMapping(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
+from neuromap.hardware.chip.chip_spec import NeuronRules
 
 EXECUTIONS = pytest.mark.parametrize("execution", ["windowed", "pipelined"])
 
@@ -60,6 +61,22 @@ def test_thresholds_at_the_leak_s_limits(agrees, chip, chain, theta, execution):
     )
     for values in ([1, 1, 1], [0, 0, 1], [0, 1, 1]):
         agrees(net, nm.RolloutPattern.from_values(net, values), execution, chip(), n_frames=16)
+
+
+@EXECUTIONS
+@pytest.mark.parametrize("comparison", ["<", "<="])
+def test_a_full_core_holds_the_threshold_behind_the_leak(agrees, chip, chain, execution, comparison):
+    """All 256 axons carry inputs, so theta = 256 has leak -255 and alpha 1: an AND that forgets every tick."""
+    weights = np.ones((2, 256), int)
+    net = chain({"I": (256, None), "A": (2, [256, 255])}, {("I", "A"): weights})
+    rollout = nm.Rollout(net, nm.RolloutPattern.streaming(net), execution=execution)
+    program = nm.map_rollout(rollout, chip(rules=NeuronRules(negative_comparison=comparison)))
+    assert program.n_cores == 1
+    frames = np.ones((8, 256), bool)
+    frames[[1, 4, 5], [0, 17, 255]] = False
+    trace = nm.simulate(program, {"I": frames})
+    np.testing.assert_array_equal(trace.frames("A"), nm.reference(rollout, {"I": frames})["A"])
+    assert trace.frames("A")[:, 1].sum() > trace.frames("A")[:, 0].sum() > 0
 
 
 def test_a_neuron_that_always_spikes_is_silent_before_frame_1_and_between_frames(chip, chain):

@@ -77,7 +77,7 @@ class MappingFlags:
     ] = None
     seconds: Annotated[
         float | None,
-        said_option("--seconds", metavar="S", text="Time limit for refining the placement; the result may then vary."),
+        said_option("--seconds", metavar="S", text="Time limit for mapping; searches end with the best so far."),
     ] = None
     ticks_per_step: Annotated[
         int | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -102,6 +103,7 @@ def map_command(
     if dry_run:
         _dry_run(Request(rollout, spec, options), flags, as_json=as_json)
         return
+    began = monotonic()
     with progress_bar("mapping") as progress:
         try:
             early = refuse_early(Request(rollout, spec, options))
@@ -109,7 +111,8 @@ def map_command(
                 raise early
             mapping = map_rollout.map_with_stages(rollout, spec, options, progress)
         except DoesNotFitError as refusal:
-            raise _with_remedies(refusal, Request(rollout, spec, options), flags) from None
+            seconds = TRYING if flags.seconds is None else max(0.0, flags.seconds - (monotonic() - began))
+            raise _with_remedies(refusal, Request(rollout, spec, options), seconds) from None
     if output is not None:
         mapping.program.save(output)
     _print_mapping(mapping, output, every=every, as_json=as_json)
@@ -123,12 +126,12 @@ def _sweep(request: Request, figures: dict[str, list[Any]], html: str | None, *,
     give_sweep(sweep, {"html": html}, as_json=as_json)
 
 
-def _with_remedies(refusal: DoesNotFitError, request: Request, flags: MappingFlags) -> DoesNotFitError:
-    """Try the remedies of a refusal."""
+def _with_remedies(refusal: DoesNotFitError, request: Request, seconds: float) -> DoesNotFitError:
+    """Try the remedies of a refusal, for so many seconds."""
     from neuromap.mapping.remedy.remedies import try_remedies
 
     with progress_bar("trying what would fit") as progress:
-        found = try_remedies(request, refusal.infeasibility, flags.seconds or TRYING, progress)
+        found = try_remedies(request, refusal.infeasibility, seconds, progress)
     return DoesNotFitError(found.message, found)
 
 
@@ -156,6 +159,7 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, a
                 "schedule": schedule,
                 "split_edges": split,
                 "left_out": dict(mapping.left_out),
+                "cut_short": list(mapping.cut_short),
                 "file": output,
             }
         )
@@ -177,6 +181,9 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, a
         print_line(console, text)
     if mapping.left_out:
         print_line(console, left_out_line(program.nodes, mapping.left_out))
+    if mapping.cut_short:
+        stages = ", ".join(mapping.cut_short)
+        print_line(console, f"cut short by --seconds: {stages}; each kept the best that it had found")
     if not every:
         print_line(console, f"times: of {program.execution} execution, predicted from the schedule; all figures: --all")
     print_written(console, output)

@@ -23,6 +23,7 @@ from neuromap.arrays.packed_rows import pack
 from neuromap.explorer.candidates.graph import Graph
 from neuromap.explorer.candidates.schedules import Schedules
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.core.core_of import core_of
 from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.patterns.class_numbers import class_words, shift_bits
 from neuromap.rollout.schedule.execution import chosen_period
@@ -162,16 +163,16 @@ def sharing_of(graph: Graph, thresholds: Mapping[int, Ints], chips: Sequence[Chi
     thresholds : dict of int to ndarray of int64
         Thresholds of every node that is no input, clipped as the mapper does.
     chips : sequence of ChipSpec
-        The leak of crossbar cores says which thresholds need bias spikes; on others those below 1 do.
+        Crossbar cores say which thresholds need bias spikes; on others those below 1 do.
 
     Returns
     -------
     Sharing
     """
-    leaks = [-chip.leak_range[0] for chip in chips if chip.core_model == "crossbar"]
-    longest_leak = min(leaks, default=math.inf)
-    biased = [v for v, theta in thresholds.items() if ((theta < 1) | (theta > longest_leak)).any()]
+    free = [core_of(chip).free_threshold for chip in chips if chip.core_model == "crossbar"]
+    least_free = min(free, default=math.inf)
+    biased = [v for v, theta in thresholds.items() if ((theta < 1) | (theta > least_free)).any()]
     pairs = []
     for u in graph.inputs:
         pairs += list(combinations(graph.leaving(u), 2))
-    return Sharing(tuple(sorted(biased)), tuple(pairs), len(leaks) < len(chips))
+    return Sharing(tuple(sorted(biased)), tuple(pairs), len(free) < len(chips))

@@ -75,6 +75,7 @@ _CROSSBAR_MAPPED: tuple[_Rule, ...] = (
     mapping_rules.bias_frames,
     mapping_rules.input_labels,
     mapping_rules.output_labels,
+    mapping_rules.part_targets,
     mapping_rules.unused_neurons,
     arrival_rules.arrivals,
     mapping_rules.potential_widths,

@@ -24,10 +24,13 @@ __all__ = [
     "chosen_periods",
     "input_labels",
     "output_labels",
+    "part_targets",
     "potential_widths",
     "unused_neurons",
 ]
 
+_PARTS_AT_ONCE = 4096
+"""Parts of sums whose targets are looked at together (10 MB of TrueNorth neurons)."""
 _CORES_AT_ONCE = 64
 """Cores whose crossbars are unpacked at a time (16 MB of TrueNorth cores as 32-bit floats)."""
 
@@ -84,6 +87,42 @@ def chosen_periods(program: ChipProgram) -> Iterator[Finding]:
         np.asarray(program.period < least),
         lambda: (Place(), program.period, f"{least} ticks or more for {program.execution}", "frame period in ticks"),
     )
+
+
+def part_targets(program: Program) -> Iterator[Finding]:
+    """``part-target``: a part of a sum feeds only neurons that bear its own label."""
+    if program.is_part is None:
+        return
+    core, neuron = np.nonzero(program.is_part & _valid(program.target_core, program.n_cores))
+    target, axon = program.target_core[core, neuron], program.target_axon[core, neuron]
+    found = [np.zeros((0, 3), np.int64)]
+    for start in range(0, len(core), _PARTS_AT_ONCE):
+        some = slice(start, start + _PARTS_AT_ONCE)
+        there, on = target[some], np.clip(axon[some], 0, program.chip.axons - 1)
+        kind = np.minimum(program.axon_types[there, on], program.chip.axon_types - 1)
+        bits = np.unpackbits(program.crossbar[there, on], axis=1, count=program.chip.neurons, bitorder="little")
+        read = (bits > 0) & (
+            np.take_along_axis(program.neurons.weights[there], kind[:, None, None], axis=2)[..., 0] != 0
+        )
+        own = (program.neuron_node[there] == program.neuron_node[core[some], neuron[some]][:, None]) & (
+            program.neuron_index[there] == program.neuron_index[core[some], neuron[some]][:, None]
+        )
+        row, reader = np.nonzero(read & ~own)
+        found.append(np.stack([core[some][row], neuron[some][row], reader], axis=1))
+
+    def describe(position: tuple[int, ...]) -> tuple[Place, tuple[int, int], str, str]:
+        c, n, reader = position
+        reads = int(program.target_core[c, n])
+        label = (int(program.neuron_node[reads, reader]), int(program.neuron_index[reads, reader]))
+        own_label = (int(program.neuron_node[c, n]), int(program.neuron_index[c, n]))
+        return (
+            Place(core=c, neuron=n),
+            label,
+            f"{own_label}, the part's own",
+            "label (node, index) of what a part feeds",
+        )
+
+    yield Finding("part-target", np.concatenate(found).astype(np.int64), describe)
 
 
 def input_labels(program: Program) -> Iterator[Finding]:

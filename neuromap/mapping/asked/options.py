@@ -118,7 +118,9 @@ class MappingOptions(Card):
     seed : int
         Of everything that draws lots. The same seed gives the same program.
     seconds : float or None
-        Limit on the time spent refining the placement; what it reaches then depends on the machine.
+        Limit on the time that tiling, the choice of splitters, packing and placement search, together; each keeps the
+        best that it has found when its share is over (:mod:`neuromap.mapping.asked.budget`), so that the result
+        depends on the machine. A first legal mapping takes the time it takes.
     ticks_per_step : int or None
         Ticks of an update step where the user fixes them; else as few as the delays need.
     keep : sequence of str
@@ -164,6 +166,10 @@ class MappingOptions(Card):
             raise InputError(f"ticks_per_step = {self.ticks_per_step}: must be 1 to {MOST_TICKS}")
         if self.wide_ticks is not None and not 1 <= self.wide_ticks <= MOST_WIDE_TICKS:
             raise InputError(f"wide_ticks = {self.wide_ticks}: must be 1 to {MOST_WIDE_TICKS}")
+        if self.wide_ticks is not None and self.wide == "refuse":
+            raise InputError(
+                f'wide_ticks = {self.wide_ticks}: has no meaning where wide = "refuse"; ask for partial-sums'
+            )
         if not 0 <= self.seed < SEEDS:
             raise InputError(f"seed = {self.seed}: must be 0 or more, below 2**63")
 

@@ -32,6 +32,8 @@ class AxonPlan(Value):
         Crossbar.
     leak : ndarray of int64, shape (n,)
         Negative leak of every neuron.
+    alpha : ndarray of int64, shape (n,)
+        Threshold of every neuron on the chip, 0 or 1 (docs/mapping.md says why no other).
     """
 
     source: Ints
@@ -39,6 +41,7 @@ class AxonPlan(Value):
     weights: Ints
     synapses: Bools
     leak: Ints
+    alpha: Ints
 
     def __post_init__(self) -> None:
         freeze_arrays(self)

@@ -1,4 +1,4 @@
-"""Thresholds that the leak cannot hold arrive as spikes on bias axons.
+"""Thresholds that leak and alpha cannot hold arrive as spikes on bias axons.
 
 Their weights sit in types that a neuron does not use otherwise, or, failing that, in those it has (docs/mapping.md).
 """
@@ -20,7 +20,9 @@ Ints = NDArray[np.int64]
 
 
 def with_bias(proposal: Proposal, threshold: Ints, room: int, core: Crossbar) -> AxonPlan | None:
-    """Add leak and bias axons: the neuron spikes iff its sum plus bias reaches -leak, and bias = -leak - theta.
+    """Add leak, alpha and bias axons: the neuron spikes iff its sum plus bias reaches alpha - leak.
+
+    So bias = alpha - leak - theta. Of two neurons that read the same, the one with alpha = 0 is taken.
 
     Parameters
     ----------
@@ -39,7 +41,7 @@ def with_bias(proposal: Proposal, threshold: Ints, room: int, core: Crossbar) ->
         ``None`` where axons or the potential's width do not do.
     """
     source, axon_type, synapses, palette = proposal
-    least = np.clip(threshold, 1, core.leak_limit) - threshold  # bias nearest to zero
+    least = np.clip(threshold, 1, core.free_threshold) - threshold  # bias nearest to zero
     free = palette == 0  # types without synapses of this neuron
     palette = palette.copy()
     count = np.zeros(palette.shape, np.int64)
@@ -58,18 +60,21 @@ def with_bias(proposal: Proposal, threshold: Ints, room: int, core: Crossbar) ->
     if len(source) + len(kinds) > room:
         return None
     bias_synapses = ragged_ranges(0, most)[:, None] < count[:, kinds].T
+    reached = threshold + (count * palette).sum(axis=1)  # alpha - leak
+    leak = -np.minimum(reached, core.leak_limit)
     plan = AxonPlan(
         source=np.concatenate([source, np.full(len(kinds), BIAS)]).astype(np.int64),
         axon_type=np.concatenate([axon_type, kinds]).astype(np.int64),
         weights=palette,
         synapses=np.concatenate([synapses, bias_synapses]),
-        leak=-(threshold + (count * palette).sum(axis=1)),
+        leak=leak,
+        alpha=reached + leak,
     )
     return plan if (plan.swing <= core.highest_potential).all() else None
 
 
 def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Crossbar) -> tuple[int, int, int] | None:
-    """Choose type, weight and spikes whose product is ``least`` or up to ``core.leak_limit - 1`` farther from zero.
+    """Choose type, weight and spikes whose product is ``least``, or less than ``core.free_threshold`` farther from 0.
 
     A type that the neuron leaves free takes any weight; the others only the one that they have.
     """
@@ -78,14 +83,14 @@ def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Cross
         widest = core.weight_range[1] if sign > 0 else -core.weight_range[0]
         spikes = np.arange(-(-need // widest), min(need, room) + 1)
         weights = -(-need // spikes)
-        fits = np.flatnonzero(spikes * weights - need < core.leak_limit)
+        fits = np.flatnonzero(spikes * weights - need < core.free_threshold)
         if len(fits):
             return spare[0], sign * int(weights[fits[0]]), int(spikes[fits[0]])
     options = []
     for kind in np.flatnonzero(palette * sign > 0).tolist():
         weight = abs(int(palette[kind]))
         times = -(-need // weight)
-        if times * weight - need < core.leak_limit:
+        if times * weight - need < core.free_threshold:
             options.append((times, kind))
     if not options:
         return None

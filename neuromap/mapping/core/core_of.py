@@ -29,6 +29,7 @@ def core_of(chip: ChipSpec) -> CrossbarCore:
         axon_types=chip.axon_types,
         weight_range=chip.weight_range,
         leak_limit=-chip.leak_range[0],
+        highest_alpha=min(1, chip.threshold_range[1]),
         potential_bits=chip.potential_bits,
     )
 

@@ -27,6 +27,9 @@ class Crossbar:
         Least and greatest weight of one axon type.
     leak_limit : int
         Greatest amount that a leak can take away in a tick.
+    highest_alpha : int
+        Greatest threshold of the chip under which a neuron that is silent is left with nothing: 1, or 0 where the chip
+        has no threshold 1 (docs/mapping.md).
     potential_bits : int
         Width of the potential, the sign included (two's complement).
     """
@@ -37,12 +40,18 @@ class Crossbar:
     axon_types: int
     weight_range: tuple[int, int]
     leak_limit: int
+    highest_alpha: int
     potential_bits: int
 
     @property
     def highest_potential(self) -> int:
         """Upper rail of the potential; the lower one reaches one farther."""
         return int(2 ** (self.potential_bits - 1)) - 1
+
+    @property
+    def free_threshold(self) -> int:
+        """Greatest theta that a neuron holds without bias axons."""
+        return self.leak_limit + self.highest_alpha
 
     def with_neurons(self, neurons: int) -> Self:
         """Return the same core with so many neurons."""

@@ -35,8 +35,8 @@ class CrossbarCore(Crossbar):
         return len(values) <= self.axon_types and not (len(values) and (values[0] < low or values[-1] > high))
 
     def needs_bias(self, threshold: Ints) -> bool:
-        """Whether the leak cannot hold some threshold."""
-        return bool((threshold < 1).any() or (threshold > self.leak_limit).any())
+        """Whether leak and alpha cannot hold some threshold."""
+        return bool((threshold < 1).any() or (threshold > self.free_threshold).any())
 
     def axons_alone(self, weights: Ints, threshold: Ints) -> int | None:
         """Count the axons that one neuron would take alone on a core with as many as one could wish for."""

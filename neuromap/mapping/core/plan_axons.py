@@ -37,17 +37,35 @@ def plan_axons(weights: Ints, threshold: Ints, core: Crossbar) -> AxonPlan | Non
         ``None`` where no strategy stays within the core's axons and the potential's width.
     """
     n_sources = weights.shape[1]
+    threshold = _lowered(weights, threshold, core)
     best: AxonPlan | None = None
     # with all types first; holding one back pays only where bias axons crowd the others
     for types in (core.axon_types, core.axon_types - 1):
+        proposals = 0
         for propose in (coloured, by_value, by_digits):
             room = core.axons if best is None else best.n_axons - 1
             if room < n_sources or types < 1:
                 return best
             proposal = propose(weights, types, room, core)
+            proposals += proposal is not None
             plan = None if proposal is None else with_bias(proposal, threshold, room, core)
             if plan is not None:  # then it has fewer axons than the best so far
                 best = plan
-        if best is not None and not (best.source == BIAS).any():
-            return best
+        if proposals == 0 or (best is not None and not (best.source == BIAS).any()):
+            return best  # weights that all types do not hold are too much for fewer
     return best
+
+
+def _lowered(weights: Ints, threshold: Ints, core: Crossbar) -> Ints:
+    """Lower thresholds that need bias axons to the least that does the same.
+
+    Sums are multiples of the greatest common divisor of the weights: a threshold between two of them does what one just
+    above the lower does.
+    """
+    beyond = np.flatnonzero(threshold > core.free_threshold)
+    if not len(beyond):
+        return threshold
+    lowered = threshold.copy()
+    step = np.maximum(1, np.gcd.reduce(weights[beyond], axis=1, initial=0))
+    lowered[beyond] = (-(-threshold[beyond] // step) - 1) * step + 1
+    return lowered

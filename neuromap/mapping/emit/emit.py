@@ -122,7 +122,7 @@ class _CoreTables:
             self.axon_types[core, axon_of] = type_of[plan.axon_type]
             bits[np.ix_(axon_of, slots)] = plan.synapses[:, row]
             self.weights[core, slots[:, None], type_of] = plan.weights[row]
-            self.leak[core, slots] = plan.leak[row]
+            self.leak[core, slots], self.threshold[core, slots] = plan.leak[row], plan.alpha[row]
             if isinstance(population.neuron, LeakNeuron):
                 self._remember(core, slots, population.neuron.take(tile.neurons[row]))
             self.node[core, slots] = population.node

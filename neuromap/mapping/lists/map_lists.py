@@ -8,6 +8,7 @@ from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.list_program import ListProgram
+from neuromap.mapping.asked.budget import Budget
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.legalise.keep_nodes import keep_nodes
@@ -39,7 +40,11 @@ class MappedLists(Value):
 
 
 def map_lists(
-    rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None = None
+    rollout: Rollout,
+    chip: ChipSpec,
+    options: MappingOptions,
+    progress: Progress | None = None,
+    budget: Budget | None = None,
 ) -> MappedLists:
     """Map a rolled-out network onto a chip with synapse-list cores.
 
@@ -53,6 +58,8 @@ def map_lists(
         Placer, seed, seconds, ticks per step and kept nodes; splitters and pins of tiles have no meaning here.
     progress : callable, optional
         Called with parts done, parts in all, and the name of the last.
+    budget : Budget, optional
+        In place of one made of the options' seconds.
 
     Returns
     -------
@@ -63,6 +70,7 @@ def map_lists(
     NetworkError, DoesNotFitError, InputError
         As :func:`neuromap.mapping.map_rollout.map_rollout`.
     """
+    budget = Budget(options.seconds, progress) if budget is None else budget
     parts = partition_lists(rollout, chip, options)
     source, target = ways(parts)
     where = place(
@@ -71,9 +79,10 @@ def map_lists(
         chip,
         options.placer,
         seed=options.seed,
-        seconds=options.seconds,
+        seconds=None if options.seconds is None else budget.left_s("placement"),
         progress=progress,
     )
+    budget.is_over("placement")
     return MappedLists(parts, emit_lists(rollout, parts, where, chip))
 
 

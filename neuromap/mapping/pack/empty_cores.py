@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.pack.books import Books
 
 __all__ = ["empty_cores"]
@@ -16,7 +17,7 @@ LESSER = 1 / 8
 """Weight of the resource that a core holds less of, where the other weighs 1: it decides between cores much alike."""
 
 
-def empty_cores(books: Books, fixed: Bools) -> None:
+def empty_cores(books: Books, fixed: Bools, budget: Budget = NO_LIMIT) -> None:
     """Empty cores, the least filled first, by moving each of their neurons to where it costs fewest axons.
 
     Parameters
@@ -25,11 +26,13 @@ def empty_cores(books: Books, fixed: Bools) -> None:
         They are changed; cores that cannot be emptied are left as they were.
     fixed : ndarray of bool, shape (U,)
         Neurons that stay; their cores take no others.
+    budget : Budget, optional
+        Ends the search.
     """
     failures = 0
     hopeless = np.zeros(len(books.load), bool)
     has_fixed = books.cores_with(fixed)
-    while failures < GIVE_UP:
+    while failures < GIVE_UP and not budget.is_over("packing"):
         vacant = np.bincount(books.core_of, minlength=len(books.load)) == 0
         candidates = np.flatnonzero(~vacant & ~hopeless & ~has_fixed)
         if not len(candidates):

@@ -32,8 +32,8 @@ class LooseNeurons(Value):
         replica.
     weights : ndarray of int64, shape (U, axon_types)
         Weight of every neuron for every type of its axons.
-    leak : ndarray of int64, shape (U,)
-        Negative leak.
+    leak, alpha : ndarray of int64, shape (U,)
+        Negative leak, and threshold on the chip.
     first_needed : ndarray of int64, shape (U + 1,)
         Where the axons of a neuron begin in ``needed``.
     needed, columns : ndarray of int64, shape (nnz,)
@@ -52,6 +52,7 @@ class LooseNeurons(Value):
     own_copies: Ints
     weights: Ints
     leak: Ints
+    alpha: Ints
     first_needed: Ints
     needed: Ints
     columns: Ints

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.pack.books import Books
 
 __all__ = ["relieve"]
@@ -14,7 +15,7 @@ SPARE = 2
 """Copies beyond the excess of a core that one neuron may take away with it and still count in full."""
 
 
-def relieve(books: Books, fixed: Bools, most_moves: int) -> bool:
+def relieve(books: Books, fixed: Bools, most_moves: int, budget: Budget = NO_LIMIT) -> bool:
     """Move neurons out of cores that hold too many copies, into new cores where no other takes them.
 
     Parameters
@@ -25,6 +26,8 @@ def relieve(books: Books, fixed: Bools, most_moves: int) -> bool:
         Neurons that stay; their cores take no others.
     most_moves : int
         Moves after which it gives up.
+    budget : Budget, optional
+        Time after which it gives up.
 
     Returns
     -------
@@ -42,7 +45,7 @@ def relieve(books: Books, fixed: Bools, most_moves: int) -> bool:
         waiting += taken
         if not waiting:
             return True
-        if moves > most_moves:
+        if moves > most_moves or budget.is_over("packing"):
             return False
         waiting.sort(key=lambda neuron: (-int(books.copies[neuron]), neuron))
         neuron = waiting.pop(0)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import rank_in_run
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.pack.books import NOWHERE, Books
@@ -50,6 +51,7 @@ def share_cores(
     model: CoreModel,
     pinned: Collection[int],
     fewer_than: int,
+    budget: Budget = NO_LIMIT,
 ) -> tuple[list[Tile], tuple[CoreLayout, ...]] | None:
     """Take tiles apart and fill cores with neurons of several populations.
 
@@ -67,6 +69,8 @@ def share_cores(
         Populations whose tiles stay as they are.
     fewer_than : int
         Cores that are to be beaten.
+    budget : Budget, optional
+        Ends the search.
 
     Returns
     -------
@@ -76,20 +80,22 @@ def share_cores(
     if len(network.populations) * len(signals) > LARGEST_TABLE:
         return None
     synapses = sum(int(np.count_nonzero(tile.plan.synapses)) for tile in tiles)
-    if synapses > HUGE or len(tiles) < 2 or not _may_pay(tiles, model):
+    if synapses > HUGE or len(tiles) < 2 or not _may_pay(tiles, model) or budget.is_over("packing"):
         return None
     loose = take_apart(network, tiles, signals, model, pinned)
     least = loose.least_cores(model.axons, model.neurons)
     if loose.fixed.all() or least >= fewer_than:
         return None
-    best = _best_books(loose, len(tiles), model, least, synapses + A_NEURON * len(loose) > LARGE)
+    best = _best_books(loose, len(tiles), model, least, synapses + A_NEURON * len(loose) > LARGE, budget)
     if best is None or best.cores >= fewer_than:
         return None
     _, core_of = np.unique(best.core_of, return_inverse=True)
     return put_together(loose, core_of.astype(np.int64), model)
 
 
-def _best_books(loose: LooseNeurons, n_tiles: int, model: CoreModel, least: int, large: bool) -> Books | None:
+def _best_books(
+    loose: LooseNeurons, n_tiles: int, model: CoreModel, least: int, large: bool, budget: Budget
+) -> Books | None:
     """Try recipes and margins until cores are as few as they can be; ``None`` where none succeeds.
 
     Of a large network the first that succeeds is taken.
@@ -99,16 +105,19 @@ def _best_books(loose: LooseNeurons, n_tiles: int, model: CoreModel, least: int,
     for recipe in RECIPES[:1] if large else RECIPES:
         copies = loose.copies(loose.tile)
         for margin in recipe.margins:
-            core_of, n_cores = _fill(loose, n_tiles, copies, model, recipe, margin)
+            filled = _fill(loose, n_tiles, copies, model, recipe, margin, budget)
+            if filled is None:
+                return best
+            core_of, n_cores = filled
             if n_cores >= n_tiles + n_tiles // FAR_MORE:
                 break
             copies = loose.copies(core_of)  # so many does this filling need; the next one expects them
             books = Books(loose, core_of, n_cores, model.axons, model.neurons)
             if large and (books.load > model.neurons).sum() > n_cores // CROWDED:
                 continue
-            if not relieve(books, loose.fixed, n_free // MOVED):
+            if not relieve(books, loose.fixed, n_free // MOVED, budget):
                 continue
-            empty_cores(books, loose.fixed)
+            empty_cores(books, loose.fixed, budget)
             if best is None or books.cores < best.cores:
                 best = books
             if best.cores == least:
@@ -126,9 +135,15 @@ def _may_pay(tiles: Sequence[Tile], model: CoreModel) -> bool:
 
 
 def _fill(
-    loose: LooseNeurons, n_tiles: int, copies: Ints, model: CoreModel, recipe: Recipe | AsTiled, margin: int
-) -> tuple[Ints, int]:
-    """Fill cores window by window; the tiles that stay keep a core each."""
+    loose: LooseNeurons,
+    n_tiles: int,
+    copies: Ints,
+    model: CoreModel,
+    recipe: Recipe | AsTiled,
+    margin: int,
+    budget: Budget,
+) -> tuple[Ints, int] | None:
+    """Fill cores window by window; the tiles that stay keep a core each. ``None`` where the time is over."""
     if isinstance(recipe, AsTiled):
         return loose.tile.copy(), n_tiles
     stay = np.unique(loose.tile[loose.fixed])
@@ -139,6 +154,8 @@ def _fill(
     free = np.flatnonzero(~loose.fixed)
     window = _windows(loose, n_tiles)[loose.tile[free]]
     for number in np.unique(window).tolist():
+        if budget.is_over("packing"):
+            return None
         chosen = free[window == number]
         where, more = fill(loose, chosen, np.minimum(copies, room), model.axons, room, recipe)
         core_of[chosen] = n_cores + where

@@ -71,6 +71,7 @@ def take_apart(
         own_copies=np.where(members.is_replica, members.copies, own_copies[members.everywhere]),
         weights=np.concatenate([_weights(t.plan, named, model) for t, named in zip(tiles, types, strict=True)]),
         leak=np.concatenate([t.plan.leak for t in tiles]),
+        alpha=np.concatenate([t.plan.alpha for t in tiles]),
         first_needed=np.searchsorted(row[order], np.arange(len(members.tile) + 1)),
         needed=axon[order],
         columns=column[order],
@@ -183,5 +184,5 @@ def _tile(loose: LooseNeurons, part: Ints, copies: Ints) -> tuple[Tile, Ints]:
     column = loose.columns[at[where]]
     columns = np.unique(column[column != BIAS])
     source = np.where(column == BIAS, BIAS, np.searchsorted(columns, column))
-    plan = AxonPlan(source, loose.axon_type[needed], loose.weights[part], synapses, loose.leak[part])
+    plan = AxonPlan(source, loose.axon_type[needed], loose.weights[part], synapses, loose.leak[part], loose.alpha[part])
     return Tile(int(loose.population[part[0]]), loose.neuron[part], copies[part], columns, plan), needed

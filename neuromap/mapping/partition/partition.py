@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.forms.card import Card
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import CoreModel, Cores
@@ -75,6 +76,7 @@ def partition(
     cores: Cores,
     tilings: Tilings,
     progress: Progress | None = None,
+    budget: Budget = NO_LIMIT,
 ) -> Partition:
     """Tile every population so that all tiles are legal, then pack whole tiles into cores.
 
@@ -90,6 +92,8 @@ def partition(
         Made with the user's options; to be shared by those who partition similar networks.
     progress : callable, optional
         Called with populations tiled, populations in all, and the name of the last.
+    budget : Budget, optional
+        Ends the search for cheaper tiles and fuller cores.
 
     Raises
     ------
@@ -97,7 +101,7 @@ def partition(
         With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or far too many cores.
     """
     sources = join_sources(network)
-    by_population = tile_all(network, sources, cores, tilings, progress)
+    by_population = tile_all(network, sources, cores, tilings, progress, budget)
     tiles = [tile for i in range(len(sources)) for tile in by_population[i]]
     signals = signals_of(network, sources, tiles)
     layouts = alone(tiles, cores.model)
@@ -105,12 +109,12 @@ def partition(
     assert apart is not None, "tiles were made for these copies"
     tiles = apart
     if tilings.options.packing:
-        tiles, layouts = _pack(network, tiles, signals, cores.model, tilings.options.pins)
+        tiles, layouts = _pack(network, tiles, signals, cores.model, tilings.options.pins, budget)
     return Partition(network, sources, tuple(tiles), signals, layouts, tuple(apart))
 
 
 def _pack(
-    network: Legalised, tiles: list[Tile], signals: Signals, core: CoreModel, pins: Pins
+    network: Legalised, tiles: list[Tile], signals: Signals, core: CoreModel, pins: Pins, budget: Budget
 ) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
     """Pack tiles whole, again and again as long as that asks for fewer copies; pinned nodes share no core."""
     cores = alone(tiles, core)
@@ -124,10 +128,14 @@ def _pack(
         tiles, cores = fewer, packed
         if sum(int(tile.copies.sum()) for tile in tiles) == before:
             break  # no axon more was shared, so there is no more room than before
+        if budget.is_over("packing"):
+            break
     return tiles, cores
 
 
-def with_shared_cores(parts: Partition, core: CoreModel, options: MappingOptions) -> Partition:
+def with_shared_cores(
+    parts: Partition, core: CoreModel, options: MappingOptions, budget: Budget = NO_LIMIT
+) -> Partition:
     """Take tiles apart and fill cores neuron by neuron, where that takes fewer cores.
 
     Parameters
@@ -138,11 +146,13 @@ def with_shared_cores(parts: Partition, core: CoreModel, options: MappingOptions
         Limits.
     options : MappingOptions
         Whether cores are shared at all, and pins.
+    budget : Budget, optional
+        Ends the search for fewer cores.
     """
     if not options.packing:
         return parts
     pinned = pinned_populations(parts.network, options.pins)
-    shared = share_cores(parts.network, parts.apart, parts.signals, core, pinned, len(parts.cores))
+    shared = share_cores(parts.network, parts.apart, parts.signals, core, pinned, len(parts.cores), budget)
     if shared is None:
         return parts
     tiles, cores = shared

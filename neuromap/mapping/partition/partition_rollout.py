@@ -13,15 +13,17 @@ left as it is; the best proposals are mapped in full, and kept if they need fewe
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget, OverBudget
 from neuromap.mapping.asked.options import MappingOptions, Splitters
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import Cores
 from neuromap.mapping.partition.partition import Partition, with_shared_cores
-from neuromap.mapping.partition.split_trials import PartitionedRollout, Trials
+from neuromap.mapping.partition.split_trials import PartitionedRollout, Split, Trials
 from neuromap.mapping.partition.splitter_proposals import propose_splits
 from neuromap.mapping.tile.refuse_tiling import refuse_cores
 from neuromap.mapping.tile.tilings import Tilings
@@ -39,6 +41,7 @@ def partition_rollout(
     options: MappingOptions,
     progress: Progress | None = None,
     tilings: Tilings | None = None,
+    budget: Budget = NO_LIMIT,
 ) -> PartitionedRollout:
     """Partition a rollout, with splitters where they save cores.
 
@@ -54,6 +57,8 @@ def partition_rollout(
         Called with parts tiled, parts in all, and the name of the last.
     tilings : Tilings, optional
         Found before, with these options and for this chip.
+    budget : Budget, optional
+        Ends the searches for cheaper tiles, better splitters and fuller cores.
 
     Returns
     -------
@@ -65,7 +70,7 @@ def partition_rollout(
     DoesNotFitError
         If no choice fits; the refusal is that of copies alone.
     """
-    trials = Trials(rollout, chip, options, progress, tilings)
+    trials = Trials(rollout, chip, options, progress, tilings, budget)
     refusal: DoesNotFitError | None = None
     best: PartitionedRollout | None = None
     try:
@@ -79,7 +84,7 @@ def partition_rollout(
     if best is None:
         assert refusal is not None, "a partition was refused, or it is the best"
         raise refusal
-    parts = with_shared_cores(best.partition, trials.cores.model, options)
+    parts = with_shared_cores(best.partition, trials.cores.model, options, budget)
     if len(parts.cores) > trials.cores.usable:
         raise _refuse_cores(parts, trials.cores)
     return replace(best, partition=parts)
@@ -89,14 +94,26 @@ def _with_better_splitters(
     trials: Trials, best: PartitionedRollout | None, *, anywhere: bool
 ) -> PartitionedRollout | None:
     """Try the splitters that are proposed for the best so far; return what takes fewest cores, the first of equals."""
-    for split in propose_splits(trials, best, anywhere=anywhere):
+    for split in _in_time(propose_splits(trials, best, anywhere=anywhere), trials.budget, needed=best is None):
         try:
-            found = trials.partition(split)
+            found = trials.partition(split, may_be_cut=best is not None)
         except DoesNotFitError:
             continue
+        except OverBudget:
+            break
         if best is None or len(found.partition.cores) < len(best.partition.cores):
             best = found
     return best
+
+
+def _in_time(splits: Iterator[Split], budget: Budget, *, needed: bool) -> Iterator[Split]:
+    """Pass proposals on until their time is over; one that is needed for a first mapping is always tried."""
+    while needed or budget.left_s("splitters") > 0:
+        split = next(splits, None)
+        if split is None:
+            return
+        yield split
+    budget.is_over("splitters")
 
 
 def _refuse_cores(parts: Partition, cores: Cores) -> DoesNotFitError:

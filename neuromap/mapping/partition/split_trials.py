@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import Cores
@@ -63,6 +64,8 @@ class Trials:
         Called with parts tiled, parts in all, and the name of the last.
     tilings : Tilings, optional
         Found before, with these options and for this chip.
+    budget : Budget, optional
+        Ends the searches.
 
     Attributes
     ----------
@@ -70,6 +73,8 @@ class Trials:
         Those of the chip.
     tilings : Tilings
         Shared by all trials.
+    budget : Budget
+        As given.
     sums : PlannedSums
         Nodes that are summed in parts, as far as they are known.
     """
@@ -81,20 +86,25 @@ class Trials:
         options: MappingOptions,
         progress: Progress | None = None,
         tilings: Tilings | None = None,
+        budget: Budget = NO_LIMIT,
     ) -> None:
         self.rollout, self.chip, self.options = rollout, chip, options
         self.cores: Cores = cores_of(chip)
         self.tilings = Tilings(options) if tilings is None else tilings
+        self.budget = budget
         self.sums = PlannedSums(rollout.network, chip, options)
         self._progress = progress
 
-    def partition(self, split: Split) -> PartitionedRollout:
+    def partition(self, split: Split, *, may_be_cut: bool = False) -> PartitionedRollout:
         """Partition with splitters on the edges named, their schedule in ticks where one of them has no slack.
 
-        Where neurons are wider than a core and may be summed in parts, they are, from then on in every trial.
+        With ``may_be_cut`` it ends when the time for choosing splitters is over. Where neurons are wider than a core
+        and may be summed in parts, they are, from then on in every trial.
 
         Raises
         ------
+        OverBudget
+            If it is.
         DoesNotFitError, InputError
             As :func:`~neuromap.mapping.legalise.legalise.legalise`,
             :func:`~neuromap.mapping.legalise.keep_nodes.keep_nodes` and
@@ -102,15 +112,16 @@ class Trials:
         """
         while True:
             try:
-                return self._partition(split)
+                return self._partition(split, may_be_cut=may_be_cut)
             except DoesNotFitError as refusal:
                 if not self.sums.take_up(refusal.infeasibility):
                     raise
 
-    def _partition(self, split: Split) -> PartitionedRollout:
+    def _partition(self, split: Split, *, may_be_cut: bool) -> PartitionedRollout:
         sums = self.sums.planned
         timed = schedule_on_chip(self.rollout, split, self.chip, self.options.ticks_per_step, sums)
         network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split, sums=sums)
         network = keep_nodes(network, self.options.keep)
-        parts = partition(network, self.cores, self.tilings, self._progress)
+        progress = self.budget.watched("splitters", self._progress) if may_be_cut else self._progress
+        parts = partition(network, self.cores, self.tilings, progress, self.budget)
         return PartitionedRollout(timed.rollout, parts, split, sums)

@@ -77,7 +77,7 @@ def _gain(node: str, best: PartitionedRollout, allowed: set[EdgeKey], trials: Tr
         return 0.0
     own = [tile for tile in parts.tiles if tile.population == index]
     try:
-        split = trials.tilings.tile(network, index, parts.sources[index], kept + (moved > 0), core)
+        split = trials.tilings.tile(network, index, parts.sources[index], kept + (moved > 0), core, trials.budget)
     except DoesNotFitError:
         return 0.0
     splitters = max(moved.sum() / core.neurons, (moved > 0).sum() / core.axons)

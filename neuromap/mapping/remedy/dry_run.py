@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,7 @@ def dry_run(
         As for :func:`neuromap.mapping.map_rollout.map_with_stages`.
     seconds : float or None
         Time after which no more remedies are tried; ``None`` tries all. The answer whether it fits takes the time it
-        takes.
+        takes; with ``options.seconds`` its searches and the remedies share those.
     progress : callable, optional
         Called with parts done, parts in all, and the name of the last or of the remedy that is tried.
 
@@ -155,6 +156,7 @@ def dry_run(
     needs("dry_run: options", options, MappingOptions)
     spec = load_chip(chip)
     request = Request(rollout, spec, options)
+    began = time.monotonic()
     found: Outline | None = None
     problems: tuple[Infeasibility, ...] = ()
     with_remedies: int | None = None
@@ -164,6 +166,9 @@ def dry_run(
             raise early
         found = map_in_outline(request, progress)
     except DoesNotFitError as refusal:
+        if options.seconds is not None:  # they are for the answer and the remedies together
+            left = max(0.0, options.seconds - (time.monotonic() - began))
+            seconds = left if seconds is None else min(seconds, left)
         answer = what_would_fit(request, refusal.infeasibility, seconds, progress)
         problems, with_remedies = answer.problems, answer.cores
     legal = _legalised(request, found)

@@ -9,6 +9,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
+from neuromap.mapping.asked.budget import Budget
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.pins_file import check_pins
 from neuromap.mapping.asked.progress import Progress
@@ -82,14 +83,15 @@ def map_in_outline(request: Request, progress: Progress | None = None) -> Outlin
 
 def _of_crossbars(rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None) -> Outline:
     require_no_currents(rollout.network, chip)
-    found = partition_rollout(rollout, chip, options, progress)
+    budget = Budget(options.seconds, progress)
+    found = partition_rollout(rollout, chip, options, progress, budget=budget)
     parts = found.partition
     wires, n_cores = route(parts).wires, len(parts.cores)
     regions = parts.regions(options.pins) if options.pins.regions else None
     try:
         place(n_cores, wires, chip, "hilbert", regions=regions, seed=options.seed)
     except DoesNotFitError:
-        seconds = options.seconds
+        seconds = None if options.seconds is None else budget.left_s("placement")
         place(n_cores, wires, chip, options.placer, regions=regions, seed=options.seed, seconds=seconds)
     return Outline(found.rollout, found.split, parts, n_cores)
 

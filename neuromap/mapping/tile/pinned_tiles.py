@@ -67,7 +67,7 @@ def pinned_shape(planner: Planner, copies: Ints, tile: Shape, cores: int | None)
     for cell in _cells(shape, tile, copies):
         found = planner.tile(cell, copies[cell])
         if found is None:
-            stuck = next((n for n in cell.tolist() if planner.tile(*_alone(n, copies)) is None), None)
+            stuck = next((n for n in _suspects(planner, cell) if planner.tile(*_alone(n, copies)) is None), None)
             if stuck is not None:
                 return Stuck(int(stuck))
             raise _refuse_shape(planner, copies, cell, tile, shape)
@@ -150,9 +150,34 @@ def _smaller(planner: Planner, copies: Ints, tile: Shape, shape: Shape) -> Shape
     sides = [_halves(min(side, whole)) for side, whole in zip(tile, shape, strict=True)]
     candidates = [(rows, columns, features) for rows, columns, features in itertools.product(*sides)]
     for smaller in sorted(candidates, key=lambda s: (-s[0] * s[1] * s[2], abs(s[0] - s[1]), s)):
-        if all(planner.tile(cell, copies[cell]) is not None for cell in _cells(shape, smaller, copies)):
+        if all(_fits(planner, cell, copies) for cell in _cells(shape, smaller, copies)):
             return smaller
     return 1, 1, 1
+
+
+def _suspects(planner: Planner, cell: Ints) -> list[int]:
+    """List the neurons of which one does not fit a core alone, if any: all, or those with most synapses and drive.
+
+    Where weights take an axon each, and thresholds none, only sources and the potential's width are left.
+    """
+    rows, core = planner.matrix[cell], planner.core
+    if not core.has_axon_per_weight(np.unique(rows.data)) or core.needs_bias(planner.population.threshold[cell]):
+        return [int(n) for n in cell]
+    fall = rows.minimum(0).sum(axis=1) - planner.population.threshold[cell]
+    extremes = np.argmax(np.diff(rows.indptr)), np.argmax(rows.maximum(0).sum(axis=1)), np.argmin(fall)
+    return [int(cell[n]) for n in extremes]
+
+
+def _fits(planner: Planner, cell: Ints, copies: Ints) -> bool:
+    """Whether a tile of neurons that fit one by one fits; it is planned only where counts do not tell."""
+    rows, core = planner.matrix[cell], planner.core
+    if int(copies[cell].sum()) > core.neurons or len(np.unique(rows.indices)) > core.axons:
+        return False
+    if not core.needs_bias(planner.population.threshold[cell]):
+        pairs = np.unique(np.stack([rows.indices.astype(np.int64), rows.data.astype(np.int64)]), axis=1)
+        if pairs.shape[1] <= core.axons and core.has_axon_per_weight(np.unique(pairs[1])):
+            return True
+    return planner.tile(cell, copies[cell]) is not None
 
 
 def _halves(side: int) -> list[int]:

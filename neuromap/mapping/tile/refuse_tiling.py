@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from neuromap.errors import DoesNotFitError
 from neuromap.mapping.core.core_model import Cores
 from neuromap.mapping.legalise.legalised import Legalised, Population
 from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
+from neuromap.mapping.tile.cycle_growth import CycleGrowth
 
-__all__ = ["refuse_circle", "refuse_cores"]
+__all__ = ["refuse_circle", "refuse_cores", "refuse_growth"]
 
 
 def refuse_circle(network: Legalised, worst: int, demand: int, held: int, rounds: int) -> DoesNotFitError:
@@ -37,8 +39,31 @@ def refuse_circle(network: Legalised, worst: int, demand: int, held: int, rounds
         f"copies did not settle in {rounds} rounds: its readers ask for {demand}, its cores hold {held}, and on its "
         "cycle every core more asks for more"
     )
-    remedies = [Remedy("size", None, f"fewer neurons or edges around {node}, or larger cores, may fit")]
-    return refuse("copies", node, demand, held, text, remedies)
+    return refuse("copies", node, demand, held, text, [_smaller(node)])
+
+
+def refuse_growth(network: Legalised, growth: CycleGrowth) -> DoesNotFitError:
+    """Refuse a cycle on which every core asks for more copies than it holds, however it is tiled.
+
+    Parameters
+    ----------
+    network : Legalised
+        The network.
+    growth : CycleGrowth
+        Of the cycle; it does not settle.
+
+    Returns
+    -------
+    DoesNotFitError
+        For the caller to raise: limit ``copies``.
+    """
+    node = _node_of(network, network.populations[growth.worst])
+    demand = max(math.ceil(growth.asked), growth.room + 1)  # as many as it holds, and one to be read
+    text = (
+        f"copies cannot settle: on its cycle every core asks for {demand} copies or more and has room for "
+        f"{growth.room}, so that no number of cores is enough"
+    )
+    return refuse("copies", node, demand, growth.room, text, [_smaller(node)])
 
 
 def refuse_cores(
@@ -70,6 +95,10 @@ def refuse_cores(
     value = None if given_up else needed
     remedy = Remedy("chip.cores", value, f"a chip or board of {more}{count_cores(needed)} would do")
     return refuse("cores", _node_of(network, population), needed, cores.usable, text, [remedy])
+
+
+def _smaller(node: str) -> Remedy:
+    return Remedy("size", None, f"fewer neurons or edges around {node}, or larger cores, may fit")
 
 
 def _node_of(network: Legalised, population: Population) -> str:

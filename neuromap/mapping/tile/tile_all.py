@@ -14,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import CoreModel, Cores
 from neuromap.mapping.legalise.legalised import Legalised, Link
 from neuromap.mapping.legalise.sources import Sources
 from neuromap.mapping.tile.copies import copies_asked, take_copies
+from neuromap.mapping.tile.cycle_growth import cycle_growth
 from neuromap.mapping.tile.pinned_tiles import pinned_populations
-from neuromap.mapping.tile.refuse_tiling import refuse_circle, refuse_cores
+from neuromap.mapping.tile.refuse_tiling import refuse_circle, refuse_cores, refuse_growth
 from neuromap.mapping.tile.split_tiles import split_overfull
 from neuromap.mapping.tile.tile import Planner, Tile
 from neuromap.mapping.tile.tilings import Tilings
@@ -46,6 +48,7 @@ def tile_all(
     cores: Cores,
     tilings: Tilings,
     progress: Progress | None = None,
+    budget: Budget = NO_LIMIT,
 ) -> dict[int, list[Tile]]:
     """Tile every population so that all tiles are legal and hold the copies that their readers ask for.
 
@@ -61,6 +64,8 @@ def tile_all(
         Tiles single populations, as a user's options say; with packing, more tiles than cores are no reason to stop.
     progress : callable, optional
         Called with populations tiled, populations in all, and the name of the last.
+    budget : Budget, optional
+        Ends the search for cheaper tiles.
 
     Returns
     -------
@@ -72,7 +77,7 @@ def tile_all(
     DoesNotFitError
         With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or far too many cores.
     """
-    tiler = _Tiler(network, sources, cores, tilings)
+    tiler = _Tiler(network, sources, cores, tilings, budget)
     count, done = len(network.populations), 0
     for members, is_cycle in _readers_first(network):
         for index in tiler.settle(members, is_cycle=is_cycle):
@@ -103,7 +108,9 @@ class _Tiler:
         sources: tuple[Sources, ...],
         cores: Cores,
         tilings: Tilings,
+        budget: Budget,
     ) -> None:
+        self._budget = budget
         self.tiles: dict[int, list[Tile]] = {}
         options = tilings.options
         self._network, self._sources, self._cores, self._tilings = network, sources, cores, tilings
@@ -132,6 +139,8 @@ class _Tiler:
                 yield index
             if settled or not is_cycle:
                 return
+            if earlier_rounds == 0:
+                self._require_end(members)
         raise self._refuse_circle(members)
 
     def _tile(self, index: int, earlier_rounds: int) -> bool:
@@ -170,15 +179,31 @@ class _Tiler:
         core = self._core
         if with_margin:
             core = core.with_neurons(core.neurons - core.neurons // MARGIN)
-        return self._tilings.tile(self._network, index, self._sources[index], copies, core)
+        return self._tilings.tile(self._network, index, self._sources[index], copies, core, self._budget)
 
     def _require_hope(self, index: int) -> None:
         """Raise the refusal of a network that takes far more cores than there are."""
         tiles = self.tiles[index]
-        self._size[index] = sum(_fill(tile, self._core) for tile in tiles) if self._packing else len(tiles)
+        shares = self._packing and index not in self._pinned
+        self._size[index] = sum(_fill(tile, self._core) for tile in tiles) if shares else len(tiles)
         if sum(self._size.values()) > self._hopeless:
             so_far = {i: math.ceil(size) for i, size in self._size.items()}
             raise refuse_cores(self._network, so_far, self._cores, given_up=True)
+
+    def _require_end(self, members: Sequence[int]) -> None:
+        """Raise the refusal of a cycle whose copies cannot settle, or not in the cores that there are."""
+        outside = {i: [link for link in self._links_from.get(i, []) if link.target not in members] for i in members}
+        own = {
+            i: copies_asked(self._network.populations[i], links, self._sources, self.tiles)
+            for i, links in outside.items()
+        }
+        copies = {i: self._copies[i] for i in members}
+        growth = cycle_growth(self._network, self._sources, copies, own, self._core)
+        if not growth.settles:
+            raise refuse_growth(self._network, growth)
+        if growth.cores > self._hopeless:
+            least = {**{i: math.ceil(size) for i, size in self._size.items()}, growth.worst: math.ceil(growth.cores)}
+            raise refuse_cores(self._network, least, self._cores, given_up=True)
 
     def _refuse_circle(self, members: Sequence[int]) -> DoesNotFitError:
         asked = {i: int(self._asked(i).sum()) for i in members}

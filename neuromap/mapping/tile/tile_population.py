@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.asked.options import Partitioner
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix, Population
@@ -87,6 +88,7 @@ def tile_population(
     pin_tile: tuple[int, int, int] | None = None,
     pin_cores: int | None = None,
     seed: int = 0,
+    budget: Budget = NO_LIMIT,
 ) -> list[Tile] | Stuck:
     """Tile a population along the order that costs least.
 
@@ -113,6 +115,8 @@ def tile_population(
         Cores over which the neurons are spread evenly, at least.
     seed : int
         Of METIS.
+    budget : Budget, optional
+        Ends the search for cheaper orders.
 
     Returns
     -------
@@ -133,6 +137,9 @@ def tile_population(
     alive = np.flatnonzero(rest > 0)
     if not len(alive):
         return replicas
+    busiest = alive[[np.argmax(np.diff(matrix.indptr)[alive])]]
+    if planner.tile(busiest, rest[busiest]) is None:  # before any search
+        return Stuck(int(busiest[0]))
     if pin_tile is not None:
         return _joined(replicas, pinned_shape(planner, rest, pin_tile, pin_cores))
     if pin_cores is None and int(rest.sum()) <= core.neurons:
@@ -140,20 +147,24 @@ def tile_population(
         if whole is not None:
             return [*replicas, whole]
     demand = axon_demand(matrix, population.threshold, rest, fed_by_chip, core)
-    cuts = cuts_by(partitioner, NeuronsToCut(population.shape, demand, rest, core, seed))
+    cuts = cuts_by(partitioner, NeuronsToCut(population.shape, demand, rest, core, seed), budget)
     if pin_cores is not None:
         return _joined(replicas, spread_evenly(planner, cuts[0].neurons, rest, pin_cores))
-    return _joined(replicas, _cheapest(planner, cuts, demand, rest))
+    return _joined(replicas, _cheapest(planner, cuts, demand, rest, budget))
 
 
 def _joined(replicas: list[Tile], tiles: list[Tile] | Stuck) -> list[Tile] | Stuck:
     return tiles if isinstance(tiles, Stuck) else [*replicas, *tiles]
 
 
-def _cheapest(planner: Planner, cuts: list[CutOrder], demand: AxonDemand, copies: Ints) -> list[Tile] | Stuck:
+def _cheapest(
+    planner: Planner, cuts: list[CutOrder], demand: AxonDemand, copies: Ints, budget: Budget
+) -> list[Tile] | Stuck:
     """Plan the tiles of the cheapest cut; of all, where costs are guesses."""
     best: list[Tile] | None = None
     for cut in cuts[:1] if demand.exact else cuts:
+        if best is not None and budget.is_over("tiling"):
+            break
         tiles = _tile_along(planner, cut, copies, exact=demand.exact)
         if isinstance(tiles, Stuck):
             return tiles

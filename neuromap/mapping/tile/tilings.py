@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised, Population
@@ -43,7 +44,15 @@ class Tilings:
         self._known: dict[bytes, tuple[Tile, ...]] = {}
         self.n_tiles = 0
 
-    def tile(self, network: Legalised, index: int, sources: Sources, copies: Ints, core: CoreModel) -> list[Tile]:
+    def tile(
+        self,
+        network: Legalised,
+        index: int,
+        sources: Sources,
+        copies: Ints,
+        core: CoreModel,
+        budget: Budget = NO_LIMIT,
+    ) -> list[Tile]:
         """Tile one population.
 
         Parameters
@@ -58,6 +67,8 @@ class Tilings:
             Neurons of a core that each neuron takes.
         core : CoreModel
             What a tile must fit.
+        budget : Budget, optional
+            Ends the search for cheaper tiles.
 
         Returns
         -------
@@ -70,11 +81,13 @@ class Tilings:
         """
         question = _digest(network.populations[index], sources, copies, core)
         if question not in self._known:
-            self._known[question] = tuple(self._tile(network, index, sources, copies, core))
+            self._known[question] = tuple(self._tile(network, index, sources, copies, core, budget))
             self.n_tiles += len(self._known[question])
         return [replace(tile, population=index) for tile in self._known[question]]
 
-    def _tile(self, network: Legalised, index: int, sources: Sources, copies: Ints, core: CoreModel) -> list[Tile]:
+    def _tile(
+        self, network: Legalised, index: int, sources: Sources, copies: Ints, core: CoreModel, budget: Budget
+    ) -> list[Tile]:
         population, options = network.populations[index], self.options
         pins = options.pins
         own = network.ports[population.node].name if population.shape is not None else None  # relays are not pinned
@@ -89,6 +102,7 @@ class Tilings:
             pin_tile=pins.tiles.get(own) if own is not None else None,
             pin_cores=pins.cores.get(own) if own is not None else None,
             seed=options.seed,
+            budget=budget,
         )
         if isinstance(tiles, Stuck):
             raise core.refuse_neuron(network, population, sources, tiles.neuron)

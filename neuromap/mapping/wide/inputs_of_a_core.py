@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.core.crossbar_core import CrossbarCore
 from neuromap.mapping.refused.infeasible import Remedy, refuse
 from neuromap.mapping.wide.clocks import clock_axons
+from neuromap.mapping.wide.require_widths import refuse_kinds
 from neuromap.mapping.wide.wide_node import WideNode
 
 __all__ = ["inputs_of_a_core"]
@@ -17,14 +18,14 @@ PROBED = 16
 """Neurons with shared inputs whose parts are planned together."""
 
 
-def inputs_of_a_core(node: WideNode, core: CoreModel, weight_range: tuple[int, int]) -> int:
+def inputs_of_a_core(node: WideNode, core: CrossbarCore, weight_range: tuple[int, int]) -> int:
     """Find how many inputs a core takes, by planning the parts of some neurons that read much alike.
 
     Parameters
     ----------
     node : WideNode
         What is cut.
-    core : CoreModel
+    core : CrossbarCore
         What the parts must fit.
     weight_range : (int, int)
         Least and greatest weight of an axon type.
@@ -37,8 +38,10 @@ def inputs_of_a_core(node: WideNode, core: CoreModel, weight_range: tuple[int, i
     Raises
     ------
     DoesNotFitError
-        Limit ``axons``, if not even one input fits.
+        Limit ``axons``, ``axon_types`` or ``potential``, if not even one input fits.
     """
+    if not node.matrix.nnz:
+        return 1
     busiest = int(np.argmax(np.diff(node.together.indptr)))
     columns = np.sort(node.together[[busiest]].indices)
     shared = node.matrix[:, columns]
@@ -54,13 +57,21 @@ def inputs_of_a_core(node: WideNode, core: CoreModel, weight_range: tuple[int, i
             high = trial - 1
     if low:
         return low
-    heaviest = int(np.abs(weights).max(initial=0))
-    text = f"a part of its sum takes one weight of {heaviest} and its clearing; a {core.name} core has {core.axons}"
-    remedies = [Remedy("weights", None, "smaller weights would help"), Remedy("chip.axons", None, "or more axons")]
-    raise refuse("axons", node.name, core.axons + 1, core.axons, text, remedies)
+    heaviest = int(np.abs(weights).max())
+    axons, weight = clock_axons(-heaviest, weight_range)
+    needed = np.array([heaviest] + [weight] * axons)
+    demand = core.axons_alone(needed[None, :], np.ones(1, np.int64))
+    if demand is None:
+        raise refuse_kinds(node.name, needed, core)
+    text = (
+        f"a part of its sum reads a weight of {heaviest} and is cleared, which takes {demand} axons, "
+        f"a {core.name} core has {core.axons}"
+    )
+    advice = [Remedy("chip.axons", demand, f"{demand} axons would do")]
+    raise refuse("axons", node.name, demand, core.axons, text, advice)
 
 
-def _fits(signed: Ints, core: CoreModel, weight_range: tuple[int, int]) -> bool:
+def _fits(signed: Ints, core: CrossbarCore, weight_range: tuple[int, int]) -> bool:
     """Whether a core takes the parts of some neurons, and the axons that empty them."""
     signed = signed[:, (signed != 0).any(axis=0)]
     axons, weight = clock_axons(-max(1, int(signed.sum(axis=1).max(initial=0))), weight_range)

@@ -11,14 +11,14 @@ from scipy import sparse
 from neuromap.arrays.ragged import ragged_ranges, rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.core.core_of import core_of
+from neuromap.mapping.core.crossbar_core import CrossbarCore
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.legalise.partial_sums import Clock, Layer, PartialSums
 from neuromap.mapping.wide.clocks import clock
 from neuromap.mapping.wide.cut_inputs import cut_inputs
 from neuromap.mapping.wide.inputs_of_a_core import inputs_of_a_core
-from neuromap.mapping.wide.require_widths import refuse_gathering, require_widths
+from neuromap.mapping.wide.require_widths import refuse_gathering, refuse_kinds, require_widths
 from neuromap.mapping.wide.wide_node import WideNode
 
 __all__ = ["plan_sums"]
@@ -65,7 +65,7 @@ def plan_sums(node: WideNode, chip: ChipSpec, ticks: int | None = None, most_inp
         clear_parts = clock(-max(most - ticks, int(wires.layer.offset.max())), chip.weight_range, leftover)
     n = node.matrix.shape[0]
     lift, clear = None, None
-    if wires.layer.window > 1 or not _fits(core, _busiest(wires, n), node.threshold):
+    if wires.layer.window > 1 or not all(_fits(core, signs, node.threshold) for signs in _heaviest(wires, n)):
         lift, clear = _lift(node, sums, chip)
         for merged in _merged(wires, node, core, lift, clear):
             layers.append(merged.layer)
@@ -149,32 +149,54 @@ def _lift(node: WideNode, sums: _Sums, chip: ChipSpec) -> tuple[Clock, Clock]:
     return lift, clear
 
 
-def _merged(wires: _Wires, node: WideNode, core: CoreModel, lift: Clock, clear: Clock) -> list[_Wires]:
+def _merged(wires: _Wires, node: WideNode, core: CrossbarCore, lift: Clock, clear: Clock) -> list[_Wires]:
     """Join wires of one neuron and sign until a core takes those that are left; layer by layer."""
     n = node.matrix.shape[0]
-    clocks = [lift.weight] * (2 * lift.axons) + [clear.weight] * clear.axons
+    clocks = np.array([lift.weight] * (2 * lift.axons) + [clear.weight] * clear.axons)
     layers: list[_Wires] = []
     while True:
-        signs = _busiest(wires, n)
-        weights = np.concatenate([signs, clocks])
-        axons = core.axons_alone(weights[None, :], np.ones(1, np.int64))
-        if axons is not None and axons <= core.axons:
+        room = [_room(signs, clocks, node.name, core) for signs in _heaviest(wires, n)]
+        if all(spare >= 0 for _, spare in room):
             return layers
-        room = 0 if axons is None else len(signs) - (axons - core.axons)
-        if room < len(np.unique(signs)):
-            raise refuse_gathering(node.name, core, axons, len(signs) - len(np.unique(signs)))
-        wires = _merge(wires, min(_joined(wires, n, room), core.axons))
+        wires = _merge(wires, min(_joined(wires, n, min(held for held, _ in room)), core.axons))
         layers.append(wires)
 
 
-def _busiest(wires: _Wires, n: int) -> Ints:
-    """Signs of what the neuron with most wires gathers."""
-    neuron = int(np.argmax(np.bincount(wires.layer.of_neuron, minlength=n)))
-    signs: Ints = wires.sign[wires.layer.of_neuron == neuron]
-    return signs
+def _room(signs: Ints, clocks: Ints, name: str, core: CrossbarCore) -> tuple[int, int]:
+    """Count the wires that a core takes beside the clocks, and how many more that is than a neuron has.
+
+    Raises
+    ------
+    DoesNotFitError
+        If it does not take one wire of each sign.
+    """
+    axons = core.axons_alone(np.concatenate([signs, clocks])[None, :], np.ones(1, np.int64))
+    if axons is None:
+        raise refuse_kinds(name, np.concatenate([np.unique(signs), clocks]), core)
+    held, least = len(signs) - (axons - core.axons), len(np.unique(signs))
+    if held < least:
+        raise refuse_gathering(name, core, axons - (len(signs) - least))
+    return held, held - len(signs)
 
 
-def _fits(core: CoreModel, signs: Ints, threshold: Ints) -> bool:
+def _heaviest(wires: _Wires, n: int) -> list[Ints]:
+    """Signs of what neurons gather: of the one with most wires among those with wires of both signs, and of one."""
+    each = _wires_of_sign(wires, n)
+    found = []
+    for mine in (each.all(axis=0), each.any(axis=0) & ~each.all(axis=0)):
+        if mine.any():
+            neuron = int(np.argmax(each.sum(axis=0) * mine))
+            found.append(np.repeat([1, -1], each[:, neuron]))
+    return found
+
+
+def _wires_of_sign(wires: _Wires, n: int) -> Ints:
+    """Count the wires of every neuron, those of positive sums first; shape (2, n)."""
+    counts = [np.bincount(wires.layer.of_neuron[wires.sign == sign], minlength=n) for sign in (1, -1)]
+    return np.stack(counts).astype(np.int64)
+
+
+def _fits(core: CrossbarCore, signs: Ints, threshold: Ints) -> bool:
     """Whether a core takes a frame neuron that gathers this, whatever its threshold."""
     extremes = np.array([threshold.min(), threshold.max()])
     needed = [core.axons_alone(signs[None, :], extremes[[k]]) for k in (0, 1)]
@@ -183,9 +205,9 @@ def _fits(core: CoreModel, signs: Ints, threshold: Ints) -> bool:
 
 def _joined(wires: _Wires, n: int, room: int) -> int:
     """Count the wires that have to be joined into one so that no neuron gathers more than there is room for."""
-    each = np.stack([np.bincount(wires.layer.of_neuron[wires.sign == sign], minlength=n) for sign in (1, -1)])
+    each = _wires_of_sign(wires, n)
     joined = 2
-    while (-(-each // joined)).sum(axis=0).max() > room:
+    while (-(-each // joined)).sum(axis=0).max() > room:  # ends: there is room for one wire of each sign
         joined += 1
     return joined
 

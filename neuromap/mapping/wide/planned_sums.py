@@ -14,6 +14,9 @@ from neuromap.network.network import Network
 
 __all__ = ["PlannedSums"]
 
+_WIDE_LIMITS = frozenset({"axons", "axon_types", "potential"})
+"""Limits of a core that a part may keep where its neuron does not."""
+
 
 class PlannedSums:
     """Plans partial sums of the nodes that a core cannot hold.
@@ -48,7 +51,7 @@ class PlannedSums:
             If the node cannot be summed in parts either.
         """
         name = refusal.node
-        if self._options.wide == "refuse" or name is None or refusal.limit not in ("axons", "axon_types", "potential"):
+        if self._options.wide == "refuse" or name is None or refusal.limit not in _WIDE_LIMITS:
             return False
         part_of = {f"{node} part": node for node in self.planned}
         if name in part_of:
@@ -58,7 +61,7 @@ class PlannedSums:
                 return False
             self._plan(name, widest // 2)
             return True
-        if name in self.planned or name not in self._network.nodes:
+        if name in self.planned or name not in self._network.nodes or self._network.is_spiking:
             return False
         self._nodes[name] = wide_node(self._network, name)
         self._plan(name, None)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.core.crossbar_core import CrossbarCore
+from neuromap.mapping.core.plan_axons import plan_axons
 from neuromap.mapping.legalise.partial_sums import PartialSums
 from neuromap.mapping.refused.infeasible import Remedy, refuse
 
-__all__ = ["refuse_gathering", "require_widths"]
+__all__ = ["refuse_gathering", "refuse_kinds", "require_widths"]
 
 
 def require_widths(name: str, sums: PartialSums, chip: ChipSpec) -> None:
@@ -55,33 +57,62 @@ def require_widths(name: str, sums: PartialSums, chip: ChipSpec) -> None:
             raise refuse("potential", name, demand, bound, text, advice)
 
 
-def refuse_gathering(name: str, core: CoreModel, axons: int | None, spare: int) -> DoesNotFitError:
+def refuse_gathering(name: str, core: CrossbarCore, demand: int) -> DoesNotFitError:
     """Refuse a neuron that cannot even gather one wire of each sign beside what lifts and empties it.
 
     Parameters
     ----------
     name : str
         Of the node.
-    core : CoreModel
+    core : CrossbarCore
         The core.
-    axons : int or None
-        Axons of the neuron as it stands; ``None`` where the core's axon types do not do.
-    spare : int
-        Of these, those that joining wires would save.
+    demand : int
+        Axons that this takes.
 
     Returns
     -------
     DoesNotFitError
-        For the caller to raise: limit ``axons`` or ``axon_types``.
+        For the caller to raise: limit ``axons``.
     """
-    if axons is None:
-        text = (
-            f"to gather the parts of its sums a neuron needs weights of both signs and the two that lift and empty it, "
-            f"{core.name} has axon_types = {core.axon_types}"
-        )
-        demand = max(4, core.axon_types + 1)
-        remedies = [Remedy("chip.axon_types", demand, f"{demand} axon types would do")]
-        return refuse("axon_types", name, demand, core.axon_types, text, remedies)
-    demand = axons - spare
     text = f"to gather the parts of its sums a neuron needs {demand} axons, a {core.name} core has {core.axons}"
     return refuse("axons", name, demand, core.axons, text, [Remedy("chip.axons", demand, f"{demand} axons would do")])
+
+
+def refuse_kinds(name: str, weights: NDArray[np.int64], core: CrossbarCore) -> DoesNotFitError:
+    """Refuse a neuron whose weights no number of axons serves: by the width of potentials, or by axon types.
+
+    Parameters
+    ----------
+    name : str
+        Of the node.
+    weights : ndarray of int64, shape (s,)
+        What the neuron gets, over one axon each.
+    core : CrossbarCore
+        The core.
+
+    Returns
+    -------
+    DoesNotFitError
+        For the caller to raise: limit ``potential`` or ``axon_types``.
+    """
+    ample = core.with_ample_axons().without_rails()
+    theta = np.ones(1, np.int64)
+    plan = plan_axons(weights[None, :], theta, ample)
+    if plan is not None:
+        swing = int(plan.swing.max())
+        bits = swing.bit_length() + 1
+        text = (
+            f"parts of its sums need potentials of up to {swing}, potential_bits = {core.potential_bits} of "
+            f"{core.name} end at {core.highest_potential}"
+        )
+        advice = [Remedy("chip.potential_bits", bits, f"potential_bits = {bits} would do")]
+        return refuse("potential", name, swing, core.highest_potential, text, advice)
+    # a type for each of the kinds of weights that there are serves all
+    enough = next(
+        types
+        for types in range(core.axon_types + 1, core.axon_types + len(weights) + 1)
+        if plan_axons(weights[None, :], theta, ample.with_axon_types(types)) is not None
+    )
+    text = f"parts of its sums need {enough} axon types, {core.name} has axon_types = {core.axon_types}"
+    advice = [Remedy("chip.axon_types", enough, f"{enough} axon types would do")]
+    return refuse("axon_types", name, enough, core.axon_types, text, advice)

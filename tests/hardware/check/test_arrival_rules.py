@@ -244,7 +244,7 @@ def test_replicas_and_cores_of_several_nodes_are_legal(random_program, edited, s
 
 def test_splitters_are_labelled_relays(random_program, with_splitters):
     program, (c, _, n), _ = fed_relay(random_program)
-    good = with_splitters(program)
+    good = dataclasses.replace(with_splitters(program), is_part=None)
     assert good.is_splitter[c, n]
     assert check_program(good) == []
     for at, mark in (((c, n), False), (tuple(np.argwhere(program.neuron_node < 0)[0]), True)):

@@ -16,7 +16,7 @@ from neuromap.mapping.core.core_of import core_of
 
 
 def rebuilt(plan, shape):
-    """Weights, and bias plus leak, as the crossbar adds them up."""
+    """Weights, and bias plus leak minus alpha, as the crossbar adds them up."""
     weights, bias = np.zeros(shape, np.int64), np.zeros(shape[0], np.int64)
     for source, kind, synapses in zip(plan.source, plan.axon_type, plan.synapses, strict=True):
         column = synapses * plan.weights[:, kind]
@@ -24,7 +24,13 @@ def rebuilt(plan, shape):
             bias += column
         else:
             weights[:, source] += column
-    return weights, bias + plan.leak
+    return weights, bias + plan.leak - plan.alpha
+
+
+def assert_same_spikes(found, theta, weights, free):
+    """Thresholds are as asked for; those beyond the free ones may lie anywhere between the same two sums."""
+    step = np.where(theta > free, np.maximum(1, np.gcd.reduce(weights, axis=1, initial=0)), 1)
+    np.testing.assert_array_equal(-(-found // step), -(-theta // step))
 
 
 def clipped(theta, weights):
@@ -59,8 +65,9 @@ def test_weights_and_thresholds_are_exact(chip, data, span, types, weight_bits, 
     event("plan")
     found, constant = rebuilt(plan, weights.shape)
     np.testing.assert_array_equal(found, weights)
-    np.testing.assert_array_equal(constant, -theta)
+    assert_same_spikes(-constant, theta, weights, -spec.leak_range[0] + 1)
     assert plan.leak.max() <= -1
+    assert set(plan.alpha.tolist()) <= {0, 1}
     assert plan.leak.min() >= spec.leak_range[0]
     assert plan.weights.min(initial=0) >= spec.weight_range[0]
     assert plan.weights.max(initial=0) <= spec.weight_range[1]
@@ -116,3 +123,13 @@ def test_a_potential_too_narrow_is_no_plan(chip):
     weights = np.full((1, 3), 200)
     assert core_of(chip(potential_bits=10)).plan(weights, np.array([5])) is None
     assert core_of(chip(potential_bits=11)).plan(weights, np.array([5])) is not None
+
+
+@pytest.mark.parametrize(
+    ("weight", "theta", "free"), [(1, 256, True), (1, 257, False), (3, 258, True), (3, 259, False)]
+)
+def test_the_last_threshold_without_bias_axons(chip, weight, theta, free):
+    """Leak -255 and alpha 1 hold 256; sums of threes reach 258 where they reach 256."""
+    plan = core_of(chip(axons=1000)).plan(np.full((1, 300), weight), np.array([theta]))
+    assert (plan.n_axons == 300) == free
+    assert not free or (plan.leak[0], plan.alpha[0]) == (-255, 1)

@@ -23,6 +23,7 @@ def loose_neurons(rng: np.random.Generator, n: int, n_axons: int) -> LooseNeuron
         own_copies=rng.integers(0, 2, n),
         weights=np.zeros((n, 1), np.int64),
         leak=nothing,
+        alpha=nothing,
         first_needed=np.cumsum([0, *map(len, needs)]),
         needed=axons,
         columns=np.zeros(len(axons), np.int64),

@@ -70,7 +70,7 @@ def require_legal(tiles, pop, matrix, copies, spec):
         assert tile.plan.n_axons <= spec.axons
         np.add.at(given_copies, tile.neurons, tile.copies)
         weights = np.zeros((len(tile.neurons), matrix.shape[1]), np.int64)
-        constant = tile.plan.leak.copy()
+        constant = tile.plan.leak - tile.plan.alpha
         for source, kind, synapses in zip(tile.plan.source, tile.plan.axon_type, tile.plan.synapses, strict=True):
             column = synapses * tile.plan.weights[:, kind]
             if source == BIAS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -128,3 +130,41 @@ def test_the_refusal_offers_sums_in_parts(chip):
     assert "wide" in [remedy.lever for remedy in refused.value.infeasibility.remedies]
     with pytest.raises(DoesNotFitError, match="threshold_bits"):
         nm.map_rollout(nm.Rollout(net, "streaming"), chip(axons=32, threshold_bits=3), wide="partial-sums")
+
+
+def test_one_neuron_of_one_sign_does_not_hide_another_of_both(chip):
+    """The neuron with most wires has one sign; joining wires must leave room for both signs of the other."""
+    weights = np.zeros((2, 40), int)
+    weights[0], weights[1, :3], weights[1, 3:5] = 1, 1, -1
+    net = build_network({"I": (40, None), "O": (2, 2)}, {("I", "O"): weights}, outputs=["O"])
+    with pytest.raises(DoesNotFitError, match="a neuron needs 5 axons"):
+        plan_sums(wide_node(net, "O"), chip(axons=4, neurons=16))
+    assert plan_sums(wide_node(net, "O"), chip(axons=5, neurons=16)).window == 20
+
+
+@pytest.mark.parametrize(
+    ("figures", "says"),
+    [
+        ({"axon_types": 1}, "axon_types = 1 .*; 2 axon types would do"),
+        ({"potential_bits": 9}, "potential_bits = 9 .*; potential_bits = 10 would do"),
+        ({"threshold_bits": 8}, "threshold_bits = 8 .*; threshold_bits = 9 would do"),
+        ({"weight_bits": 3}, "needs 203 axons"),
+    ],
+)
+def test_refusals_name_the_figure_that_is_short(chip, figures, says):
+    weights = np.random.default_rng(0).integers(-1, 2, (5, 400))
+    net = build_network({"I": (400, None), "O": (5, 2)}, {("I", "O"): weights}, outputs=["O"])
+    with pytest.raises(DoesNotFitError, match=says):
+        nm.map_rollout(nm.Rollout(net, "streaming"), chip(axons=64, **figures), wide="partial-sums")
+
+
+def test_a_part_that_feeds_another_neuron_breaks_a_rule(chip):
+    net = build_network(
+        {"I": (40, None), "A": (3, 1), "O": (2, 1)},
+        {("I", "A"): np.ones((3, 40), int), ("A", "O"): np.ones((2, 3), int)}, outputs=["O"],
+    )  # fmt: skip
+    program = nm.map_rollout(nm.Rollout(net, "streaming"), chip(axons=24), wide="partial-sums")
+    assert nm.check_program(program) == []
+    neighbours = np.where(program.neuron_node == 1, (program.neuron_index + program.is_part) % 3, program.neuron_index)
+    wrong = replace(program, neuron_index=neighbours.astype(np.int32))
+    assert "part-target" in {violation.rule for violation in nm.check_program(wrong)}

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import ragged_ranges
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import CORE_PRICE, AxonDemand
 from neuromap.mapping.tile.cut.cut_order import compiled_for, join_items
@@ -28,7 +29,9 @@ ROUNDS = 6
 """Times that every neuron of a window is offered a move."""
 
 
-def exchange_neurons(cut: CutOrder, demand: AxonDemand, copies: Ints, core: CoreModel) -> CutOrder:
+def exchange_neurons(
+    cut: CutOrder, demand: AxonDemand, copies: Ints, core: CoreModel, budget: Budget = NO_LIMIT
+) -> CutOrder:
     """Move neurons between tiles.
 
     Parameters
@@ -41,6 +44,8 @@ def exchange_neurons(cut: CutOrder, demand: AxonDemand, copies: Ints, core: Core
         Neurons of a core that each takes.
     core : CoreModel
         Limits.
+    budget : Budget, optional
+        Ends the search.
 
     Returns
     -------
@@ -55,7 +60,7 @@ def exchange_neurons(cut: CutOrder, demand: AxonDemand, copies: Ints, core: Core
         neurons = neurons[np.argsort(tile_of[neurons], kind="stable")]
         for low, high in _windows(demand, len(cut.ends), shift):
             inside = neurons[slice(*np.searchsorted(tile_of[neurons], (low, high)))]
-            if len(inside):
+            if len(inside) and not budget.is_over("tiling"):
                 window = _Window(inside, alike, tile_of[inside] - low, high - low, demand, copies, core)
                 saved += window.improve()
                 tile_of[inside] = window.tile_of_neurons + low

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.asked.options import Partitioner
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import AxonDemand
@@ -68,11 +69,11 @@ class NeuronsToCut(Value):
         return cut_single(order, self.demand, self.copies, self.core)
 
 
-Cuts = Callable[[NeuronsToCut], list[CutOrder | None]]
-"""From neurons to their orders, cut; ``None`` for one in which a neuron does not fit."""
+Cuts = tuple[Callable[[NeuronsToCut], CutOrder | None], ...]
+"""From neurons to an order of them, cut; ``None`` where a neuron does not fit, or the order takes too long to find."""
 
 
-def cuts_by(partitioner: Partitioner, neurons: NeuronsToCut) -> list[CutOrder]:
+def cuts_by(partitioner: Partitioner, neurons: NeuronsToCut, budget: Budget = NO_LIMIT) -> list[CutOrder]:
     """Cut the orders of a partitioner.
 
     Parameters
@@ -81,6 +82,8 @@ def cuts_by(partitioner: Partitioner, neurons: NeuronsToCut) -> list[CutOrder]:
         Which orders are tried.
     neurons : NeuronsToCut
         What is cut.
+    budget : Budget, optional
+        Ends the search; one order is cut in any case.
 
     Returns
     -------
@@ -92,40 +95,43 @@ def cuts_by(partitioner: Partitioner, neurons: NeuronsToCut) -> list[CutOrder]:
     NotSupportedError
         If METIS is asked for and not installed.
     """
-    found = CUTS[partitioner](neurons)
-    cuts = [exchange_neurons(cut, neurons.demand, neurons.copies, neurons.core) for cut in found if cut is not None]
+    found: list[CutOrder] = []
+    for cut_order in CUTS[partitioner]:
+        if not (found and budget.is_over("tiling")) and (cut := cut_order(neurons)) is not None:
+            found.append(cut)
+    cuts = [exchange_neurons(cut, neurons.demand, neurons.copies, neurons.core, budget) for cut in found]
     if not cuts:  # the demand is a guess: only a plan can tell
         alive = neurons.alive
         cuts = [CutOrder(alive, np.arange(1, len(alive) + 1), 0)]
     return sorted(cuts, key=lambda cut: cut.cost)
 
 
-def _blocks(neurons: NeuronsToCut) -> list[CutOrder | None]:
+def _blocks(neurons: NeuronsToCut) -> CutOrder | None:
     """Cut blocks of rows, columns and features; neurons of a node without rows and columns as they are numbered."""
     if neurons.shape is not None and neurons.is_image:
-        return [cheapest_blocks(neurons.shape, neurons.demand, neurons.copies, neurons.core)]
-    return [neurons.cut(neurons.alive)]
+        return cheapest_blocks(neurons.shape, neurons.demand, neurons.copies, neurons.core)
+    return neurons.cut(neurons.alive)
 
 
-def _overlap(neurons: NeuronsToCut) -> list[CutOrder | None]:
+def _overlap(neurons: NeuronsToCut) -> CutOrder | None:
     """Cut an order in which those that read the same stand next to each other."""
-    return [neurons.cut(overlap_order(neurons.demand, neurons.copies, neurons.core))]
+    return neurons.cut(overlap_order(neurons.demand, neurons.copies, neurons.core))
 
 
-def _metis(neurons: NeuronsToCut) -> list[CutOrder | None]:
+def _metis(neurons: NeuronsToCut) -> CutOrder | None:
     """Cut the order of METIS, which is told how many tiles to expect: those of the neurons as they are numbered."""
     as_numbered = neurons.cut(neurons.alive)
     tiles = max(1, len(as_numbered.ends)) if as_numbered is not None else 1
-    return [neurons.cut(metis_order(neurons.demand, neurons.copies, tiles, neurons.seed))]
+    return neurons.cut(metis_order(neurons.demand, neurons.copies, tiles, neurons.seed))
 
 
-def _auto(neurons: NeuronsToCut) -> list[CutOrder | None]:
-    """Cut blocks and, where that does not take too long, by overlap."""
+def _quick_overlap(neurons: NeuronsToCut) -> CutOrder | None:
+    """Cut by overlap where that does not take too long."""
     few = len(neurons.demand.items) <= (FEW if neurons.is_image else MANY)
-    return [*_blocks(neurons), *(_overlap(neurons) if few else ())]
+    return _overlap(neurons) if few else None
 
 
 CUTS: Mapping[Partitioner, Cuts] = ReadOnlyMapping(
-    {"auto": _auto, "blocks": _blocks, "overlap": _overlap, "metis": _metis}
+    {"auto": (_blocks, _quick_overlap), "blocks": (_blocks,), "overlap": (_overlap,), "metis": (_metis,)}
 )
 """One for every name in :data:`neuromap.mapping.asked.options.PARTITIONERS`."""
