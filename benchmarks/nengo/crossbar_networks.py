@@ -1,7 +1,7 @@
 """The three networks on TrueNorth, beside Nengo's own LIF: ``python benchmarks/nengo/crossbar_networks.py``.
 
-60 neurons a dimension, up to 4 axons for every source; neurons on the chip are ``SpikingRectifiedLinear``, as those of a
-crossbar core do not decay. With Nengo's solver as it is, and with half its regularisation. Every figure is written at
+60 neurons a dimension, up to 4 axons for every source; neurons on the chip are ``SpikingRectifiedLinear``, as those of
+a crossbar core do not decay. With Nengo's solver as it is, and with half its regularisation. Every figure is written at
 once to ``results/nengo_crossbar.json``, so that a run that was stopped goes on where it was.
 """
 
