@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import mean
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "nengo.md"
@@ -18,8 +19,22 @@ def errors_table() -> str:
     found = json.loads((RESULTS / "nengo_three_networks.json").read_text(encoding="utf-8"))
     lines = ["| network | time of the model, s | RMSE, Nengo's LIF | RMSE, chip | ratio |", "|---|---|---|---|---|"]
     for name, row in found["networks"].items():
-        mean = row["mean"]
-        lines.append(f"| {name} | {row['seconds']:g} | {mean['nengo']:.4f} | {mean['chip']:.4f} | {row['ratio']:.2f} |")
+        theirs, ours = (row["mean"][which] for which in ("nengo", "chip"))
+        lines.append(f"| {name} | {row['seconds']:g} | {theirs:.4f} | {ours:.4f} | {row['ratio']:.2f} |")
+    return "\n".join(lines)
+
+
+def crossbar_table() -> str:
+    """Make the table of the three networks on crossbar cores."""
+    found = json.loads((RESULTS / "nengo_crossbar.json").read_text(encoding="utf-8"))
+    head = "| network | regularisation | cores | RMSE, Nengo's LIF | RMSE, chip | ratio |"
+    lines = [head, "|---|---|---|---|---|---|"]
+    for name, by_regularisation in found.items():
+        for regularisation, rows in by_regularisation.items():
+            theirs, ours = (mean(row[which] for row in rows.values()) for which in ("nengo", "chip"))
+            cores = mean(row["cores"] for row in rows.values())
+            figures = f"{theirs:.4f} | {ours:.4f} | {ours / theirs:.2f}"
+            lines.append(f"| {name} | {regularisation} | {cores:.0f} | {figures} |")
     return "\n".join(lines)
 
 
@@ -60,7 +75,8 @@ def _by_function(names: Iterable[str]) -> list[tuple[str, list[str]]]:
 def main() -> None:
     """Replace what stands between the marks."""
     text = PAGE.read_text(encoding="utf-8")
-    for name, table in (("errors", errors_table()), ("suite", suite_tables())):
+    tables = {"errors": errors_table(), "crossbar": crossbar_table(), "suite": suite_tables()}
+    for name, table in tables.items():
         pattern = rf"(<!-- {name}: benchmarks/nengo/page.py -->).*?(<!-- end -->)"
         text = re.sub(pattern, lambda m, t=table: f"{m[1]}\n\n{t}\n\n{m[2]}", text, flags=re.DOTALL)
     PAGE.write_text(text, encoding="utf-8")

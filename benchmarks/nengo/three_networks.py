@@ -22,31 +22,31 @@ N_NEURONS = 200
 RESULT = Path(__file__).parents[1] / "results" / "nengo_three_networks.json"
 
 
-def channel() -> Any:
+def channel(neurons: int = N_NEURONS) -> Any:
     """Two ensembles, one after the other, on a random signal below 5 Hz; 2 s."""
     stimulus = nengo.Node(nengo.processes.WhiteSignal(2.0, high=5, rms=0.4, seed=1))
-    first, second = nengo.Ensemble(N_NEURONS, 1), nengo.Ensemble(N_NEURONS, 1)
+    first, second = nengo.Ensemble(neurons, 1), nengo.Ensemble(neurons, 1)
     nengo.Connection(stimulus, first)
     nengo.Connection(first, second)
     return second
 
 
-def integrator() -> Any:
+def integrator(neurons: int = N_NEURONS) -> Any:
     """One ensemble that integrates pulses; 3 s."""
     tau = 0.1
     stimulus = nengo.Node(lambda t: 1.5 * ((0.2 < t < 0.7) - (1.2 < t < 1.9)) + 0.5 * (2.2 < t < 2.7))
-    state = nengo.Ensemble(N_NEURONS, 1)
+    state = nengo.Ensemble(neurons, 1)
     nengo.Connection(stimulus, state, transform=tau, synapse=tau)
     nengo.Connection(state, state, synapse=tau)
     return state
 
 
-def oscillator() -> Any:
+def oscillator(neurons: int = N_NEURONS) -> Any:
     """One ensemble of three dimensions that turns two of them at the speed which the third tells; 2 s."""
     tau, fastest = 0.1, 10.0
     kick = nengo.Node(lambda t: [1.0, 0.0] if t < 0.1 else [0.0, 0.0])
     speed = nengo.Node(lambda t: 0.6 if t < 1.0 else 0.9)
-    state = nengo.Ensemble(N_NEURONS, 3, radius=1.7)
+    state = nengo.Ensemble(neurons, 3, radius=1.7)
 
     def turn(x: Any) -> Any:
         step = tau * fastest * x[2]
@@ -58,7 +58,7 @@ def oscillator() -> Any:
     return state[:2]
 
 
-NETWORKS: dict[str, tuple[Callable[[], Any], float]] = {
+NETWORKS: dict[str, tuple[Callable[..., Any], float]] = {
     "communication channel": (channel, 2.0),
     "integrator": (integrator, 3.0),
     "controlled oscillator": (oscillator, 2.0),

@@ -12,6 +12,7 @@ from neuromap.arrays.value import Value
 from neuromap.errors import NetworkError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.neurons.current_neuron import CurrentNeuron
+from neuromap.network.neurons.spiking_neuron import SpikingNeuron
 from neuromap.quantise.float_network import FloatNetwork
 from neuromap.quantise.float_neuron import FloatNeuron, Propagators
 from neuromap.quantise.list_integers import round_biases, round_thresholds
@@ -31,8 +32,8 @@ class NodeIntegers(Value):
 
     Attributes
     ----------
-    neuron : CurrentNeuron
-        In integers.
+    neuron : SpikingNeuron
+        In integers; a :class:`LeakNeuron` on crossbar cores.
     scale : float
         v of the float model is the chip's voltage / scale + reset.
     reset : ndarray of float, shape (size,)
@@ -43,7 +44,7 @@ class NodeIntegers(Value):
         What it cost.
     """
 
-    neuron: CurrentNeuron
+    neuron: SpikingNeuron
     scale: float
     reset: Floats
     current_units: Floats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.matrices import MatrixTransform
+from neuromap.quantise.crossbar_integers import CROSSBAR_SEARCH, crossbar_integers
 from neuromap.quantise.float_network import FloatNetwork
 from neuromap.quantise.list_integers import round_weights
 from neuromap.quantise.node_integers import NodeIntegers, node_integers
@@ -72,7 +73,7 @@ def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Q
     network : FloatNetwork
         One tick is ``network.dt`` seconds of the model.
     chip : str, path or ChipSpec
-        With synapse-list cores.
+        On crossbar cores neurons that neither decay nor rest, and take pulses.
 
     Returns
     -------
@@ -81,18 +82,26 @@ def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Q
     Raises
     ------
     NotSupportedError
-        If the chip has crossbar cores, whose neurons neither decay nor have currents.
+        If the chip has crossbar cores, and neurons decay, have currents or rest.
     NetworkError
         If a value is out of the chip's range at every scale, or a time constant too long for its decays.
     """
     spec = load_chip(chip)
     _require_decay(network, spec)
     synapses = {name: sum_synapses(network, name) for name in network.nodes}
-    found = {name: node_integers(network, name, synapses[name], spec) for name in network.nodes}
-    weights = _weights(network, synapses, found, spec)
+    notes: tuple[str, ...] = ()
+    if spec.core_model == "crossbar":
+        nodes = {name: crossbar_integers(network, name, synapses[name], spec) for name in network.nodes}
+        found = {name: node.integers for name, node in nodes.items()}
+        weights = {name: node.weights for name, node in nodes.items()}
+        notes = tuple(node.note for node in nodes.values())
+    else:
+        found = {name: node_integers(network, name, synapses[name], spec) for name in network.nodes}
+        weights = _weights(network, synapses, found, spec)
+    quantisation = _quantisation(network, spec, synapses, weights, found)
     return Quantised(
         _network(network, synapses, weights, found),
-        _quantisation(network, spec, synapses, weights, found),
+        replace(quantisation, notes=(*quantisation.notes, *notes)),
         ReadOnlyMapping(found),
     )
 
@@ -103,10 +112,15 @@ def _require_decay(network: FloatNetwork, chip: ChipSpec) -> None:
     for name, neuron in network.nodes.items():
         equation = "dv/dt = (rest - v) / tau" if np.isfinite(neuron.tau).any() else "dv/dt = drive"
         equation += "" if all(neuron.is_pulse) else " + I, dI/dt = -I / synapse_tau"
-        raise NotSupportedError(
-            f"node {name}: {equation}: spiking nodes are not mapped to the crossbar cores of {chip.name}, "
-            "whose neurons add a constant leak and have no current; loihi1 computes it"
-        )
+        if np.isfinite(neuron.tau).any() or not all(neuron.is_pulse):
+            raise NotSupportedError(
+                f"node {name}: {equation}: neurons of {chip.name} add a constant leak and have no current; loihi1 "
+                "computes it"
+            )
+        if (rest := int(neuron.rest_ticks(network.dt).max(initial=0))) > 0:
+            raise NotSupportedError(
+                f"node {name}: rests {rest} ticks after a spike; neurons of {chip.name} do not, loihi1 computes it"
+            )
 
 
 def _weights(
@@ -196,7 +210,7 @@ def _quantisation(
         chip=chip.name,
         dt=network.dt,
         tick_seconds=chip.tick_seconds,
-        search=SEARCH,
+        search=CROSSBAR_SEARCH if chip.core_model == "crossbar" else SEARCH,
         nodes=tuple(part.errors for part in found.values()),
         edges=tuple(edges),
         notes=(_PULSES,) if has_pulses else (),

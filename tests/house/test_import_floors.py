@@ -31,6 +31,7 @@ OPTIONAL = {
 ADAPTERS: dict[str, set[str]] = {
     "backends/brian2": {"brian2"},
     "backends/nengo": {"nengo"},
+    "backends/nengo/crossbar": {"nengo"},
     "training/model": {"torch"},
     "training/loop": {"torch"},
     "training/parallel": {"torch"},

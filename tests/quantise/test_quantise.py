@@ -112,6 +112,43 @@ def test_weights_of_a_source_are_mantissas_times_one_power(seed):
         assert np.abs(mine - wanted).max() <= max(1, np.abs(wanted).max() / 120)
 
 
+def leaking(seed, n_values):
+    """A network that crossbar cores can take: a constant leak, pulses, weights of few values or of any."""
+    rng = np.random.default_rng(seed)
+    neuron = FloatNeuron(8, threshold=1.0, drive=rng.uniform(-20, 60, 8), voltage=rng.uniform(0, 0.9, 8))
+    values = rng.uniform(0.1, 0.6, n_values)
+    first, second = rng.choice(values, (8, 4)), rng.choice([-values[0], 0, values[-1]], (8, 8))
+    parts = [FloatSynapses.of_matrix("I", "A", first), FloatSynapses.of_matrix("A", "A", second / 4)]
+    return FloatNetwork("leaking", DT, {"I": 4}, {"A": neuron}, parts)
+
+
+@pytest.mark.law
+@given(seed=st.integers(0, 2**32 - 1), n_values=st.sampled_from([1, 40]))
+@settings(max_examples=6, deadline=None)
+def test_crossbar_cores_compute_what_the_integers_mean_and_almost_what_loihi_does(seed, n_values):
+    network = leaking(seed, n_values)
+    found = quantise(network, "truenorth")
+    _, given_frames = frames(network, 80, seed)
+    mapped = nm.map_rollout(nm.Rollout(found.network, "streaming"), chip="truenorth")
+    wanted = nm.reference(nm.Rollout(found.network, "streaming"), given_frames)["A"]
+    assert np.array_equal(nm.simulate(mapped, given_frames, engine="numpy").frames("A"), wanted)
+    note = found.quantisation.notes[-1]
+    if n_values > 1:
+        assert "weights as sums of at most" in note
+        return
+    on_loihi = nm.reference(nm.Rollout(quantise(network).network, "streaming"), given_frames)["A"]
+    assert abs(int(wanted.sum()) - int(on_loihi.sum())) <= 0.05 * on_loihi.sum() + 3
+    assert "weights as they are" in note
+    assert max(edge.weight_error for edge in found.quantisation.edges) <= 0.02
+
+
+def test_crossbar_chips_refuse_a_rest():
+    network = leaking(0, 1)
+    nodes = {"A": replace(network.nodes["A"], refractory=5e-3)}
+    with pytest.raises(NotSupportedError, match=r"node A: rests 4 ticks.*loihi1 computes it"):
+        quantise(replace(network, nodes=nodes), "truenorth")
+
+
 def test_crossbar_chips_are_refused_with_the_equation():
     with pytest.raises(NotSupportedError, match=r"node A: dv/dt = \(rest - v\) / tau \+ I, .*loihi1"):
         quantise(random_network(0), "truenorth")

@@ -11,6 +11,9 @@ from neuromap.backends.brian2.loaded_chip import LoadedChip
 from neuromap.errors import NotSupportedError
 from neuromap.forms.card import Card
 from neuromap.forms.formed import Formed, form
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.list_program import ListProgram
+from neuromap.hardware.program.program import Program
 from neuromap.network.network import Network
 from neuromap.quantise.float_steps import float_reference
 from neuromap.quantise.quantisation import Quantisation
@@ -128,7 +131,7 @@ def chip_report(chip: LoadedChip, time_constant: float) -> ChipReport:
         cores=program.n_cores,
         usable_cores=spec.n_usable_cores,
         compartments=_compartments(chip),
-        synapses=len(program.synapses.weight),
+        synapses=_synapses(program),
         ticks=chip.n_steps,
         model_seconds=chip.n_steps * chip.translated.network.dt,
         chip_seconds=chip.n_steps * spec.tick_seconds,
@@ -141,6 +144,14 @@ def chip_report(chip: LoadedChip, time_constant: float) -> ChipReport:
         quantisation=_with_distances(chip, spikes, time_constant),
         is_exact=all(np.array_equal(chip.spikes(name), spikes[name]) for name in chip.translated.groups),
     )
+
+
+def _synapses(program: ChipProgram) -> int:
+    """Count synapses: of lists, or bits of crossbars."""
+    if isinstance(program, ListProgram):
+        return len(program.synapses.weight)
+    assert isinstance(program, Program)
+    return int(np.unpackbits(program.crossbar).sum())
 
 
 def _compartments(chip: LoadedChip) -> int:

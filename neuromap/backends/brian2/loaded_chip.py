@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.backends.brian2.translate import Translated
-from neuromap.errors import NotSupportedError
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.list_program import ListProgram
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.network import Network
@@ -51,7 +51,7 @@ class LoadedChip:
     translated : Translated
         What it runs.
     chip : ChipSpec
-        With synapse-list cores.
+        What it is for.
     engine : str
         What runs the ticks.
 
@@ -61,7 +61,7 @@ class LoadedChip:
         Network and price.
     rollout : Rollout
         What the program computes.
-    program : ListProgram
+    program : ChipProgram
     n_steps : int
         Steps since it was loaded.
 
@@ -75,10 +75,7 @@ class LoadedChip:
         self.translated = translated
         self.quantised: Quantised = quantise(translated.network, chip)
         self.rollout = Rollout(self.quantised.network, "streaming")
-        program = map_rollout(self.rollout, chip)
-        if not isinstance(program, ListProgram):  # require_decay has refused crossbars
-            raise NotSupportedError(f"chip {chip.name}: has no synapse-list cores; take loihi1")
-        self.program = program
+        self.program = program = map_rollout(self.rollout, chip)
         self._engine = make_engine(program, EngineChoice(engine, None, 0))
         self._feed = HostFeed(program)
         ports = [(k, port.name) for k, port in enumerate(program.nodes) if port.kind != "input"]
@@ -140,6 +137,8 @@ class LoadedChip:
     def currents(self, name: str) -> list[Floats]:
         """Currents of a node in the units of the float model."""
         places, node = self._places[name], self.quantised.nodes[name]
+        if not isinstance(self.program, ListProgram):  # pulses are no state
+            return [np.zeros(len(places.core)) for _ in node.current_units]
         values = self._engine.currents  # type: ignore[attr-defined] # engines of synapse lists have them
         units = np.where(node.current_units == 0, np.inf, node.current_units)
         found = values[places.core, places.compartments] / units
@@ -175,14 +174,14 @@ class LoadedChip:
 class _Places:
     """Where the neurons of a node are: core, slot of the voltage, slots of all currents; -1 for what nothing feeds."""
 
-    def __init__(self, program: ListProgram, node: int, fed: Bools) -> None:
-        mine = (program.neuron_node == node) & ~program.is_relay
-        core, slot = np.nonzero(mine)
-        order = np.argsort(program.neuron_index[core, slot], kind="stable")
-        self.core, self.slot = core[order], slot[order]
+    def __init__(self, program: ChipProgram, node: int, fed: Bools) -> None:
+        read = program.outputs  # all nodes are outputs; on crossbar cores these have copies beside them
+        mine = np.flatnonzero(read.node == node)
+        mine = mine[np.argsort(read.index[mine], kind="stable")]
+        self.core, self.slot = read.core[mine].astype(np.int64), read.neuron[mine].astype(np.int64)
         self.compartments = np.full(fed.shape, -1, np.int64)
         self.compartments[0] = self.slot
-        table = program.neurons.joined
+        table = program.neurons.joined if isinstance(program, ListProgram) else None
         if table is None:
             return
         for n in np.flatnonzero(fed[1:].any(axis=0)).tolist():

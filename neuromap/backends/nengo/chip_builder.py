@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import nengo
@@ -16,16 +17,18 @@ from nengo.solvers import NoSolver, Solver
 from nengo.transforms import Dense, NoTransform
 from numpy.typing import NDArray
 
-from neuromap.backends.nengo.chip_neuron import ChipNeuron, as_chip_neuron
 from neuromap.backends.nengo.chip_operator import ChipOperator
-from neuromap.backends.nengo.chip_plan import ChipPlan, PlannedEnsemble, PlannedFeed, PlannedLink
+from neuromap.backends.nengo.crossbar.crossbar_plan import CrossbarPlan
 from neuromap.backends.nengo.mapped_plan import MappedPlan, map_plan
+from neuromap.backends.nengo.neuron_kinds import as_chip_neuron
 from neuromap.backends.nengo.placement import Placement, place_network
+from neuromap.backends.nengo.plan.chip_neuron import ChipNeuron
+from neuromap.backends.nengo.plan.chip_plan import ChipPlan, PlannedEnsemble, PlannedFeed, PlannedLink
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
-__all__ = ["ChipBuilder"]
+__all__ = ["ChipBuilder", "node_name", "tau_of"]
 
 Floats = NDArray[np.float64]
 _MARGIN = 1.6
@@ -40,7 +43,7 @@ class ChipBuilder(Builder):
     Parameters
     ----------
     chip : ChipSpec
-        With synapse-list cores.
+        With synapse-list cores; :class:`~neuromap.backends.nengo.crossbar_builder.CrossbarBuilder` is for others.
     choice : EngineChoice
         What runs its ticks.
     ticks_per_step : int
@@ -96,7 +99,6 @@ class ChipBuilder(Builder):
     def _build_decoders(self, model: Model, solver: Any, connection: Any, rng: Any) -> Any:
         """Solve for decoders on the rates of the chip's neurons."""
         source = connection.pre_obj
-        built = model.params[source]
         points = get_eval_points(model, connection, rng)
         targets = get_targets(connection, points)
         if solver.weights and not solver.compositional:
@@ -104,12 +106,17 @@ class ChipBuilder(Builder):
                 return Builder.build(model, solver, connection, rng)  # which says why it cannot be
             targets = targets @ _matrix(connection.transform, targets.shape[1], rng).T
             targets = targets @ model.params[connection.post_obj].scaled_encoders.T[connection.post_slice]
-        drive = built.gain * (points @ built.encoders.T / source.radius) + built.bias
-        activities = self._neuron(model, source).rates(drive)
+        activities = self._rates(model, source, points)
         if not activities.any():
             return Builder.build(model, solver, connection, rng)  # as above
         decoders, info = solver(activities, targets, rng=rng)
         return points, decoders.T, info
+
+    def _rates(self, model: Model, ensemble: Any, points: Floats) -> Floats:
+        """Rates of an ensemble's neurons on the chip at constant values, shape (m, n), in Hz times the amplitude."""
+        built = model.params[ensemble]
+        drive = built.gain * (points @ built.encoders.T / ensemble.radius) + built.bias
+        return self._neuron(model, ensemble).rates(drive)
 
     def _build_connection(self, model: Model, connection: Any) -> None:
         """Plan a connection from ensemble to ensemble on the chip."""
@@ -124,9 +131,13 @@ class ChipBuilder(Builder):
         if connection.solver.weights and not isinstance(source, Neurons):
             weights = into
         model.params[connection] = BuiltConnection(points, info, weights, connection.transform)
-        tau = 0.0 if connection.synapse is None else float(connection.synapse.tau)
+        self._link(model, connection, weights, into, points)
+
+    def _link(self, model: Model, connection: Any, weights: Floats, into: Floats, points: Floats | None) -> None:
+        """Plan a link, by what a spike adds to the target's value, and to J of its neurons."""
+        source, target = connection.pre_obj, connection.post_obj
         greatest = self._greatest(model, _ensemble(source), into, decoded=not isinstance(source, Neurons))
-        self._links.append((_ensemble(source), _ensemble(target), into, greatest, tau))
+        self._links.append((_ensemble(source), _ensemble(target), into, greatest, tau_of(connection)))
 
     def _greatest(self, model: Model, source: Any, weights: Floats, *, decoded: bool) -> Floats:
         """Bound what a link adds to J: decoded, with a margin over all points; else with all neurons at once."""
@@ -134,9 +145,8 @@ class ChipBuilder(Builder):
         if not decoded:
             up, down = (np.maximum(sign * weights, 0).sum(axis=1) for sign in (1, -1))
             return np.asarray(np.maximum(up, down) * neuron.greatest_rate)
-        built = model.params[source]
-        drive = built.gain * (built.eval_points @ built.encoders.T / source.radius) + built.bias
-        return np.asarray(_MARGIN * np.abs(weights @ neuron.rates(drive).T).max(axis=1))
+        rates = self._rates(model, source, model.params[source].eval_points)
+        return np.asarray(_MARGIN * np.abs(weights @ rates.T).max(axis=1))
 
     def _encode(self, model: Model, connection: Any, target: Any, weights: Floats) -> Floats:
         """Turn weights to a target's dimensions, or neurons, into weights to J of all its neurons."""
@@ -154,26 +164,7 @@ class ChipBuilder(Builder):
         if not ensembles:
             return
         feeds = {e: self._feed(model, e, network) for e in ensembles}
-        plan = ChipPlan(
-            "nengo",
-            float(model.dt) / self.ticks_per_step,
-            self.ticks_per_step,
-            tuple(
-                PlannedEnsemble(
-                    f"E{i}{_slug(e.label)}",
-                    self._neuron(model, e),
-                    model.params[e].bias,
-                    self._voltages[e],
-                    feeds[e][1],
-                )
-                for i, e in enumerate(ensembles)
-            ),
-            tuple(
-                PlannedLink(ensembles.index(u), ensembles.index(v), weights, greatest, tau)
-                for u, v, weights, greatest, tau in self._links
-            ),
-        )
-        self.mapped = _map(plan, ensembles, self.chip)
+        self.mapped = _map(self._plan(model, ensembles, [feeds[e][1] for e in ensembles]), ensembles, self.chip)
         probed = {p.obj for p in network.all_probes if p.attr == "voltage"}
         self.operator = ChipOperator(
             self.mapped,
@@ -185,6 +176,26 @@ class ChipBuilder(Builder):
             probed=[e.neurons in probed for e in ensembles],
         )
         model.add_op(self.operator)
+
+    def _plan(
+        self, model: Model, ensembles: Sequence[Any], feeds: Sequence[PlannedFeed | None]
+    ) -> ChipPlan | CrossbarPlan:
+        """Plan what goes onto the chip."""
+        return ChipPlan(
+            "nengo",
+            float(model.dt) / self.ticks_per_step,
+            self.ticks_per_step,
+            tuple(
+                PlannedEnsemble(
+                    node_name(i, e), self._neuron(model, e), model.params[e].bias, self._voltages[e], feeds[i]
+                )
+                for i, e in enumerate(ensembles)
+            ),
+            tuple(
+                PlannedLink(ensembles.index(u), ensembles.index(v), weights, greatest, tau)
+                for u, v, weights, greatest, tau in self._links
+            ),
+        )
 
     def _feed(self, model: Model, ensemble: Any, network: nengo.Network) -> tuple[Any, PlannedFeed | None, Any]:
         """Find what the host feeds an ensemble: the signal, the feed, and what of the signal the chip has already."""
@@ -226,15 +237,22 @@ def _matrix(transform: Any, size: int, rng: Any) -> Any:
     return sampled if sampled.ndim == 2 else np.eye(size) * sampled
 
 
-def _slug(label: str | None) -> str:
-    return f".{re.sub('[^A-Za-z0-9_-]+', '_', label)[:60]}" if label else ""
+def tau_of(connection: Any) -> float:
+    """Give the time constant of a connection's Lowpass in seconds; 0 where it has no synapse."""
+    return 0.0 if connection.synapse is None else float(connection.synapse.tau)
 
 
-def _map(plan: ChipPlan, ensembles: tuple[Any, ...], chip: ChipSpec) -> MappedPlan:
+def node_name(number: int, ensemble: Any) -> str:
+    """Name the node of an ensemble."""
+    label = ensemble.label
+    return f"E{number}" + (f".{re.sub('[^A-Za-z0-9_-]+', '_', label)[:60]}" if label else "")
+
+
+def _map(plan: ChipPlan | CrossbarPlan, ensembles: tuple[Any, ...], chip: ChipSpec) -> MappedPlan:
     try:
         return map_plan(plan, chip)
     except DoesNotFitError as error:
-        names = {p.name: str(e) for p, e in zip(plan.ensembles, ensembles, strict=True)}
+        names = {node_name(i, ensemble): str(ensemble) for i, ensemble in enumerate(ensembles)}
         node = getattr(error.infeasibility, "node", None)
         who = names.get(str(node), f"{len(ensembles)} ensembles")
         raise type(error)(

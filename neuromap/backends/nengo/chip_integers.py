@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.backends.nengo.chip_plan import ChipPlan, PlannedEnsemble, PlannedFeed, PlannedLink
+from neuromap.backends.nengo.plan.chip_plan import ChipPlan, PlannedEnsemble, PlannedFeed, PlannedLink
 from neuromap.backends.nengo.value_code import GREATEST_POWER, code_weights, unit_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.neurons.current_neuron import CurrentNeuron

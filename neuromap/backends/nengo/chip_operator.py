@@ -9,9 +9,9 @@ import numpy as np
 from nengo.builder.operator import Operator
 from numpy.typing import NDArray
 
-from neuromap.backends.nengo.chip_plan import PlannedFeed
 from neuromap.backends.nengo.mapped_plan import MappedPlan
-from neuromap.backends.nengo.value_code import CODE_SIZE, HIGHEST, LOWEST, as_spikes
+from neuromap.backends.nengo.plan.chip_network import FedNode
+from neuromap.backends.nengo.plan.chip_plan import PlannedFeed
 from neuromap.simulation.engine.engine import Engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
@@ -132,7 +132,7 @@ class ChipOperator(Operator):
             self._loaded = make_engine(self.mapped.program, self._choice)
         feeds = self._feeds(signals)
         state = self.state = ChipState(self._loaded.fork(), [feed.rest for feed in feeds])
-        fired = np.zeros(len(self.mapped.neuron_core))
+        fired = np.zeros(len(self.mapped.neuron_core) + 1)  # the last are those that nobody reads
         outputs = self._outputs(signals)
         voltages = self._voltages(signals)
 
@@ -147,11 +147,11 @@ class ChipOperator(Operator):
 
         def tick() -> None:
             spikes = np.zeros(self.mapped.n_inputs, np.bool_)
+            now = state.engine.tick
             for feed in feeds:
-                state.clipped += feed.encode(spikes)
+                state.clipped += feed.encode(spikes, now)
             rows = np.flatnonzero(spikes[self.mapped.host_input])
             host = self.mapped.host_core[rows], self.mapped.host_axon[rows]
-            now = state.engine.tick
             cores, neurons = state.engine.step(*host)
             fired[self.mapped.place[cores, neurons]] += 1
             state.inputs.append(np.flatnonzero(spikes))
@@ -162,24 +162,24 @@ class ChipOperator(Operator):
     def _feeds(self, signals: Any) -> list[_Feed]:
         feeds = []
         for k, i in enumerate(self._fed):
-            node, feed = self.mapped.built.fed[i], self.mapped.plan.ensembles[i].feed
+            node, feed = self.mapped.built.fed[i], self.mapped.ensembles[i].feed
             assert node is not None
             assert feed is not None
             first = self.mapped.first_input[node.name]
-            feeds.append(_Feed(signals[self.reads[k]], self._offsets[k], feed, node.unit, first))
+            feeds.append(_Feed(signals[self.reads[k]], self._offsets[k], feed, node, first))
         return feeds
 
     def _outputs(self, signals: Any) -> list[tuple[Any, slice, float]]:
         found, start = [], 0
-        for signal, ensemble in zip(self.sets[: self._n_outputs], self.mapped.plan.ensembles, strict=True):
-            stop = start + len(ensemble.bias)
-            spike = ensemble.neuron.spike / self.mapped.plan.ticks_per_step
+        for signal, ensemble in zip(self.sets[: self._n_outputs], self.mapped.ensembles, strict=True):
+            stop = start + ensemble.size
+            spike = ensemble.spike / self.mapped.plan.ticks_per_step
             found.append((signals[signal], slice(start, stop), spike))
             start = stop
         return found
 
     def _voltages(self, signals: Any) -> list[Callable[[Engine], None]]:
-        start = np.cumsum([0, *(len(e.bias) for e in self.mapped.plan.ensembles)])
+        start = np.cumsum([0, *(e.size for e in self.mapped.ensembles)])
         return [
             _voltage_writer(signals[self.sets[self._n_outputs + i]], self.mapped, slice(start[i], start[i + 1]), i)
             for i in self._probed
@@ -187,17 +187,19 @@ class ChipOperator(Operator):
 
 
 def frames_of(mapped: MappedPlan, state: ChipState) -> dict[str, NDArray[np.bool_]]:
-    """Write what a chip was fed and spiked as frames of its nodes, shape (ticks + 1, size)."""
+    """Write what ensembles were fed and spiked as frames of their nodes, shape (ticks + 1, size)."""
     network, n_ticks = mapped.built.network, len(state.ticks)
-    frames = {name: np.zeros((n_ticks + 1, node.size), np.bool_) for name, node in network.nodes.items()}
-    starts = np.cumsum([0, *(len(e.bias) for e in mapped.plan.ensembles)])
+    names = [*mapped.first_input, *(e.name for e in mapped.ensembles)]
+    frames = {name: np.zeros((n_ticks + 1, network.nodes[name].size), np.bool_) for name in names}
+    starts = np.cumsum([0, *(e.size for e in mapped.ensembles)])
     fed, fired = np.zeros((n_ticks + 1, mapped.n_inputs), np.bool_), np.zeros((n_ticks + 1, starts[-1]), np.bool_)
     for t, (inputs, tick) in enumerate(zip(state.inputs, state.ticks, strict=True)):
         fed[t, inputs] = True
-        fired[t + 1, mapped.place[tick.cores, tick.neurons]] = True
+        numbers = mapped.place[tick.cores, tick.neurons]
+        fired[t + 1, numbers[numbers >= 0]] = True
     for name, first in mapped.first_input.items():
         frames[name][:] = fed[:, first : first + frames[name].shape[1]]
-    for i, ensemble in enumerate(mapped.plan.ensembles):
+    for i, ensemble in enumerate(mapped.ensembles):
         frames[ensemble.name][:] = fired[:, starts[i] : starts[i + 1]]
     return frames
 
@@ -215,19 +217,20 @@ def _voltage_writer(signal: Any, mapped: MappedPlan, mine: slice, number: int) -
 class _Feed:
     """Turns values into spikes; what rounding leaves over is added in the next tick, so sums over time are true."""
 
-    def __init__(self, signal: Floats, offset: Floats, feed: PlannedFeed, unit: Floats, first: int) -> None:
-        self._signal, self._offset, self._feed, self._unit = signal, offset, feed, unit
-        self.rest = np.zeros(len(unit))
-        self._mine = slice(first, first + len(unit) * CODE_SIZE)
+    def __init__(self, signal: Floats, offset: Floats, feed: PlannedFeed, node: FedNode, first: int) -> None:
+        self._signal, self._offset, self._feed, self._node = signal, offset, feed, node
+        self.rest = np.zeros(len(node.unit))
+        self._mine = slice(first, first + node.code.size(len(node.unit)))
 
-    def encode(self, spikes: NDArray[np.bool_]) -> int:
-        """Write the spikes of the signal's values; return how many values had to be clipped."""
+    def encode(self, spikes: NDArray[np.bool_], tick: int) -> int:
+        """Write the spikes of the signal's values in a tick; return how many values had to be clipped."""
         given = self._signal - self._offset
         values = self._within(given)
-        wanted = values / self._unit + self.rest
-        code = np.clip(np.rint(wanted), LOWEST, HIGHEST).astype(np.int64)
-        self.rest[...] = np.clip(wanted - code, -0.5, 0.5)
-        spikes[self._mine] = as_spikes(code).reshape(-1)
+        code = self._node.code
+        wanted = values / self._node.unit + code.extra(tick) + self.rest
+        numbers = np.clip(np.rint(wanted), code.lowest, code.highest).astype(np.int64)
+        self.rest[...] = np.clip(wanted - numbers, -0.5, 0.5)
+        spikes[self._mine] = code.spikes(numbers)
         return int((values != given).sum())
 
     def _within(self, values: Floats) -> Floats:

@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.backends.nengo.chip_network import ChipNetwork, as_chip_network
-from neuromap.backends.nengo.chip_plan import ChipPlan
+from neuromap.backends.nengo.crossbar.crossbar_network import as_crossbar_network
+from neuromap.backends.nengo.crossbar.crossbar_plan import CrossbarPlan
+from neuromap.backends.nengo.crossbar.value_lines import LineGroup
+from neuromap.backends.nengo.list_network import as_chip_network
+from neuromap.backends.nengo.plan.chip_network import ChipNetwork
+from neuromap.backends.nengo.plan.chip_plan import ChipPlan, EnsembleOnChip
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -30,7 +34,7 @@ class MappedPlan(Card):
 
     Attributes
     ----------
-    plan : ChipPlan
+    plan : ChipPlan or CrossbarPlan
         In units of Nengo.
     built : ChipNetwork
         In integers.
@@ -43,12 +47,14 @@ class MappedPlan(Card):
     host_input, host_core, host_axon : ndarray of int64, shape (K,)
         Axons that a neuron of the input nodes feeds.
     place : ndarray of int64, shape (C, N)
-        Number of a neuron among those of all ensembles, in their order; -1 where there is none.
+        Number of a neuron among those of all ensembles, in their order; -1 where there is none that is read out.
     neuron_core, neuron_slot : ndarray of int64, shape (n,)
         The other way round.
+    lines : tuple of LineGroup
+        What carries decoded values on crossbar cores; empty for other chips.
     """
 
-    plan: ChipPlan
+    plan: ChipPlan | CrossbarPlan
     built: ChipNetwork
     program: ChipProgram
     first_input: Mapping[str, int]
@@ -59,12 +65,18 @@ class MappedPlan(Card):
     place: Ints
     neuron_core: Ints
     neuron_slot: Ints
+    lines: tuple[LineGroup, ...] = ()
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
+    @property
+    def ensembles(self) -> tuple[EnsembleOnChip, ...]:
+        """Ensembles of the plan."""
+        return self.plan.ensembles
 
-def map_plan(plan: ChipPlan, chip: ChipSpec) -> MappedPlan:
+
+def map_plan(plan: ChipPlan | CrossbarPlan, chip: ChipSpec) -> MappedPlan:
     """Put a plan onto a chip.
 
     Raises
@@ -72,18 +84,21 @@ def map_plan(plan: ChipPlan, chip: ChipSpec) -> MappedPlan:
     DoesNotFitError
         If it does not fit.
     """
-    built = as_chip_network(plan, chip)
+    lines: tuple[LineGroup, ...] = ()
+    if isinstance(plan, CrossbarPlan):
+        built, lines = as_crossbar_network(plan, chip)
+    else:
+        built = as_chip_network(plan, chip)
     network = built.network
     program = map_rollout(Rollout(network, "streaming"), chip=chip, options=MappingOptions(placer="hilbert"))
     names = [port.name for port in program.nodes]
     first_input, n_inputs = _first(network.inputs, {n: network.nodes[n].size for n in names})
-    ensembles = [e.name for e in plan.ensembles]
-    first, total = _first(ensembles, {n: network.nodes[n].size for n in names})
-    mine = program.neuron_node >= 0
+    first, total = _first([e.name for e in plan.ensembles], {n: network.nodes[n].size for n in names})
     start = np.array([first.get(name, 0) for name in names])
-    place = np.where(mine, start[program.neuron_node] + program.neuron_index, -1)
-    cores, slots = np.nonzero(mine)
-    order = np.argsort(place[cores, slots])
+    read = program.outputs
+    place = np.full(program.shape, -1, np.int64)
+    place[read.core, read.neuron] = start[read.node] + read.index
+    order = np.argsort(place[read.core, read.neuron])
     host = program.host
     start = np.array([first_input.get(name, 0) for name in names])
     assert total == len(order)
@@ -99,8 +114,9 @@ def map_plan(plan: ChipPlan, chip: ChipSpec) -> MappedPlan:
         host.core.astype(np.int64),
         host.axon.astype(np.int64),
         place,
-        cores[order],
-        slots[order],
+        read.core[order].astype(np.int64),
+        read.neuron[order].astype(np.int64),
+        lines,
     )
 
 

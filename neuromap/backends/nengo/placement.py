@@ -13,7 +13,8 @@ from nengo.ensemble import Neurons
 from nengo.transforms import Dense, NoTransform, Sparse
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.backends.nengo.chip_neuron import why_not
+from neuromap.backends.nengo.crossbar.crossbar_placement import against_ensemble, against_link, demanded_cores
+from neuromap.backends.nengo.neuron_kinds import why_not
 from neuromap.backends.nengo.on_chip import asked_place
 from neuromap.backends.nengo.value_code import CODE_SIZE
 from neuromap.errors import NotSupportedError
@@ -102,9 +103,9 @@ def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placemen
     network : nengo.Network
         With all it holds.
     dt : float
-        Seconds of a step, which is a tick.
+        Seconds of a tick.
     chip : ChipSpec
-        With synapse-list cores.
+        What it is to run on.
 
     Returns
     -------
@@ -122,10 +123,11 @@ def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placemen
         reason = _against(network, ensemble, dt, chip)
         if reason:
             _move(network, ensemble, reason, reasons)
-    _move_beyond_capacity(network, chip, reasons)
+    _move_beyond_capacity(network, dt, chip, reasons)
     while True:
         links = {c: _against_ends(c, known, reasons) or _against_link(c, probed, dt, chip) for c in connections}
-        _refuse_more_taus(links)
+        if chip.core_model == "synapse-list":
+            _refuse_more_taus(links)
         late = _within_a_step(network, links, reasons)
         if late is None:
             break
@@ -153,7 +155,7 @@ def _against(network: nengo.Network, ensemble: Any, dt: float, chip: ChipSpec) -
     """Say what keeps an ensemble from the chip, whatever the others are."""
     if asked_place(network, ensemble) is False:
         return "on_chip = False"
-    if reason := why_not(ensemble.neuron_type, dt, chip.lists.greatest_refractory):
+    if reason := _against_neurons(network, ensemble, dt, chip):
         return reason
     for probe in network.all_probes:
         if probe.obj in (ensemble, ensemble.neurons) and probe.attr not in _PROBED:
@@ -164,6 +166,12 @@ def _against(network: nengo.Network, ensemble: Any, dt: float, chip: ChipSpec) -
     return ""
 
 
+def _against_neurons(network: nengo.Network, ensemble: Any, dt: float, chip: ChipSpec) -> str:
+    if chip.core_model == "crossbar":
+        return against_ensemble(network, ensemble, chip)
+    return why_not(ensemble.neuron_type, dt, chip.lists.greatest_refractory)
+
+
 def _modified(connection: Any) -> set[str]:
     rules = connection.learning_rule_type
     if rules is None:
@@ -172,22 +180,32 @@ def _modified(connection: Any) -> set[str]:
     return {str(rule.modifies) for rule in rules}
 
 
-def _move_beyond_capacity(network: nengo.Network, chip: ChipSpec, reasons: dict[Any, str]) -> None:
+def _move_beyond_capacity(network: nengo.Network, dt: float, chip: ChipSpec, reasons: dict[Any, str]) -> None:
     """Move ensembles to the host, the last first, until synapses and neurons of the rest fit by their numbers."""
     mine = [e for e in network.all_ensembles if e not in reasons]
-    links = [(_owner(c.pre_obj), _owner(c.post_obj)) for c in network.all_connections if c.learning_rule_type is None]
+    demand = demanded_cores if chip.core_model == "crossbar" else _demanded_cores
     while mine:
         here = set(mine)
-        feeds = sum(e.n_neurons * max(1, e.dimensions) * CODE_SIZE for e in mine)
-        pairs = sum(u.n_neurons * v.n_neurons for u, v in links if u in here and v in here)
-        neurons = sum(3 * e.n_neurons for e in mine)
-        bits = (feeds + pairs) * chip.lists.synapse_bits
-        cores = bits / chip.lists.synapse_memory_bits + neurons / chip.neurons
+        links = [
+            c
+            for c in network.all_connections
+            if c.learning_rule_type is None and {_owner(c.pre_obj), _owner(c.post_obj)} <= here
+        ]
+        cores = demand(mine, links, dt, chip)
         if cores <= 0.8 * chip.n_usable_cores:
             return
         _move(
             network, mine.pop(), f"the ensembles before it fill the {chip.n_usable_cores} cores of {chip.name}", reasons
         )
+
+
+def _demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: ChipSpec) -> float:
+    """Estimate the cores with synapse lists that ensembles and the links among them take."""
+    feeds = sum(e.n_neurons * max(1, e.dimensions) * CODE_SIZE for e in ensembles)
+    pairs = sum(_owner(c.pre_obj).n_neurons * _owner(c.post_obj).n_neurons for c in links)
+    neurons = sum(3 * e.n_neurons for e in ensembles)
+    bits = (feeds + pairs) * chip.lists.synapse_bits
+    return float(bits / chip.lists.synapse_memory_bits + neurons / chip.neurons)
 
 
 def _against_ends(connection: Any, known: set[Any], reasons: Mapping[Any, str]) -> str:
@@ -215,6 +233,8 @@ def _against_link(connection: Any, probed: set[Any], dt: float, chip: ChipSpec) 
     synapse = connection.synapse
     if synapse is not None and type(synapse) is not nengo.Lowpass:
         return f"its synapse is {type(synapse).__name__}; the chip has Lowpass"
+    if chip.core_model == "crossbar":
+        return against_link(connection, dt, chip)
     if synapse is not None and synapse.tau > dt * 2 ** (chip.lists.decay_bits + 1):
         return f"its synapse of {synapse.tau:g} s is too long for decays of {chip.lists.decay_bits} bits"
     return ""

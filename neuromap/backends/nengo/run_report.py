@@ -10,6 +10,7 @@ import nengo
 import numpy as np
 
 from neuromap.backends.nengo.chip_operator import ChipState
+from neuromap.backends.nengo.decoded_values import DecodedValue, decoded_values
 from neuromap.backends.nengo.mapped_plan import MappedPlan
 from neuromap.backends.nengo.placement import Placed, Placement
 from neuromap.files.messages import counted
@@ -47,6 +48,10 @@ class ChipReport(Card):
         By the chip file.
     fed_values, clipped_values : int
         Values that a tick takes from the host; those that were beyond their limits, over the run.
+    is_crossbar : bool
+        Whether its cores are crossbars.
+    decoded : tuple of DecodedValue
+        What decoded values lose there, by link and dimension; empty for other chips.
     """
 
     chip: str
@@ -61,6 +66,8 @@ class ChipReport(Card):
     energy: Energy
     fed_values: int
     clipped_values: int
+    is_crossbar: bool
+    decoded: tuple[DecodedValue, ...]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -72,9 +79,9 @@ class ChipReport(Card):
         ticks = counted(self.ticks_per_step, "tick")
         rows = {
             "cores": f"{self.cores} of {self.usable_cores} of {self.chip}",
-            "neurons": f"{self.neurons}, which take {self.compartments} compartments, and {self.synapses} synapses",
+            "neurons": f"{self.neurons}, which take {self.compartments} {self._parts}, and {self.synapses} synapses",
             "time": f"{counted(work.n_ticks, 'tick')} of {seconds(self.tick_seconds)}, {ticks} a step of {step}",
-            "latency": f"host to chip 0 ticks, ensemble to ensemble {ticks} (1 step), chip to host 0 ticks",
+            "latency": f"host to chip 0 ticks, ensemble to ensemble {self._between(ticks)}, chip to host 0 ticks",
             "from the host": f"{counted(self.fed_values, 'value')} a tick, {traffic.host_spikes} spikes; "
             f"{self.clipped_values} values clipped",
             "spikes": f"{work.spikes} of neurons; {traffic.spikes} ways to cores, {traffic.hops} hops",
@@ -82,7 +89,15 @@ class ChipReport(Card):
             "energy": f"{joules(self.energy.joules)}, {joules(self.energy.joules_per_tick)} a tick"
             + (f"; without {', '.join(self.energy.absent)}, which the chip file lacks" if self.energy.absent else ""),
         }
-        return [f"{name:16}{value}" for name, value in rows.items()]
+        told = [f"{name:16}{value}" for name, value in rows.items()]
+        return [*told, *(f"{'decoded':16}{decoded}" for decoded in self.decoded)]
+
+    @property
+    def _parts(self) -> str:
+        return "neurons of cores, with lines, relays and copies" if self.is_crossbar else "compartments"
+
+    def _between(self, ticks: str) -> str:
+        return "2 ticks or more, as filters delay them" if self.is_crossbar else f"{ticks} (1 step)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,13 +167,12 @@ def _report_chip(mapped: MappedPlan, state: ChipState) -> ChipReport:
         traffic.add(tick)
         work.add(tick)
     activity = Activity(traffic.result(), work.result(), math.prod(program.chip.chips))
-    nodes = mapped.built.network.nodes.values()
     return ChipReport(
         chip=program.chip.name,
         cores=program.n_cores,
         usable_cores=program.chip.n_usable_cores,
         neurons=len(mapped.neuron_core),
-        compartments=sum(node.size * node.neuron.n_currents for node in nodes if node.neuron is not None),
+        compartments=_compartments(mapped),
         synapses=int(np.sum([term.matrix.nnz for e in mapped.built.network.edges.values() for term in e.terms])),
         ticks_per_step=plan.ticks_per_step,
         tick_seconds=plan.dt,
@@ -166,4 +180,14 @@ def _report_chip(mapped: MappedPlan, state: ChipState) -> ChipReport:
         energy=energy_of(program.chip, activity.counts),
         fed_values=sum(len(node.unit) for node in mapped.built.fed if node is not None),
         clipped_values=state.clipped,
+        is_crossbar=program.chip.core_model == "crossbar",
+        decoded=decoded_values(mapped),
     )
+
+
+def _compartments(mapped: MappedPlan) -> int:
+    """Count what neurons take: a compartment for every current, or neurons of crossbar cores with all that is added."""
+    if mapped.lines:
+        return int((mapped.program.neuron_node >= 0).sum())
+    nodes = mapped.built.network.nodes.values()
+    return sum(node.size * node.neuron.n_currents for node in nodes if node.neuron is not None)

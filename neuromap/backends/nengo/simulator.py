@@ -8,16 +8,20 @@ import nengo
 import numpy as np
 from nengo.builder import Model
 from nengo.cache import get_default_decoder_cache
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from neuromap.backends.nengo.chip_builder import ChipBuilder
 from neuromap.backends.nengo.chip_operator import frames_of
+from neuromap.backends.nengo.crossbar.crossbar_plan import DECODER_ERROR
+from neuromap.backends.nengo.crossbar_builder import CrossbarBuilder
 from neuromap.backends.nengo.mapped_plan import MappedPlan
 from neuromap.backends.nengo.placement import Placement
 from neuromap.backends.nengo.run_report import RunReport, report_run
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.quantise.quantisation import TrainDistance
+from neuromap.quantise.spike_distance import train_distance
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 __all__ = ["Simulator"]
@@ -39,17 +43,21 @@ class Simulator(nengo.Simulator):
     progress_bar, optimize
         As :class:`nengo.Simulator`.
     chip : str or ChipSpec
-        With synapse-list cores; a chip file or the name of one.
+        A chip file or the name of one.
     engine : str
         What runs the ticks: "fast" or "numpy"; their spikes are equal.
-    ticks_per_step : int
-        Ticks of the chip in a step of ``dt``. More of them make rates finer, as spikes fall on ticks, and cost as much
-        more time and energy; a spike takes a step from ensemble to ensemble all the same.
+    ticks_per_step : int, optional
+        Ticks of the chip in a step of ``dt``: 2 by default, 1 on crossbar cores. More of them make rates finer, as
+        spikes fall on ticks, and cost as much more time and energy; a spike takes a step from ensemble to ensemble all
+        the same.
+    decoder_error : float
+        On crossbar cores, relative error of decoded values: the spikes of a neuron come on as few axons, 1 to 4, as
+        keep it; on 4 where none does, with the error told by the report.
 
     Raises
     ------
     InputError
-        If the chip has cores of another kind.
+        If an option is out of range.
     NotSupportedError
         If an ensemble with ``on_chip = True`` cannot be on the chip.
     DoesNotFitError
@@ -67,20 +75,27 @@ class Simulator(nengo.Simulator):
         *,
         chip: str | ChipSpec = "loihi1",
         engine: str = "fast",
-        ticks_per_step: int = 2,
+        ticks_per_step: int | None = None,
+        decoder_error: float = DECODER_ERROR,
     ) -> None:
         self.closed = True  # as long as nothing is built
         spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
-        if spec.core_model != "synapse-list":
-            raise InputError(f"chip {spec.name}: has cores of kind {spec.core_model}; Nengo runs on synapse-list cores")
+        is_crossbar = spec.core_model == "crossbar"
+        ticks_per_step = (1 if is_crossbar else 2) if ticks_per_step is None else ticks_per_step
         most = spec.delay[1]
         if type(ticks_per_step) is not int or not 1 <= ticks_per_step <= most:
             raise InputError(f"ticks_per_step: found {ticks_per_step!r:.60}; allowed are 1 to {most}")
+        if not 0 <= decoder_error < 1:
+            raise InputError(f"decoder_error: found {decoder_error!r:.60}; allowed are 0 to below 1")
         choice = EngineChoice(engine, threads=1)
         if model is None:
             model = Model(float(dt), f"{network}, dt={dt:f}", get_default_decoder_cache())
         if network is not None:
-            model.builder = ChipBuilder(spec, choice, ticks_per_step)
+            model.builder = (
+                CrossbarBuilder(spec, choice, ticks_per_step, decoder_error)
+                if is_crossbar
+                else ChipBuilder(spec, choice, ticks_per_step)
+            )
         super().__init__(network, dt, seed, model, progress_bar, optimize)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -120,12 +135,42 @@ class Simulator(nengo.Simulator):
             int(self.n_steps), float(self.dt), self.placement, self.mapped, operator.state if operator else None
         )
 
+    def train_distance(self, ensemble: Any, original: ArrayLike, time_constant: float = 0.01) -> TrainDistance:
+        """Tell how far the spike trains of an ensemble on the chip are from others: van Rossum's distance.
+
+        Parameters
+        ----------
+        ensemble : nengo.Ensemble
+            On the chip.
+        original : array_like, shape (steps, n)
+            What a probe of its neurons saw in :class:`nengo.Simulator`; as many steps as were taken here.
+        time_constant : float
+            Seconds: spikes further apart are different ones.
+
+        Raises
+        ------
+        InputError
+            If the ensemble is not on the chip, or the shapes differ.
+        NotSupportedError
+            If Elephant is not installed.
+        """
+        builder = self._builder
+        places = builder.placement.ensembles if builder is not None and builder.placement is not None else ()
+        if builder is None or ensemble not in places:
+            raise InputError(f"{ensemble}: is not on the chip; its spikes are Nengo's own")
+        assert builder.mapped is not None
+        name = builder.mapped.ensembles[places.index(ensemble)].name
+        frames = self.chip_frames[name][1:].reshape(int(self.n_steps), builder.ticks_per_step, -1)
+        fired: NDArray[np.bool_] = np.any(frames, axis=1)
+        theirs = np.asarray(original) != 0
+        return train_distance(name, fired, theirs, float(self.dt), by="Nengo", time_constant=time_constant)
+
     @property
     def chip_frames(self) -> dict[str, NDArray[np.bool_]]:
-        """Frames of all nodes on the chip since the last reset, for :func:`neuromap.reference` to check.
+        """Frames of ensembles on the chip and of what they were fed, for :func:`neuromap.reference` to check.
 
         Frame i + 1 of an ensemble is what it spiked in tick i, frame i of an input node what it was fed in tick i, so
-        the last frame of the input nodes is silent. Empty where nothing is on the chip.
+        the last frame of the input nodes is silent. They begin with the last reset. Empty where nothing is on the chip.
         """
         builder = self._builder
         if builder is None or builder.operator is None or builder.operator.state is None:

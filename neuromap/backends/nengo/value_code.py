@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CODE_SIZE", "GREATEST_POWER", "HIGHEST", "LOWEST", "as_spikes", "code_weights", "unit_of"]
+__all__ = ["BINARY", "CODE_SIZE", "GREATEST_POWER", "HIGHEST", "LOWEST", "as_spikes", "code_weights", "unit_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -23,6 +23,25 @@ _UP, _DOWN = 2, 4
 """Spikes of the high part, upwards and downwards."""
 CODE_SIZE = _LOW_BITS + _UP + _DOWN
 """Spikes that one value can take."""
+
+
+class _Binary:
+    """The code as a :class:`~neuromap.backends.nengo.plan.chip_network.ValueCode`."""
+
+    lowest, highest = np.asarray(LOWEST), np.asarray(HIGHEST)
+
+    def extra(self, tick: int) -> Floats:
+        return np.zeros(())
+
+    def size(self, n_values: int) -> int:
+        return n_values * CODE_SIZE
+
+    def spikes(self, numbers: Ints) -> NDArray[np.bool_]:
+        return as_spikes(numbers).reshape(-1)
+
+
+BINARY = _Binary()
+"""The code of chips with synapse lists."""
 
 
 def unit_of(limit: Floats) -> Floats:

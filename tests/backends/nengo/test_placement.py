@@ -102,8 +102,8 @@ def test_more_than_a_chip_holds_goes_to_the_host():
     assert small not in host(network)
 
 
-def test_chips_of_another_kind_and_impossible_ticks_are_refused(loop, simulator):
-    with pytest.raises(InputError, match="crossbar"):
-        simulator(loop, chip="truenorth")
+def test_impossible_ticks_and_errors_are_refused(loop, simulator):
+    with pytest.raises(InputError, match="decoder_error"):
+        simulator(loop, chip="truenorth", decoder_error=2)
     with pytest.raises(InputError, match="ticks_per_step"):
         simulator(loop, ticks_per_step=0)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.backends.nengo.chip_neuron import ChipNeuron
+from neuromap.backends.nengo.plan.chip_neuron import ChipNeuron
 from neuromap.forms.card import Card
 
-__all__ = ["ChipPlan", "PlannedEnsemble", "PlannedFeed", "PlannedLink"]
+__all__ = ["ChipPlan", "EnsembleOnChip", "PlannedEnsemble", "PlannedFeed", "PlannedLink"]
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +46,26 @@ class PlannedFeed(Card):
         return np.asarray(np.abs(self.weights) @ self.limit)
 
 
+class EnsembleOnChip(Protocol):
+    """What an ensemble is on any kind of chip."""
+
+    @property
+    def name(self) -> str:
+        """Of its node."""
+
+    @property
+    def size(self) -> int:
+        """Neurons."""
+
+    @property
+    def spike(self) -> float:
+        """What a spike is in Nengo's signals, in Hz."""
+
+    @property
+    def feed(self) -> PlannedFeed | None:
+        """What the host sends."""
+
+
 @dataclass(frozen=True, eq=False)
 class PlannedEnsemble(Card):
     """An ensemble of n neurons.
@@ -71,6 +92,16 @@ class PlannedEnsemble(Card):
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
+
+    @property
+    def size(self) -> int:
+        """Neurons."""
+        return len(self.bias)
+
+    @property
+    def spike(self) -> float:
+        """What a spike is in Nengo's signals, in Hz."""
+        return self.neuron.spike
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,11 @@
-"""The network of integers that runs on the chip, and how its inputs stand for values."""
+"""A plan for synapse lists as the network of integers that runs on the chip."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from neuromap.arrays.frozen import freeze_arrays
 from neuromap.backends.nengo.chip_integers import (
     as_current_neuron,
     feed_integers,
@@ -17,8 +14,9 @@ from neuromap.backends.nengo.chip_integers import (
     link_factor,
     neuron_scales,
 )
-from neuromap.backends.nengo.chip_plan import ChipPlan
-from neuromap.forms.card import Card
+from neuromap.backends.nengo.plan.chip_network import ChipNetwork, FedNode
+from neuromap.backends.nengo.plan.chip_plan import ChipPlan
+from neuromap.backends.nengo.value_code import BINARY
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import Network
@@ -26,53 +24,11 @@ from neuromap.network.node import Node
 from neuromap.network.terms import EdgeTerm
 from neuromap.network.transforms.matrices import MatrixTransform
 
-__all__ = ["ChipNetwork", "FedNode", "as_chip_network"]
+__all__ = ["as_chip_network"]
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 SILENT = "silent"
 """Input node without spikes, for ensembles that only have a bias."""
-
-
-@dataclass(frozen=True, eq=False)
-class FedNode(Card):
-    """An input node whose spikes are the bits of values.
-
-    Attributes
-    ----------
-    name : str
-        Of the node.
-    unit : ndarray of float, shape (m,)
-        What the least bit of each value is worth.
-    """
-
-    name: str
-    unit: Floats
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-
-@dataclass(frozen=True, eq=False)
-class ChipNetwork(Card):
-    """A plan in integers.
-
-    Attributes
-    ----------
-    network : Network
-        A node for every ensemble, an input node for every feed.
-    fed : tuple of FedNode or None
-        By ensemble.
-    scales : tuple of ndarray of int64, shape (n,)
-        Thresholds, by ensemble: the voltage 1 of Nengo.
-    """
-
-    network: Network
-    fed: tuple[FedNode | None, ...]
-    scales: tuple[Ints, ...]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def as_chip_network(plan: ChipPlan, chip: ChipSpec) -> ChipNetwork:
@@ -102,7 +58,7 @@ def as_chip_network(plan: ChipPlan, chip: ChipSpec) -> ChipNetwork:
         else:
             source = f"{name}.feed"
             weights, unit = feed_integers(ensemble, ensemble.feed, scales[i], chip)
-            node = FedNode(source, unit)
+            node = FedNode(source, unit, BINARY)
         fed.append(node)
         nodes[source] = Node(source, (1, 1, weights.shape[1]))
         neuron = as_current_neuron(ensemble, scales[i], decays[i], chip)

@@ -1,0 +1,110 @@
+"""What goes onto a chip with crossbar cores: ensembles in integers, links with their decoders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.backends.nengo.crossbar.leak_integers import LeakIntegers
+from neuromap.backends.nengo.plan.chip_plan import PlannedFeed
+from neuromap.forms.card import Card
+
+__all__ = ["DECODER_ERROR", "CrossbarEnsemble", "CrossbarLink", "CrossbarPlan"]
+
+Floats = NDArray[np.float64]
+
+DECODER_ERROR = 0.002
+"""Relative error of decoded values that axons are replicated for, where nothing is said."""
+
+
+@dataclass(frozen=True, eq=False)
+class CrossbarEnsemble(Card):
+    """An ensemble of n neurons and D dimensions.
+
+    Attributes
+    ----------
+    name : str
+        Of its node.
+    neurons : LeakIntegers
+        Its neurons.
+    voltage : ndarray of float, shape (n,)
+        Before the first tick, in parts of the threshold.
+    feed : PlannedFeed
+        What the host sends.
+    is_fed : bool
+        Whether the host sends any value; else only what stands for spikes that are on their way before the first tick.
+    """
+
+    name: str
+    neurons: LeakIntegers
+    voltage: Floats
+    feed: PlannedFeed
+    is_fed: bool
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def size(self) -> int:
+        """Neurons."""
+        return len(self.neurons.threshold)
+
+    @property
+    def spike(self) -> float:
+        """What a spike is in Nengo's signals, in Hz."""
+        return self.neurons.spike
+
+
+@dataclass(frozen=True, eq=False)
+class CrossbarLink(Card):
+    """A connection from ensemble to ensemble on the chip.
+
+    Attributes
+    ----------
+    source, target : int
+        Positions of the ensembles.
+    decoders : ndarray of float, shape (D_target, n_source)
+        What a filtered spike train of 1 adds to the target's value.
+    activities : ndarray of float, shape (m, n_source)
+        Spikes of a tick at the points that the decoders were solved on.
+    tau : float
+        Time constant of its filter in seconds; 0 where there is none.
+    """
+
+    source: int
+    target: int
+    decoders: Floats
+    activities: Floats
+    tau: float
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossbarPlan(Card):
+    """All that goes onto the chip.
+
+    Attributes
+    ----------
+    name : str
+        Of the network.
+    dt : float
+        Seconds of a tick.
+    ticks_per_step : int
+        Ticks in a step of Nengo.
+    ensembles : tuple of CrossbarEnsemble
+    links : tuple of CrossbarLink
+    decoder_error : float
+        Relative error of decoded values that axons are replicated for.
+    """
+
+    name: str
+    dt: float
+    ticks_per_step: int
+    ensembles: tuple[CrossbarEnsemble, ...]
+    links: tuple[CrossbarLink, ...]
+    decoder_error: float
