@@ -90,9 +90,11 @@ def _told(script: str, error: BaseException) -> NeuromapError:
     if isinstance(error, NeuromapError):
         return error
     lines = [frame.lineno for frame in extract_tb(first.__traceback__) if frame.filename == script]
-    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    line, text = lines[-1] if lines else None, str(error)
+    if isinstance(error, SyntaxError) and error.filename == script:
+        line, text = error.lineno, error.msg
     where = "" if line is None else f"line {line}: "
-    return InputError(f"{where}{type(error).__name__}: {error}; mend the script, python {script} runs it alone")
+    return InputError(f"{where}{type(error).__name__}: {text}; mend the script, python {script} runs it alone")
 
 
 def _figures(chip: LoadedChip, report: Any) -> dict[str, Any]:

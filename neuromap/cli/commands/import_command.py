@@ -24,9 +24,7 @@ Examples:
 
 
 def import_command(
-    format: Annotated[
-        str, typer.Argument(metavar="FORMAT", help="Whose script it is: brian2.", show_default=False)
-    ],
+    format: Annotated[str, typer.Argument(metavar="FORMAT", help="Whose script it is: brian2.", show_default=False)],
     script: Annotated[
         Path, typer.Argument(metavar="SCRIPT", help="The script, which is executed.", show_default=False)
     ],
