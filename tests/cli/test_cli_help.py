@@ -25,6 +25,7 @@ def test_the_commands():
         "bench",
         "train",
         "experiment",
+        "import",
     ]
 
 
@@ -66,6 +67,8 @@ def test_examples_of_the_help_run(command, neuromap, root_of_examples, monkeypat
     if command in ("train", "experiment"):
         pytest.importorskip("torch", reason="training needs PyTorch (the extra training)")
         pytest.importorskip("sklearn")
+    if command == "import":
+        pytest.importorskip("brian2", reason="its scripts are run (the extra brian2)")
     if command == "accuracy":
         pytest.importorskip("sklearn", reason="the digits are scikit-learn's")
     for example in re.findall(

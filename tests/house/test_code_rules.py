@@ -11,6 +11,8 @@ from neuromap import errors
 
 DANGEROUS_CALLS = {"eval", "exec", "compile", "__import__"}
 DANGEROUS_MODULES = {"pickle", "dill", "cloudpickle", "marshal", "shelve", "joblib", "subprocess", "yaml"}
+RUNS_SCRIPTS = {"backends/scripts/import_script.py": {"subprocess"}}
+"""The one file that starts another program: `neuromap import`, which says that it executes the script it is given."""
 ERROR_NAMES = set(errors.__all__)
 LONGEST_FILE = 400  # the aim is 300; tables and docstrings may go beyond it
 
@@ -36,7 +38,8 @@ def test_no_data_is_run_as_code(modules):
                 names = [node.module]
             else:
                 continue
-            wrong += [f"neuromap/{path} {n}" for n in names if n.split(".")[0] in DANGEROUS_MODULES]
+            banned = DANGEROUS_MODULES - RUNS_SCRIPTS.get(path.as_posix(), set())
+            wrong += [f"neuromap/{path} {n}" for n in names if n.split(".")[0] in banned]
     assert not wrong
 
 

@@ -55,6 +55,11 @@ class NeuromapDevice(RuntimeDevice):
         super().activate(build_on_run, **options)
 
     @property
+    def has_run(self) -> bool:
+        """Whether any network ran."""
+        return self._last is not None
+
+    @property
     def chip(self) -> LoadedChip:
         """The chip that ran last.
 
