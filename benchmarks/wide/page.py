@@ -45,7 +45,8 @@ def with_paper(page: str, rows: list[dict[str, Any]]) -> str:
     for row in rows:
         good = f"{row['compared']:,} ({row['spikes']:,})" if row["verified"] else "NO"
         counts = " | ".join(f"{row[key]:,}" for key in ("parts", "cores", "chips", "period", "first"))
-        head = f"| {row['network'].upper()} | {row['neurons']:,} | {row['synapses']:,} | {row['ticks'] or 'all'}"
+        far = "" if row.get("reach", True) else " *"
+        head = f"| {row['network'].upper()}{far} | {row['neurons']:,} | {row['synapses']:,} | {row['ticks'] or 'all'}"
         lines.append(f"{head} | {counts} | {good} |")
     begin, end = "<!-- begin paper -->", "<!-- end paper -->"
     inner = "\n".join([begin, *lines, end])

@@ -193,7 +193,7 @@ def test_errors_of_flags_as_json(sr, neuromap):
     assert json.loads(done.out)["error"]["kind"] == "InputError"
 
 
-@pytest.mark.parametrize("words", ["--splitters slack", "--no-packing", "--partitioner auto", "--wide-ticks 3"])
+@pytest.mark.parametrize("words", ["--splitters slack", "--no-packing", "--partitioner auto", "--wide refuse"])
 def test_options_of_crossbars_are_refused_on_other_cores(words, sr, neuromap):
     for command in ("map", "verify", "report"):
         done = neuromap(command, sr, "--chip", "loihi1", *words.split())

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.populations.readers import Feed, Key, Reader
 from neuromap.mapping.bounds.windows.least_sources import by_degrees, by_expansion, sources_beyond_palette
@@ -25,7 +27,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
+class Crowd(Value):
     """Some neurons of a reader and what they need together.
 
     Attributes
@@ -55,6 +57,9 @@ class Crowd:
     room: int
     windows: dict[Key, WholeWindows]
     together: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     def limit(self, chip: ChipSpec) -> str:
         """Name what keeps one neuron more from a core; ``neurons`` where all fit."""

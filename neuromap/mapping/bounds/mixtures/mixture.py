@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.crowds.crowding import Crowd
 from neuromap.mapping.bounds.crowds.reads import FedAxons
@@ -22,7 +23,7 @@ LEVELS = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class Group(Value):
     """Neurons that are bounded together in a core; groups of a population may overlap.
 
     Attributes
@@ -48,22 +49,37 @@ class Group:
     feeds: tuple[int, ...]
     together: Ints
 
-
-class Demand(NamedTuple):
-    """What all cores together need."""
-
-    neurons: Ints
-    """Of every part."""
-    axons: Ints
-    """Of every feed."""
-    copies: Ints
-    """Of every population, as far as they are spread evenly."""
-    more_copies: int
-    """Neurons of cores beyond those that feed axons."""
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Demand(Value):
+    """What all cores together need.
+
+    Attributes
+    ----------
+    neurons : ndarray of int64
+        Of every part.
+    axons : ndarray of int64
+        Of every feed.
+    copies : ndarray of int64
+        Of every population, as far as they are spread evenly.
+    more_copies : int
+        Neurons of cores beyond those that feed axons.
+    """
+
+    neurons: Ints
+    axons: Ints
+    copies: Ints
+    more_copies: int
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture(Value):
     """All that is known of a core's contents.
 
     Attributes
@@ -86,6 +102,9 @@ class Mixture:
     from_chip: NDArray[np.bool_]
     most_copies: Ints
     demand: Demand
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
 
 def mixture_of(crowds: list[list[Crowd]], fed: FedAxons, read_out: int, chip: ChipSpec) -> Mixture:

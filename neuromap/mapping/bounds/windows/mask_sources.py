@@ -68,7 +68,10 @@ def least_of_masks(offsets: Bools, stride: tuple[int, int], extent: tuple[int, i
     if len(heads) > MASKS:
         return np.zeros(len(area), np.int64)
     channels = offsets.reshape(-1, *offsets.shape[2:])[heads]
-    of_channel = [_places(channel, stride, p, w, h) for channel in channels]
+    # of a channel's columns only how many offsets they have, and in how many classes, matters
+    kinds, kind = np.unique(_offsets_and_classes(channels, stride[0]), axis=0, return_inverse=True)
+    of_kind = [_places(both, stride[1] or 1, p, w, h) for both in kinds]
+    of_channel = [of_kind[k] for k in kind.ravel()]
     code = np.unique(np.sort(code.reshape(offsets.shape[:2]), axis=1), axis=0)
     starts = np.flatnonzero(np.diff(p, prepend=0))
     for feature in code:
@@ -86,21 +89,29 @@ def _columns_of_positions(most: int, extent: tuple[int, int]) -> tuple[Ints, Int
     return p[here], w[here], h[here]
 
 
-def _places(channel: Bools, stride: tuple[int, int], p: Ints, w: Ints, h: Ints) -> Ints:
+def _offsets_and_classes(channels: Bools, stride: int) -> Ints:
+    """Count the offsets of every column, and their classes modulo the stride; shape (channels, 2, columns)."""
+    offsets = channels.sum(axis=1)
+    classes = sum((channels[:, k::stride].any(axis=1).astype(np.int64) for k in range(stride)), np.zeros_like(offsets))
+    return np.stack([offsets, classes], axis=1)
+
+
+def _places(columns: Ints, step: int, p: Ints, w: Ints, h: Ints) -> Ints:
     """Bound the places of one channel, its columns modulo the stride one after the other."""
-    step = stride[1] or 1
-    parts = [channel[:, k::step] for k in range(min(step, channel.shape[1]))]
-    return sum((_in_chains(part, stride[0], p, w, h) for part in parts if part.any()), np.zeros(len(p), np.int64))
+    places = np.zeros(len(p), np.int64)
+    for k in range(min(step, columns.shape[1])):
+        part = columns[:, k::step]
+        part = part[:, part[0] > 0]
+        if part.size:
+            places += _in_chains(part[0], part[1], p, w, h)
+    return places
 
 
-def _in_chains(part: Bools, stride: int, p: Ints, w: Ints, h: Ints) -> Ints:
+def _in_chains(d: Ints, r: Ints, p: Ints, w: Ints, h: Ints) -> Ints:
     """Bound them: the tallest column meets all slices, or every column the same slice; whichever is more.
 
     q positions of a column and a slice of d offsets, in r classes modulo the stride, reach r q + d - r places or more.
     """
-    rows = [np.flatnonzero(column) for column in part.T if column.any()]
-    d = np.array([len(found) for found in rows])
-    r = np.array([len(set((found % stride).tolist())) if stride else 0 for found in rows])
     gain = d - r
     # columns on one side of the tallest take the first slice, those on the other side the last
     best = r.sum() * h + gain.sum() + min(r[0], r[-1]) * (p - h) + min(gain[0], gain[-1]) * (w - 1)
