@@ -5,6 +5,7 @@ Numbers are integers as on the chip, and no current comes near its rails, so tha
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import neuromap as nm
 from neuromap.hardware.program.list_program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.program.ports import HostTable, OutputTable
 
-__all__ = ["FAN_OUT", "PER_LIST", "brian2_arrays", "loihi_network"]
+__all__ = ["FAN_OUT", "PER_LIST", "brian2_arrays", "loihi_network", "one_tick_network"]
 
 FAN_OUT, PER_LIST = 4, 32
 """Axons that a neuron feeds, and synapses of each: 128 synapses for every neuron."""
@@ -64,6 +65,21 @@ def loihi_network(n_cores: int, seed: int = 1) -> ListProgram:
         synapses=synapses,
         neurons=_neurons(rng, shape),
         targets=TargetTable(np.arange(n_cores * n + 1) * FAN_OUT, core.astype(np.int32), axon.astype(np.int32)),
+    )
+
+
+def one_tick_network(n_cores: int, seed: int = 1) -> ListProgram:
+    """Make the same program with currents and delays of one tick, and four times the weight: as much charge.
+
+    A current of one tick, unlike a longer one, is the same to a chip that goes on adding to it while the neuron rests
+    and to SANA-FE, which does not.
+    """
+    program = loihi_network(n_cores, seed)
+    table, neurons = program.synapses, program.neurons
+    return replace(
+        program,
+        synapses=replace(table, weight=table.weight * np.int32(4), delay=np.zeros_like(table.delay)),
+        neurons=replace(neurons, current_decay=np.full_like(neurons.current_decay, 4096)),
     )
 
 

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from benchmarks.list_engine.network import loihi_network
+from benchmarks.list_engine.network import loihi_network, one_tick_network
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.list_fast_engine import ListFastEngine
 from neuromap.version import __version__
@@ -23,8 +23,9 @@ def main() -> None:
     parser.add_argument("cores", type=int)
     parser.add_argument("--warm", type=int, required=True)
     parser.add_argument("--ticks", type=int, required=True)
+    parser.add_argument("--one-tick", action="store_true", help="currents and delays of one tick")
     asked = parser.parse_args()
-    program = loihi_network(asked.cores)
+    program = (one_tick_network if asked.one_tick else loihi_network)(asked.cores)
     nothing = np.zeros(program.shape, np.bool_)
     began = time.perf_counter()
     engine = ListFastEngine(program)

@@ -10,8 +10,9 @@ network = pytest.importorskip(
 )
 
 
-def test_the_network_breaks_no_rule_but_that_of_memory(tmp_path):
-    program = network.loihi_network(2)
+@pytest.mark.parametrize("make", ["loihi_network", "one_tick_network"])
+def test_the_network_breaks_no_rule_but_that_of_memory(make, tmp_path):
+    program = getattr(network, make)(2)
     assert {violation.rule for violation in check_program(program)} == {"synapse-memory"}
     network.brian2_arrays(program, tmp_path)
     found = {path.stem: np.load(path) for path in tmp_path.glob("*.npy")}
@@ -25,3 +26,9 @@ def test_the_network_breaks_no_rule_but_that_of_memory(tmp_path):
         given = None if weights is None else found["weight"]
         assert np.bincount(found["post"], given).tolist() == np.bincount(reached, weights).tolist()
     assert np.bincount(found["delay"]).tolist() == [0, *np.bincount(program.synapses.delay).tolist()]
+
+
+def test_no_current_or_delay_of_the_one_tick_network_outlasts_a_tick(tmp_path):
+    network.brian2_arrays(network.one_tick_network(2), tmp_path)
+    assert np.unique(np.load(tmp_path / "delay.npy")).tolist() == [1]
+    assert np.load(tmp_path / "current_decay.npy").tolist() == [4096]
