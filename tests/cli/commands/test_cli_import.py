@@ -44,8 +44,13 @@ def test_a_script_becomes_a_network_that_maps_and_verifies(name, chip, group, ne
     [
         (REFUSED, 4, ("net.py: A: dv/dt = -v*v/(10*ms): it is not linear in v",)),
         ("print('before')\n1 / 0\n", 2, ("net.py: line 2: ZeroDivisionError: division by zero",)),
-        ("import brian2\nbrian2.set_device('cpp_standalone')\n", 2, ("set_device('cpp_standalone')", "take the line")),
-        ("import brian2\n", 2, ("no network was run", "call run")),
+        pytest.param(
+            "import brian2\nbrian2.set_device('cpp_standalone')\n",
+            2,
+            ("set_device('cpp_standalone')", "take the line"),
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param("import brian2\n", 2, ("no network was run", "call run"), marks=pytest.mark.thorough),
     ],
 )
 def test_a_script_that_leaves_no_network_gets_one_line(text, code, words, neuromap, script, tmp_path):
