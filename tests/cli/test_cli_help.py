@@ -55,9 +55,8 @@ def test_help_of_a_command_has_examples_and_json(command, neuromap):
 
 @pytest.mark.smoke
 @pytest.mark.usefixtures("short_streams")
-@pytest.mark.parametrize(
-    "command",  # the scripts of the help of import are imported by tests of their own
-    [pytest.param(name, marks=pytest.mark.thorough) if name == "import" else name for name in COMMANDS],
+@pytest.mark.parametrize(  # the scripts of the help of import are imported by tests of their own
+    "command", [pytest.param(c, marks=pytest.mark.thorough) if c == "import" else c for c in COMMANDS]
 )
 def test_examples_of_the_help_run(command, neuromap, root_of_examples, monkeypatch, folder, tiny_text, sr):
     """The files that examples read and write lie in a folder of their own."""
