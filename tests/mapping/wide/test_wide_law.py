@@ -22,7 +22,7 @@ from neuromap.verification import measure
 pytestmark = pytest.mark.law
 
 QUIET = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-CORES = [(10, 24), (16, 12), (24, 48), (40, 30), (64, 64)]
+CORES = [(10, 24), (16, 12), (24, 48), (32, 30)]
 
 
 def weights(kind: str, shape: tuple[int, int], seed: int) -> np.ndarray:
