@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,13 @@ from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.explore import explore
 from neuromap.files.given import needs
-from neuromap.hardware.chip.chip_figures import ChipPoint, chips_with_figures
+from neuromap.hardware.chip.chip_figures import ChipPoint
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
-from neuromap.sweep.map_each import point_text
+from neuromap.sweep.each_chip import SweepProgress, each_chip
 
 __all__ = ["sweep_explorations"]
 
@@ -43,7 +43,7 @@ def sweep_explorations(
     given: RolloutPattern | str = "streaming",
     *,
     limits: Limits | None = None,
-    progress: Callable[[str, int, int], object] | None = None,
+    progress: SweepProgress | None = None,
     **arguments: Any,
 ) -> ChipSweep:
     """Find the front of a chip with each of several values of its figures, and of every combination of these.
@@ -80,11 +80,8 @@ def sweep_explorations(
     """
     needs("sweep_explorations", network, Network)
     spec = load_chip(chip)
-    points = chips_with_figures(spec, figures)
     rows: list[SweepRow] = []
-    for number, point in enumerate(points):
-        if progress is not None:
-            progress(point_text(figures, point), number, len(points))
+    for point in each_chip(spec, figures, progress):
         found = explore(network, point.chip, given, limits=limits, **arguments)
         rows.append(_row(found, point, spec, limits or Limits()))
     return ChipSweep(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from neuromap.files.given import needs
-from neuromap.hardware.chip.chip_figures import ChipPoint, chips_with_figures
+from neuromap.hardware.chip.chip_figures import ChipPoint
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
@@ -17,7 +17,15 @@ from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.stimulus.choose_frames import describe_frames
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
-from neuromap.sweep.map_each import CORE_BOUND, CORES, FRAME_PERIOD, bound_notes, point_text, reason_of
+from neuromap.sweep.each_chip import (
+    CORE_BOUND,
+    CORES,
+    FRAME_PERIOD,
+    SweepProgress,
+    bound_notes,
+    each_chip,
+    reason_of,
+)
 
 __all__ = ["sweep_reports"]
 
@@ -38,7 +46,7 @@ def sweep_reports(
     patterns: Sequence[str | RolloutPattern] | None = None,
     executions: Sequence[str] | None = None,
     *,
-    progress: Callable[[str, int, int], object] | None = None,
+    progress: SweepProgress | None = None,
     **arguments: Any,
 ) -> ChipSweep:
     """Report on a network on a chip with each of several values of its figures, and on every combination of these.
@@ -73,12 +81,9 @@ def sweep_reports(
     """
     needs("sweep_reports", network, Network)
     spec = load_chip(chip)
-    points = chips_with_figures(spec, figures)
     rows: list[SweepRow] = []
     told: dict[str, None] = {}
-    for number, point in enumerate(points):
-        if progress is not None:
-            progress(point_text(figures, point), number, len(points))
+    for point in each_chip(spec, figures, progress):
         report = latency_report(network, point.chip, patterns, executions, **arguments)
         rows += (_row(row, point, spec) for row in report.rows)
         told |= dict.fromkeys(f"{row.execution}: {time_axis(row.execution)}" for row in report.rows)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from neuromap.errors import DoesNotFitError
 from neuromap.files.given import needs
-from neuromap.hardware.chip.chip_figures import ChipPoint, chips_with_figures, figure_text
+from neuromap.hardware.chip.chip_figures import ChipPoint
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
@@ -18,23 +18,19 @@ from neuromap.mapping.remedy.apply_remedy import Request
 from neuromap.mapping.remedy.early_refusal import refuse_early
 from neuromap.network.complete import require_weights
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
+from neuromap.sweep.chip_sweep import ChipSweep, SweepRow
+from neuromap.sweep.each_chip import (
+    CORE_BOUND,
+    CORES,
+    FIRST_RESPONSE,
+    FRAME_PERIOD,
+    SweepProgress,
+    bound_notes,
+    each_chip,
+    reason_of,
+)
 
-__all__ = [
-    "CORES",
-    "CORE_BOUND",
-    "FIRST_RESPONSE",
-    "FRAME_PERIOD",
-    "bound_notes",
-    "point_text",
-    "reason_of",
-    "sweep_mappings",
-]
-
-CORES = SweepColumn("cores", "cores", "", is_drawn=True)
-CORE_BOUND = SweepColumn("core_bound", "cores of any mapping, at least")
-FRAME_PERIOD = SweepColumn("frame_period_ticks", "frame period", "ticks")
-FIRST_RESPONSE = SweepColumn("first_response_ticks", "first response", "ticks")
+__all__ = ["sweep_mappings"]
 
 
 def sweep_mappings(
@@ -42,7 +38,7 @@ def sweep_mappings(
     chip: str | Path | ChipSpec,
     figures: Mapping[str, Sequence[Any]],
     options: MappingOptions | None = None,
-    progress: Callable[[str, int, int], object] | None = None,
+    progress: SweepProgress | None = None,
 ) -> ChipSweep:
     """Map a rollout onto a chip with each of several values of its figures, and onto every combination of these.
 
@@ -85,12 +81,8 @@ def sweep_mappings(
     needs("sweep_mappings", rollout, Rollout)
     require_weights(rollout.network)
     spec = load_chip(chip)
-    points = chips_with_figures(spec, figures)
-    rows = []
-    for number, point in enumerate(points):
-        if progress is not None:
-            progress(point_text(figures, point), number, len(points))
-        rows.append(_row(rollout, spec, point, options or MappingOptions()))
+    points = each_chip(spec, figures, progress)
+    rows = [_row(rollout, spec, point, options or MappingOptions()) for point in points]
     return ChipSweep(
         network=rollout.network.name,
         what=f"{rollout.pattern.name}, {rollout.execution}",
@@ -105,44 +97,6 @@ def sweep_mappings(
             *bound_notes(options),
         ),
     )
-
-
-def point_text(figures: Mapping[str, Any], point: ChipPoint) -> str:
-    """Say which chip of a sweep one is, by the values that were set."""
-    pairs = zip(figures, point.values, strict=True)
-    return ", ".join(f"{name} = {figure_text(value)}" for name, value in pairs)
-
-
-def bound_notes(options: MappingOptions | None) -> tuple[str, ...]:
-    """Say what the bound on cores holds for where sums may be cut into parts; nothing where they are not."""
-    if options is None or options.wide == "refuse":
-        return ()
-    return ("cores of any mapping: where sums are cut into parts, of mappings with these parts",)
-
-
-def reason_of(message: str, infeasibility: Any, point: ChipPoint, chip: ChipSpec) -> str:
-    """Give a refusal without its remedies, and without the values that were set: they stand beside it.
-
-    Parameters
-    ----------
-    message : str
-        All of it.
-    infeasibility : Infeasibility or None
-        The same as data, where the mapper refused.
-    point : ChipPoint
-        The chip that refuses.
-    chip : ChipSpec
-        The one whose figures were changed.
-
-    Returns
-    -------
-    str
-        One line.
-    """
-    if infeasibility is not None:
-        head = f"node {infeasibility.node}: " if infeasibility.node else ""
-        message = f"{head}{infeasibility.statement}"
-    return message.replace(point.chip.name, chip.name)
 
 
 def _row(rollout: Rollout, chip: ChipSpec, point: ChipPoint, options: MappingOptions) -> SweepRow:

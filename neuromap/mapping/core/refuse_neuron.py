@@ -76,7 +76,7 @@ def _in_parts(population: Population) -> list[Remedy]:
     """Offer sums in parts to nodes that are not computed so already."""
     if population.is_relay or population.neuron is not None:
         return []
-    return [Remedy("wide", "partial-sums", 'wide = "partial-sums" would compute it in parts, which takes ticks')]
+    return [Remedy("wide", "partial-sums", 'wide = "partial-sums" would compute it in parts')]
 
 
 def least_axons(weights: Ints, core: Crossbar) -> int:

@@ -179,5 +179,5 @@ def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: Watch)
         return _Outcome(remedy, applied, then)
     if remedy.lever == "wide":
         period = counted(found.network.period, "tick")
-        remedy = replace(remedy, text=f'wide = "{remedy.value}" would compute it in parts, a frame every {period}')
+        remedy = replace(remedy, text=f"{remedy.text}, a frame every {period}")
     return _Outcome(replace(remedy, tried=True, cores=found.n_cores), applied)

@@ -39,7 +39,6 @@ class PlannedSums:
     def __init__(self, network: Network, chip: ChipSpec, options: MappingOptions) -> None:
         self._network, self._chip, self._options = network, chip, options
         self._nodes: dict[str, WideNode] = {}
-        self._most_inputs: dict[str, int] = {}
         self.planned: Mapping[str, PartialSums] = {}
 
     def take_up(self, refusal: Infeasibility) -> bool:
@@ -56,7 +55,7 @@ class PlannedSums:
         part_of = {f"{node} part": node for node in self.planned}
         if name in part_of:
             name = part_of[name]
-            widest = self._most_inputs[name]
+            widest = self.planned[name].most_inputs
             if widest == 1:
                 return False
             self._plan(name, widest // 2)
@@ -69,5 +68,4 @@ class PlannedSums:
 
     def _plan(self, name: str, most_inputs: int | None) -> None:
         sums = plan_sums(self._nodes[name], self._chip, self._options.wide_ticks, most_inputs)
-        self._most_inputs[name] = sums.most_inputs
         self.planned = {**self.planned, name: sums}

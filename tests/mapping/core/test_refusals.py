@@ -39,7 +39,7 @@ def test_fan_in_names_node_demand_bound_gap_and_groups(chip):
     data = refused(layer(16, 16), spec)
     assert data["message"].startswith(
         'node H2: one neuron needs 784 axons, a truenorth core has 256 (528 too many); wide = "partial-sums" would'
-        " compute it in parts, which takes ticks; groups = 4 would need 196"
+        " compute it in parts; groups = 4 would need 196"
     )
     assert (data["limit"], data["node"], data["demand"], data["bound"]) == ("axons", "H2", 784, 256)
     first = {"lever": "groups", "value": 4, "text": "groups = 4 would need 196", "tried": False, "cores": None}
