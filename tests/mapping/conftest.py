@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -82,3 +83,18 @@ def agrees(computes: Callable[..., None]) -> Callable[..., nm.Program]:
         return program
 
     return check
+
+
+@pytest.fixture(scope="session")
+def valid_pattern() -> Callable[[st.DrawFn, nm.Network], nm.RolloutPattern]:
+    """Draw a pattern, and stream an edge of every cycle that it leaves sequential."""
+
+    def draw_pattern(draw: st.DrawFn, net: nm.Network) -> nm.RolloutPattern:
+        pattern = nm.RolloutPattern.from_values(net, [draw(st.integers(0, 1)) for _ in net.edges])
+        while not pattern.is_valid:
+            cycle = pattern.cycle
+            streaming = [*pattern.streaming_edges, (cycle[0], cycle[1 % len(cycle)])]
+            pattern = nm.RolloutPattern.from_streaming_edges(net, streaming)
+        return pattern
+
+    return draw_pattern

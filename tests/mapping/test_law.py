@@ -56,16 +56,6 @@ def networks(draw: st.DrawFn) -> nm.Network:
     return build_network(nodes, matrices, outputs=outputs)
 
 
-def valid_pattern(draw: st.DrawFn, net: nm.Network) -> nm.RolloutPattern:
-    pattern = nm.RolloutPattern.from_values(net, [draw(st.integers(0, 1)) for _ in net.edges])
-    while not pattern.is_valid:  # stream the cycle's first edge until none is left
-        cycle = pattern.cycle
-        pattern = nm.RolloutPattern.from_streaming_edges(
-            net, [*pattern.streaming_edges, (cycle[0], cycle[1 % len(cycle)])]
-        )
-    return pattern
-
-
 @st.composite
 def chips(draw: st.DrawFn, make: Callable[..., nm.ChipSpec]) -> nm.ChipSpec:
     """Small chips with every width and every reading of the neuron drawn."""
@@ -110,7 +100,7 @@ EVERYDAY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 @settings(EVERYDAY, max_examples=120)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
-def test_chip_equals_reference(agrees, chip, data, net, execution):
+def test_chip_equals_reference(valid_pattern, agrees, chip, data, net, execution):
     """TrueNorth, and the same with short delays, refuse none of these networks."""
     least = data.draw(st.integers(1, 3))
     short = chip(delay=(least, data.draw(st.integers(least, 6))))
@@ -122,7 +112,7 @@ def test_chip_equals_reference(agrees, chip, data, net, execution):
 
 @settings(EVERYDAY, max_examples=60)
 @given(data=st.data(), net=networks(), more=st.integers(1, 3))
-def test_chip_equals_reference_at_a_chosen_frame_period(agrees, data, net, more):
+def test_chip_equals_reference_at_a_chosen_frame_period(valid_pattern, agrees, data, net, more):
     pattern = valid_pattern(data.draw, net)
     period = nm.Rollout(net, pattern, "pipelined").frame_period + more
     program = agrees(net, pattern, f"pipelined:{period}", nm.load_chip("truenorth"), seed=data.draw(st.integers(0, 99)))
@@ -132,7 +122,7 @@ def test_chip_equals_reference_at_a_chosen_frame_period(agrees, data, net, more)
 
 @settings(EVERYDAY, max_examples=150)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
-def test_chip_equals_reference_or_the_refusal_has_a_gap(agrees, chip, data, net, execution):
+def test_chip_equals_reference_or_the_refusal_has_a_gap(valid_pattern, agrees, chip, data, net, execution):
     spec = data.draw(chips(chip))
     try:
         agrees(net, valid_pattern(data.draw, net), execution, spec, seed=data.draw(st.integers(0, 99)))
@@ -145,7 +135,7 @@ def test_chip_equals_reference_or_the_refusal_has_a_gap(agrees, chip, data, net,
 
 @settings(EVERYDAY, max_examples=30)
 @given(data=st.data(), net=networks())
-def test_the_law_does_not_depend_on_the_placer(chip, data, net):
+def test_the_law_does_not_depend_on_the_placer(valid_pattern, chip, data, net):
     rollout = nm.Rollout(net, valid_pattern(data.draw, net))
     rng = np.random.default_rng(0)
     frames = {i: rng.random((6, net.nodes[i].size)) < 0.5 for i in net.inputs}
@@ -157,7 +147,7 @@ def test_the_law_does_not_depend_on_the_placer(chip, data, net):
 
 @settings(EVERYDAY, max_examples=150)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
-def test_the_law_holds_for_every_strategy(computes, chip, data, net, execution):
+def test_the_law_holds_for_every_strategy(valid_pattern, computes, chip, data, net, execution):
     """Cores are small, so that packing, replicas and splitters are busy; edges without slack are timed in ticks."""
     least = data.draw(st.integers(1, 3))
     axons, neurons = data.draw(st.sampled_from(SMALL_CORES))

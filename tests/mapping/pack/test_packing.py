@@ -45,16 +45,6 @@ def networks(draw: st.DrawFn) -> nm.Network:
     return build_network(nodes, matrices, outputs=draw(st.lists(st.sampled_from(inner), unique=True)))
 
 
-def valid_pattern(draw: st.DrawFn, net: nm.Network) -> nm.RolloutPattern:
-    pattern = nm.RolloutPattern.from_values(net, [draw(st.integers(0, 1)) for _ in net.edges])
-    while not pattern.is_valid:  # stream the cycle's first edge until none is left
-        cycle = pattern.cycle
-        pattern = nm.RolloutPattern.from_streaming_edges(
-            net, [*pattern.streaming_edges, (cycle[0], cycle[1 % len(cycle)])]
-        )
-    return pattern
-
-
 def carried(parts: Partition, tile: int, axon: int) -> tuple[object, ...]:
     """What an axon carries, read from the network's links alone: (where from, neuron, tick, first frame)."""
     of = parts.tiles[tile]
@@ -124,7 +114,7 @@ def assert_same(net: nm.Network, mapping, seed: int) -> None:
 @pytest.mark.law
 @settings(EVERYDAY, max_examples=60)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
-def test_packed_cores_keep_the_rules_and_the_law(chip, data, net, execution):
+def test_packed_cores_keep_the_rules_and_the_law(valid_pattern, chip, data, net, execution):
     """Bias at several phases, host rows of both R, cycles, any weights; cores so small that packing is busy."""
     spec = chip(
         cores=(40, 40),

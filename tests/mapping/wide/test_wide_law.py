@@ -73,19 +73,9 @@ def chips(draw: st.DrawFn, make: Callable[..., ChipSpec]) -> ChipSpec:
     )  # fmt: skip
 
 
-def valid_pattern(draw: st.DrawFn, net: nm.Network) -> nm.RolloutPattern:
-    pattern = nm.RolloutPattern.from_values(net, [draw(st.integers(0, 1)) for _ in net.edges])
-    while not pattern.is_valid:
-        cycle = pattern.cycle
-        pattern = nm.RolloutPattern.from_streaming_edges(
-            net, [*pattern.streaming_edges, (cycle[0], cycle[1 % len(cycle)])]
-        )
-    return pattern
-
-
 @settings(QUIET, max_examples=24)
 @given(data=st.data(), execution=st.sampled_from(["windowed", "pipelined", "pipelined:7"]))
-def test_sums_in_parts_are_the_sums(computes, chip, data, execution):
+def test_sums_in_parts_are_the_sums(valid_pattern, computes, chip, data, execution):
     spec = data.draw(chips(chip))
     net = data.draw(wide_networks(spec.axons))
     ticks = data.draw(st.one_of(st.none(), st.integers(1, 40)))
