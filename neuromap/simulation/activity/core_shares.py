@@ -55,19 +55,25 @@ class CoreShares(ABC):
         return len(self.core)
 
     @abstractmethod
-    def events(self, axons: Ints) -> Ints:
+    def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
         """Count synaptic events where axons are reached.
 
         Parameters
         ----------
-        axons : ndarray of int64, shape (n,)
-            Distinct axons, numbered through all cores.
+        ticks, axons : ndarray of int64, shape (n,)
+            Tick, from 0, and axon, numbered through all cores; no pair occurs twice.
+        n_ticks : int
+            Ticks in all, T.
 
         Returns
         -------
-        ndarray of int64, shape (S,)
-            Of every share.
+        ndarray of int64, shape (T, S)
+            Of every share in every tick.
         """
+
+    def _added(self, ticks: Ints, shares: Ints, events: NDArray[np.integer], n_ticks: int) -> Ints:
+        cells = np.bincount(ticks * len(self) + shares, events, n_ticks * len(self))  # exact: far below 2^53
+        return cells.astype(np.int64).reshape(n_ticks, len(self))
 
 
 class _CrossbarShares(CoreShares):
@@ -87,15 +93,13 @@ class _CrossbarShares(CoreShares):
             self._synapses[some] = np.bitwise_count(rows).sum(axis=2, dtype=np.int32)
         del self._labels, self._numbers, self._keys
 
-    def events(self, axons: Ints) -> Ints:
+    def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
         """Count synaptic events where axons are reached."""
         cores, rows = axons // self._n_axons, axons % self._n_axons
         first = self._first[cores]
         each = self._first[cores + 1] - first
         shares = ragged_ranges(first, each)
-        done = np.zeros(len(self), np.int64)
-        np.add.at(done, shares, self._synapses[shares, np.repeat(rows, each)])
-        return done
+        return self._added(np.repeat(ticks, each), shares, self._synapses[shares, np.repeat(rows, each)], n_ticks)
 
 
 class _ListShares(CoreShares):
@@ -114,13 +118,12 @@ class _ListShares(CoreShares):
         self._first = np.searchsorted(of_list, np.arange(len(table.lists)))
         del self._labels, self._numbers, self._keys
 
-    def events(self, axons: Ints) -> Ints:
+    def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
         """Count synaptic events where axons are reached: an axon does its whole list."""
         first = self._first[axons]
-        rows = ragged_ranges(first, self._first[axons + 1] - first)
-        done = np.zeros(len(self), np.int64)
-        np.add.at(done, self._share[rows], self._each[rows])
-        return done
+        each = self._first[axons + 1] - first
+        rows = ragged_ranges(first, each)
+        return self._added(np.repeat(ticks, each), self._share[rows], self._each[rows], n_ticks)
 
 
 def _labels(program: ChipProgram) -> Ints:

@@ -22,7 +22,7 @@ from neuromap.simulation.activity.steady_run import steady_window
 from neuromap.simulation.activity.work_counter import WorkCounter
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
-from neuromap.simulation.noc.wires import WireCounter, WireCounts
+from neuromap.simulation.noc.wires import WireCounts, WireSums
 from neuromap.simulation.run.tick_run import TickSpikes
 from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
@@ -112,7 +112,7 @@ def count_steady_activity(program: ChipProgram, stimuli: Stimuli, choice: Engine
     first = _count(program, stimuli[:1], choice, traffic, work)
     activity = Activity(traffic.result(), work.result(), chips)
     # arrivals take several times as long as the sums: what single ticks need is of the first stimulus
-    wires = WireCounter(program)
+    wires = WireSums(program)
     others = _count(program, stimuli[1:], choice, wires, work)
     sums = WireCounts(*(a + b for a, b in zip(traffic.counts, wires.counts, strict=True)))
     return SteadyActivity(program.chip, n_frames, (*first, *others), sums, work.result().spikes, activity)
@@ -142,7 +142,7 @@ def steady_figures(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice 
     ProgramError
         If the program has no input node, or its tables point outside it.
     """
-    n_frames, wires, work = _frames_each(stimuli), WireCounter(program), WorkCounter(program)
+    n_frames, wires, work = _frames_each(stimuli), WireSums(program), WorkCounter(program)
     each = _count(program, stimuli, choice, wires, work)
     return SteadyFigures(program.chip, n_frames, each, wires.counts, work.result().spikes)
 

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.noc.mesh import Ways, Window
-from neuromap.simulation.run.tick_run import TickSpikes
+from neuromap.simulation.run.tick_run import TickSpikes, together
 
-__all__ = ["TickWires", "WireCounter", "WireCounts"]
+__all__ = ["TickWires", "WireCounter", "WireCounts", "WireSums"]
 
 Ints = NDArray[np.int64]
+_AT_ONCE = 32
+"""Ticks whose spikes are counted together."""
 
 
 class WireCounts(NamedTuple):
@@ -100,3 +102,31 @@ class WireCounter:
     def _numbers(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Ints:
         numbers: Ints = cores.astype(np.int64) * self._program.shape[1] + neurons
         return numbers
+
+
+class WireSums:
+    """The counts alone, of many ticks at once.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        Mapped, or written by hand.
+    """
+
+    def __init__(self, program: ChipProgram) -> None:
+        self._wires = WireCounter(program)
+        self._kept: list[TickSpikes] = []
+
+    @property
+    def counts(self) -> WireCounts:
+        """What was counted so far."""
+        if self._kept:
+            self._wires.add(together(self._kept))
+            self._kept.clear()
+        return self._wires.counts
+
+    def add(self, spikes: TickSpikes) -> None:
+        """Count one tick."""
+        self._kept.append(spikes)
+        if len(self._kept) >= _AT_ONCE:
+            _ = self.counts

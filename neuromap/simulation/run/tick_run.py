@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from neuromap.simulation.run.host_feed import FedFrames
 from neuromap.simulation.run.run_length import ticks_to_run
 from neuromap.simulation.stimulus.stimulus import check_frames
 
-__all__ = ["TickSpikes", "run_ticks"]
+__all__ = ["TickSpikes", "run_ticks", "together"]
 
 _CHUNK_VALUES = 2**24
 """Neurons and host rows times ticks that are run before anything is handed out."""
@@ -41,6 +41,22 @@ class TickSpikes(NamedTuple):
     neurons: NDArray[np.int64]
     host_cores: NDArray[np.int32]
     host_axons: NDArray[np.int32]
+
+
+def together(ticks: Sequence[TickSpikes]) -> TickSpikes:
+    """Put what is sent in one tick or more one after the other, for sums in which the tick does not count.
+
+    Parameters
+    ----------
+    ticks : sequence of TickSpikes
+
+    Returns
+    -------
+    TickSpikes
+        With the number of the first.
+    """
+    numbers, *columns = zip(*ticks, strict=True)
+    return TickSpikes(numbers[0], *(np.concatenate(column) for column in columns))
 
 
 def run_ticks(
