@@ -55,10 +55,11 @@ def test_help_of_a_command_has_examples_and_json(command, neuromap):
 
 @pytest.mark.smoke
 @pytest.mark.usefixtures("short_streams")
+@pytest.mark.parametrize("sweeps", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(  # the scripts of the help of import are imported by tests of their own
     "command", [pytest.param(c, marks=pytest.mark.thorough) if c == "import" else c for c in COMMANDS]
 )
-def test_examples_of_the_help_run(command, neuromap, root_of_examples, monkeypatch, folder, tiny_text, sr):
+def test_examples_of_the_help_run(command, sweeps, neuromap, root_of_examples, monkeypatch, folder, tiny_text, sr):
     """The files that examples read and write lie in a folder of their own."""
     (folder / "examples").symlink_to(root_of_examples / "examples")
     (folder / "my_chip.toml").write_text(tiny_text.replace("= 8", "= 256").replace("[2, 2]", "[16, 16]"))
@@ -77,6 +78,8 @@ def test_examples_of_the_help_run(command, neuromap, root_of_examples, monkeypat
         r"^ +((?:neuromap|python) .*?)(?:  +.*)?$", help_text.split("Examples:")[1], re.MULTILINE
     ):
         program, *words = shlex.split(example)
+        if ("--set" in words) != sweeps:
+            continue
         if program == "python":
             pytest.importorskip("sklearn")
             subprocess.run([sys.executable, *words], check=True, capture_output=True)

@@ -202,7 +202,7 @@ def write(folder, config, data):
 
 
 @given(seed=st.integers(0, 2**32), reset_type=st.integers(0, 1))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_simulator_files_run_as_ranc_does(tmp_path_factory, seed, reset_type):
     data = ranc_input(np.random.default_rng(seed))
     config = CONFIG | {"neuron_reset_type": reset_type}

@@ -98,7 +98,7 @@ def choices(draw: st.DrawFn, net: nm.Network) -> MappingOptions:
 EVERYDAY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-@settings(EVERYDAY, max_examples=120)
+@settings(EVERYDAY, max_examples=90)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
 def test_chip_equals_reference(valid_pattern, agrees, chip, data, net, execution):
     """TrueNorth, and the same with short delays, refuse none of these networks."""
@@ -110,7 +110,7 @@ def test_chip_equals_reference(valid_pattern, agrees, chip, data, net, execution
     event(f"relays: {bool(program.is_relay.any())}")
 
 
-@settings(EVERYDAY, max_examples=60)
+@settings(EVERYDAY, max_examples=45)
 @given(data=st.data(), net=networks(), more=st.integers(1, 3))
 def test_chip_equals_reference_at_a_chosen_frame_period(valid_pattern, agrees, data, net, more):
     pattern = valid_pattern(data.draw, net)
@@ -120,7 +120,7 @@ def test_chip_equals_reference_at_a_chosen_frame_period(valid_pattern, agrees, d
     event(f"relays: {bool(program.is_relay.any())}")
 
 
-@settings(EVERYDAY, max_examples=150)
+@settings(EVERYDAY, max_examples=90)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
 def test_chip_equals_reference_or_the_refusal_has_a_gap(valid_pattern, agrees, chip, data, net, execution):
     spec = data.draw(chips(chip))
@@ -145,7 +145,7 @@ def test_the_law_does_not_depend_on_the_placer(valid_pattern, chip, data, net):
             np.testing.assert_array_equal(trace.frames(output), traces[0].frames(output))
 
 
-@settings(EVERYDAY, max_examples=150)
+@settings(EVERYDAY, max_examples=90)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
 def test_the_law_holds_for_every_strategy(valid_pattern, computes, chip, data, net, execution):
     """Cores are small, so that packing, replicas and splitters are busy; edges without slack are timed in ticks."""

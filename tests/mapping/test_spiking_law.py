@@ -47,7 +47,7 @@ def leak_networks(draw):
 
 @pytest.mark.law
 @given(network=leak_networks(), cores=st.sampled_from([(128, 24), (128, 100), (256, 256)]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=36)
 def test_the_chip_computes_the_neurons(chip, network, cores):
     rollout = nm.Rollout(network, "streaming")
     small = chip(axons=cores[0], neurons=cores[1], delay=(1, 15))

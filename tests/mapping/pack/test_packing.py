@@ -112,7 +112,7 @@ def assert_same(net: nm.Network, mapping, seed: int) -> None:
 
 
 @pytest.mark.law
-@settings(EVERYDAY, max_examples=60)
+@settings(EVERYDAY, max_examples=30)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
 def test_packed_cores_keep_the_rules_and_the_law(valid_pattern, chip, data, net, execution):
     """Bias at several phases, host rows of both R, cycles, any weights; cores so small that packing is busy."""

@@ -73,7 +73,7 @@ def chips(draw: st.DrawFn, make: Callable[..., ChipSpec]) -> ChipSpec:
     )  # fmt: skip
 
 
-@settings(QUIET, max_examples=24)
+@settings(QUIET, max_examples=15)
 @given(data=st.data(), execution=st.sampled_from(["windowed", "pipelined", "pipelined:7"]))
 def test_sums_in_parts_are_the_sums(valid_pattern, computes, chip, data, execution):
     spec = data.draw(chips(chip))

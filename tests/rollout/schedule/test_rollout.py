@@ -269,7 +269,7 @@ def test_sampling_frequency_is_frames_per_second():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cyclic", [False, True])
+@pytest.mark.parametrize("cyclic", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_ten_thousand_nodes_and_a_hundred_thousand_edges_take_seconds(large_rollout, cyclic):
     net, pattern = large_rollout(cyclic)
     begin = time.process_time()
