@@ -135,3 +135,19 @@ def test_names_that_cannot_be_kept_are_refused(side_branch, keep, found):
     with pytest.raises(InputError, match=found) as caught:
         nm.map_rollout(nm.Rollout(side_branch, "streaming"), keep=keep)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("keep", ["A", "B", ["A", "B"], "all"])
+@pytest.mark.parametrize("chip_name", ["truenorth", "loihi1"])
+def test_nodes_that_only_read_one_another_are_kept(keep, chip_name):
+    """A and B read each other, C reads itself; nothing else reads them."""
+    edges = {pair: [[1]] for pair in [("I", "A"), ("A", "B"), ("B", "A"), ("I", "O"), ("C", "C")]} | {("I", "C"): [[0]]}
+    net = build_network({n: (1, None if n == "I" else int(n != "C")) for n in "IABCO"}, edges, outputs=["O"])
+    rollout = nm.Rollout(net, nm.RolloutPattern.streaming(net))
+    kept = nm.map_rollout(rollout, chip_name, keep=keep)
+    assert kept.left_out == ({} if keep == "all" else {"C": 1})
+    frames = {"I": np.array([[0], [1], [0], [0]], bool)}
+    trace = nm.simulate(kept, frames, record=nm.Recording("all"))
+    expected = nm.reference(rollout, frames)
+    for name in {"A", "B", "C"} - set(kept.left_out):
+        np.testing.assert_array_equal(trace.frames(name), expected[name])
