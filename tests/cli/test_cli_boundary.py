@@ -95,7 +95,7 @@ def test_reader_of_stdout_that_goes_away(sr):
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc to know when the command runs")
 def test_interrupt_while_simulating(folder, program, ended):
     out = folder / "out.trace"
-    process = start("simulate", program, "--frames", "1000000", "-o", out)
+    process = start("simulate", program, "--frames", "9000000", "-o", out)
     # The program file is being read: from here on the command runs, and an interrupt is its own to handle.
     maps = Path(f"/proc/{process.pid}/maps")
     deadline = time.monotonic() + 60
