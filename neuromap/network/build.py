@@ -30,6 +30,7 @@ def build_network(
     *,
     outputs: Iterable[str] = (),
     patterns: Mapping[str, Iterable[EdgeKey]] | None = None,
+    bridging: Mapping[str, Mapping[EdgeKey, int]] | None = None,
     name: str = "network",
 ) -> Network:
     """Build a network from shapes, thresholds and matrices.
@@ -46,6 +47,8 @@ def build_network(
         By default as in :class:`~neuromap.network.network.Network`.
     patterns : mapping of str to iterable of (source, target), optional
         Named rollout patterns: the streaming edges of each.
+    bridging : mapping of str to mapping of (source, target) to int, optional
+        Of patterns that have edges which bridge frames: these, and how many.
     name : str
         Name of the network.
 
@@ -85,6 +88,7 @@ def build_network(
         edges=links,
         outputs=tuple(outputs),
         patterns={k: tuple(keys) for k, keys in (patterns or {}).items()},
+        bridging=bridging or {},
     )
 
 

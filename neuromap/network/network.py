@@ -27,6 +27,9 @@ from neuromap.network.tables import check_tables, frozen_tables
 
 __all__ = ["RESERVED_PATTERNS", "Network", "check_ends"]
 
+MOST_BRIDGED = 10_000
+"""Most frames by which an edge of a rollout pattern hands its value on."""
+
 RESERVED_PATTERNS = ("streaming", "sequential")
 """Pattern names that every network has; a network's own patterns take others."""
 
@@ -72,10 +75,12 @@ class Network(Card):
         The output nodes: as given, else the nodes without edges to other nodes, else all that are not
         inputs.
     patterns : mapping of str to tuple of (str, str)
-        Named rollout patterns of the file: the streaming edges of each.
+        Named rollout patterns of the file: the streaming edges of each, those that bridge frames last.
     tables : mapping of str to mapping
         What the file carries for others, read-only: ``inputs``, how the host encodes images, by input node;
         ``training``. What the network computes does not depend on it.
+    bridging : mapping of str to mapping of (str, str) to int
+        Of named patterns, the edges that bridge frames and how many: R = 2 or more.
     """
 
     name: str
@@ -84,13 +89,21 @@ class Network(Card):
     outputs: tuple[str, ...] = ()
     patterns: Mapping[str, tuple[EdgeKey, ...]] = field(default_factory=dict)
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    bridging: Mapping[str, Mapping[EdgeKey, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         mapping_given("network: nodes", self.nodes, "{'I': Node('I', (1, 1, 4))}", NetworkError)
         mapping_given("network: edges", self.edges, "{('I', 'O'): Edge('I', 'O')}", NetworkError)
         object.__setattr__(self, "nodes", ReadOnlyMapping(self.nodes))
         object.__setattr__(self, "edges", ReadOnlyMapping(self.edges))
-        object.__setattr__(self, "patterns", ReadOnlyMapping({k: tuple(v) for k, v in self.patterns.items()}))
+        mapping_given("network: bridging", self.bridging, "{'mine': {('I', 'O'): 2}}", NetworkError)
+        bridging = {name: ReadOnlyMapping(frames) for name, frames in self.bridging.items() if frames}
+        patterns = {
+            name: (*(key for key in keys if key not in bridging.get(name, ())), *bridging.get(name, ()))
+            for name, keys in self.patterns.items()
+        }
+        object.__setattr__(self, "patterns", ReadOnlyMapping(patterns))
+        object.__setattr__(self, "bridging", ReadOnlyMapping(bridging))
         mapping_given("network: tables", self.tables, "{'inputs': {'I': {'noise': 2.0}}}", NetworkError)
         object.__setattr__(self, "tables", frozen_tables(self.tables))
         self._check_graph()
@@ -244,6 +257,16 @@ class Network(Card):
                     "add a decay to more_current_decays"
                 )
 
+    def _check_bridging(self) -> None:
+        for pattern in self.bridging.keys() - self.patterns.keys():
+            raise NetworkError(f"rollout {pattern}: bridges frames, but is no pattern; give its streaming edges too")
+        for pattern, frames in self.bridging.items():
+            for (u, v), r in frames.items():
+                if isinstance(r, bool) or not isinstance(r, int) or not 2 <= r <= MOST_BRIDGED:
+                    raise NetworkError(
+                        f"rollout {pattern}: edge {u} -> {v} bridges {r!r:.40} frames; allowed are 2 to {MOST_BRIDGED}"
+                    )
+
     def _default_outputs(self) -> tuple[str, ...]:
         inputs = set(self.inputs)
         computed = [n for n in self.nodes if n not in inputs]
@@ -269,7 +292,8 @@ class Network(Card):
         twice = [n for n, k in Counter(self.outputs).items() if k > 1]
         if twice:
             raise NetworkError(f"outputs: node {twice[0]} is named twice")
+        self._check_bridging()
         for pattern, keys in self.patterns.items():
-            for u, v in keys:
+            for u, v in (*keys, *self.bridging.get(pattern, ())):
                 if (u, v) not in self.edges:
                     raise NetworkError(f"rollout {pattern}: edge {u} -> {v} does not exist in network {self.name}")

@@ -15,6 +15,7 @@ _HOMES = {
     "RolloutWindow": "patterns.window",
     "Theorem1": "patterns.theorem1",
     "behaviour_classes": "patterns.behaviour",
+    "best_in_class": "schedule.best_in_class",
     "check_theorem1": "patterns.theorem1",
     "count_behaviour_classes": "patterns.behaviour",
     "count_valid": "patterns.counting",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from neuromap.rollout.patterns.theorem1 import Theorem1 as Theorem1
     from neuromap.rollout.patterns.theorem1 import check_theorem1 as check_theorem1
     from neuromap.rollout.patterns.window import RolloutWindow as RolloutWindow
+    from neuromap.rollout.schedule.best_in_class import best_in_class as best_in_class
     from neuromap.rollout.schedule.cycle_ratio import maximum_cycle_ratio as maximum_cycle_ratio
     from neuromap.rollout.schedule.node_times import frame_time as frame_time
     from neuromap.rollout.schedule.node_times import latencies_of as latencies_of

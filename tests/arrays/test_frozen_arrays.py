@@ -91,6 +91,7 @@ CHECKED = {
             "frames": "still",
         },
     ),
+    "neuromap.faults.fault_setup.FaultSetup": ({}, lambda n: {"stimuli": {}, "expected": {}, "first": {}}),
     "neuromap.network.node.Node": ({}, lambda n: {"neuron": None}),
     "neuromap.network.neurons.current_neuron.CurrentNeuron": (
         {},

@@ -14,8 +14,8 @@ from neuromap.rollout.patterns.pattern import RolloutPattern
 
 
 @st.composite
-def _rollouts(draw, max_nodes=6, max_extra=8):
-    """A random network (cycles, self-edges, skips, several inputs) and one of its valid patterns."""
+def _rollouts(draw, max_nodes=6, max_extra=8, most=3):
+    """A random network (cycles, self-edges, skips, several inputs) and one of its valid patterns, R up to a number."""
     n = draw(st.integers(2, max_nodes))
     n_inputs = draw(st.integers(1, min(3, n - 1)))
     edges = {(draw(st.integers(0, v - 1)), v): None for v in range(n_inputs, n)}
@@ -24,16 +24,43 @@ def _rollouts(draw, max_nodes=6, max_extra=8):
     pairs = st.tuples(st.integers(0, n - 1), st.integers(n_inputs, n - 1))
     edges.update(dict.fromkeys(draw(st.lists(pairs, max_size=max_extra))))
     net = Network.from_edges((f"n{u}", f"n{v}") for u, v in edges)
-    return net, draw(_valid_patterns(net))
+    return net, draw(_valid_patterns(net, most))
 
 
 @st.composite
-def _valid_patterns(draw, net):
-    """Any valid pattern of a network: its edges against a random order of the nodes are streaming, others as drawn."""
+def _valid_patterns(draw, net, most=1):
+    """Any valid pattern of a network: its edges against a random order of the nodes have R >= 1, others as drawn."""
     rank = {v: k for k, v in enumerate(draw(st.permutations(list(net.nodes))))}
     bits = draw(st.lists(st.booleans(), min_size=len(net.edges), max_size=len(net.edges)))
     values = [int(bit or rank[u] >= rank[v]) for (u, v), bit in zip(net.edges, bits, strict=True)]
-    return RolloutPattern(net, tuple(values))
+    bridged = draw(st.lists(st.integers(1, most), min_size=len(values), max_size=len(values)))
+    return RolloutPattern(net, tuple(r * more for r, more in zip(values, bridged, strict=True)))
+
+
+@st.composite
+def _with_outputs(draw, drawn):
+    """The same with any outputs, so that some nodes may reach none."""
+    net, pattern = draw(drawn)
+    outputs = draw(st.lists(st.sampled_from([v for v in net.nodes if v not in net.inputs]), unique=True))
+    net = Network.from_edges(net.edges, outputs=outputs)
+    return net, RolloutPattern(net, pattern.values)
+
+
+@st.composite
+def _relatives(draw, pattern):
+    """A pattern of the same class: nodes moved by a frame, again and again; any values where no output sees them."""
+    net, most = pattern.network, max(1, *pattern.values)
+    values = dict(pattern.items())
+    for moved in draw(st.lists(st.sets(st.sampled_from([v for v in net.nodes if v not in net.inputs])), max_size=5)):
+        for sign in draw(st.permutations((-1, 1))):
+            after = {(u, v): r + sign * ((v in moved) - (u in moved)) for (u, v), r in values.items()}
+            values = after if set(after.values()) <= set(range(most + 1)) else values
+    seen = set(net.outputs)
+    for _ in net.nodes:
+        seen |= {u for u, v in net.edges if v in seen}
+    other = draw(_valid_patterns(net))
+    values = {(u, v): r if v in seen else other[u, v] for (u, v), r in values.items()}
+    return RolloutPattern(net, tuple(values.values()))
 
 
 @st.composite
@@ -64,6 +91,18 @@ def rollouts() -> Callable[..., st.SearchStrategy[tuple[Network, RolloutPattern]
 def valid_patterns() -> Callable[[Network], st.SearchStrategy[RolloutPattern]]:
     """The strategy of the valid patterns of a network: ``data.draw(valid_patterns(net))``."""
     return _valid_patterns
+
+
+@pytest.fixture(scope="session")
+def with_outputs() -> Callable[..., st.SearchStrategy[tuple[Network, RolloutPattern]]]:
+    """The strategy of the same rollouts with any outputs: ``data.draw(with_outputs(rollouts(max_nodes=7)))``."""
+    return _with_outputs
+
+
+@pytest.fixture(scope="session")
+def relatives() -> Callable[[RolloutPattern], st.SearchStrategy[RolloutPattern]]:
+    """The strategy of the patterns of a pattern's class: ``data.draw(relatives(pattern))``."""
+    return _relatives
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -22,7 +22,7 @@ from neuromap.network.file.edge_table import edge_ends, parse_edge, read_transfo
 from neuromap.network.file.neuron_table import neuron_tensor, read_neuron, stored_values, with_stored_values
 from neuromap.network.file.weights_file import read_tensors
 from neuromap.network.names import check_name
-from neuromap.network.network import RESERVED_PATTERNS, Network
+from neuromap.network.network import MOST_BRIDGED, RESERVED_PATTERNS, Network
 from neuromap.network.neurons.spiking_neuron import MAX_CURRENTS
 from neuromap.network.node import Node
 from neuromap.network.tables import ENCODER, TABLES, encoder_tensors
@@ -83,10 +83,10 @@ def _read(values: dict[str, Any], path: Path) -> Network:
     nodes = _nodes(top.table("nodes"), table, texts)
     # Names first: what is wrong with them is told before anything large is built.
     outputs = _outputs(top, nodes)
-    patterns = _patterns(top.table("rollouts"), texts)
+    patterns, bridging = _patterns(top.table("rollouts"), texts)
     # Once without numbers: faults of the graph are told before those of the weights file.
     tables = {key: top.table(key).values for key in TABLES if key in top}
-    network = Network(name, nodes, _edges(table, texts, nodes), outputs, patterns, tables)
+    network = Network(name, nodes, _edges(table, texts, nodes), outputs, patterns, tables, bridging)
     stored = stored_values(top.table("nodes"))
     if "weights" in top:
         network = _with_weights(network, top.table("weights", ("file",)), path.parent, stored)
@@ -215,29 +215,43 @@ def _outputs(top: TomlTable, nodes: Mapping[str, Node]) -> tuple[str, ...]:
     return tuple(outputs)
 
 
-def _patterns(table: TomlTable, edges: Collection[EdgeKey]) -> dict[str, tuple[EdgeKey, ...]]:
-    patterns = {}
+def _patterns(
+    table: TomlTable, edges: Collection[EdgeKey]
+) -> tuple[dict[str, tuple[EdgeKey, ...]], dict[str, dict[EdgeKey, int]]]:
+    """Read the rollout patterns: streaming edges of each, and the frames of those that bridge some."""
+    patterns: dict[str, tuple[EdgeKey, ...]] = {}
+    bridging: dict[str, dict[EdgeKey, int]] = {}
     for name, rollout in table.tables():
         check_name(name, rollout.path)
         if name in RESERVED_PATTERNS:
             raise NetworkError(
                 f"{rollout.path}: every network has the pattern {name} of its own; allowed is any other name"
             )
-        rollout.allow(("streaming",))
-        where = rollout.key_path("streaming")
-        keys: dict[EdgeKey, None] = {}
-        for key in (parse_edge(text, where) for text in rollout.texts("streaming")):
-            label = Edge(*key).label
-            if key not in edges:
-                near = did_you_mean(label, (Edge(*key).label for key in edges))
-                raise NetworkError(
-                    f"{where}: edge {label} does not exist" + (near or "; allowed are edges of the file")
-                )
-            if key in keys:
-                raise NetworkError(f"{where}: edge {label} is named twice; allowed is once")
-            keys[key] = None
-        patterns[name] = tuple(keys)
-    return patterns
+        rollout.allow(("streaming", "bridging"))
+        streaming = list(_edges_of_pattern(rollout.texts("streaming"), rollout.key_path("streaming"), edges))
+        frames = rollout.table("bridging")
+        bridged = list(_edges_of_pattern(list(frames.values), frames.path, edges, also=streaming))
+        patterns[name] = (*streaming, *bridged)
+        numbers = [frames.integer(text, 2, MOST_BRIDGED) for text in frames.values]
+        bridging[name] = dict(zip(bridged, numbers, strict=True))
+    return patterns, bridging
+
+
+def _edges_of_pattern(
+    texts: Sequence[str], where: str, edges: Collection[EdgeKey], also: Sequence[EdgeKey] = ()
+) -> Iterator[EdgeKey]:
+    """Read edges of the file, each once, and none that is named elsewhere too."""
+    named = set(also)
+    for text in texts:
+        key = parse_edge(text, where)
+        label = Edge(*key).label
+        if key not in edges:
+            near = did_you_mean(label, (Edge(*key).label for key in edges))
+            raise NetworkError(f"{where}: edge {label} does not exist" + (near or "; allowed are edges of the file"))
+        if key in named:
+            raise NetworkError(f"{where}: edge {label} is named twice; allowed is once")
+        named.add(key)
+        yield key
 
 
 def _with_weights(network: Network, table: TomlTable, folder: Path, stored: Sequence[tuple[str, str]]) -> Network:

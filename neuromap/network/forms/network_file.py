@@ -93,7 +93,11 @@ def _body(network: Network) -> Iterator[str]:
             yield from _transform(term.transform)
     for name, keys in network.patterns.items():
         yield f"\n[rollouts.{write_text(name)}]"
-        yield f"streaming = {_texts(f'{u} -> {v}' for u, v in keys)}"
+        bridging = network.bridging.get(name, {})
+        yield f"streaming = {_texts(f'{u} -> {v}' for u, v in keys if (u, v) not in bridging)}"
+        if bridging:
+            frames = (f"{write_text(f'{u} -> {v}')} = {r}" for (u, v), r in bridging.items())
+            yield f"bridging = {{ {', '.join(frames)} }}"
     for name, table in network.tables.items():
         yield from write_table(name, table)
 

@@ -28,11 +28,14 @@ class IndexedNetwork:
         Number of nodes; node k is the k-th of the network.
     sources, targets : tuple of int, one per edge
         Ends of every edge, in edge order.
+    outputs : tuple of int
+        The output nodes.
     """
 
     n: int
     sources: tuple[int, ...]
     targets: tuple[int, ...]
+    outputs: tuple[int, ...]
 
     @cached_property
     def outgoing(self) -> list[list[int]]:
@@ -69,6 +72,23 @@ class IndexedNetwork:
                     edges.append(e)
                     front.append(v)
         return edges
+
+    @cached_property
+    def reaches_output(self) -> list[bool]:
+        """Whether a path leads from each node to an output, or the node is one."""
+        reaches = [False] * self.n
+        front = list(self.outputs)
+        while front:
+            v = front.pop()
+            if not reaches[v]:
+                reaches[v] = True
+                front += [self.sources[e] for e in self.incoming[v]]
+        return reaches
+
+    @cached_property
+    def seen(self) -> list[int]:
+        """Edges whose targets reach an output: the part of the network that its outputs see."""
+        return [e for e, v in enumerate(self.targets) if self.reaches_output[v]]
 
     @cached_property
     def components(self) -> list[list[int]]:
@@ -111,4 +131,5 @@ def indexed_network(network: Network) -> IndexedNetwork:
         n=len(index),
         sources=tuple(index[u] for u, _ in network.edges),
         targets=tuple(index[v] for _, v in network.edges),
+        outputs=tuple(index[name] for name in network.outputs),
     )

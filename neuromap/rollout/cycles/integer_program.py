@@ -14,6 +14,7 @@ import numpy as np
 from neuromap.errors import NotSupportedError
 from neuromap.rollout.cycles.cycle_structure import Block
 from neuromap.rollout.cycles.feedback import Values
+from neuromap.rollout.cycles.quiet_solver import quiet_solver
 
 __all__ = ["MAX_PROGRAM_EDGES", "IntegerProgram"]
 
@@ -95,13 +96,14 @@ class IntegerProgram:
             ),
             shape=(len(rows), m),
         )
-        result = milp(
-            np.ones(m),
-            integrality=np.ones(m, dtype=np.int64),
-            bounds=Bounds(low, high),
-            constraints=LinearConstraint(matrix, lb=1) if rows else None,
-            options={"node_limit": _MAX_SEARCH_NODES, "mip_rel_gap": 0.0},
-        )
+        with quiet_solver():
+            result = milp(
+                np.ones(m),
+                integrality=np.ones(m, dtype=np.int64),
+                bounds=Bounds(low, high),
+                constraints=LinearConstraint(matrix, lb=1) if rows else None,
+                options={"node_limit": _MAX_SEARCH_NODES, "mip_rel_gap": 0.0},
+            )
         if result.status == 2:
             return None
         if result.status != 0:

@@ -1,6 +1,6 @@
 """Sets of edges that are acyclic and connect all nodes, counted exactly.
 
-Their number is the number of behaviour classes (``docs/behaviour-classes.md``). Small blocks are solved over
+Their number is the number of behaviour classes (``docs/theorems/number-of-classes.md``). Small blocks are solved over
 all subsets of nodes, long and narrow ones by a frontier that moves through the graph; what is both large and
 wide is left uncounted.
 """

@@ -1,8 +1,9 @@
 """Numbers of behaviour classes: the same ones wherever a network's classes are shown.
 
 Streaming's class is number 1. The next numbers go to the classes of the other patterns with names, in their order:
-sequential, then those of the network's file. All others follow in the order in which their first patterns are
-enumerated (:func:`neuromap.rollout.patterns.counting.enumerate_valid`). So a number depends on the network only.
+sequential, then those of the network's file, R of 0 and 1 only. All others follow in the order in which their first
+patterns are enumerated (:func:`neuromap.rollout.patterns.counting.enumerate_valid`). So a number depends on the network
+only.
 
 Where a network has too many valid patterns to enumerate (:data:`ENUMERATED_PATTERNS`), classes without a named pattern
 are numbered in the order in which they are met.
@@ -10,7 +11,7 @@ are numbered in the order in which they are met.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -23,6 +24,7 @@ from neuromap.network.network import Network
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.cycles.indexed_network import IndexedNetwork, indexed_network
 from neuromap.rollout.cycles.once_per_network import once_per_network
+from neuromap.rollout.patterns.behaviour import class_key
 from neuromap.rollout.patterns.counting import count_valid, enumerate_valid, every_choice
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
@@ -32,6 +34,7 @@ __all__ = [
     "all_class_numbers",
     "class_numbers",
     "class_words",
+    "retiming_words",
     "shift_bits",
 ]
 
@@ -44,7 +47,7 @@ _MOST_NODES_OF_INT16 = 1 << 13
 """In larger networks a shifted R may need more bits."""
 
 Ints = NDArray[np.int64]
-Values = NDArray[np.uint8]
+Values = NDArray[np.integer]
 Words = NDArray[np.uint64]
 
 
@@ -81,9 +84,14 @@ class ClassNumbers:
         return np.where(numbers <= known, numbers, 0)
 
     def of_patterns(self, patterns: Sequence[RolloutPattern]) -> list[int | None]:
-        """Give the numbers of patterns that have one; ``None`` for those that have none, such as invalid ones."""
-        numbers = self.of(_values(patterns, len(self.indexed.sources))).tolist()
-        return [number or None if p.is_valid else None for p, number in zip(patterns, numbers, strict=True)]
+        """Give the numbers of patterns that have one; ``None`` for those that have none, such as invalid ones.
+
+        Of patterns with edges that bridge frames those have none that are far from any with R of 0 and 1 only.
+        """
+        values = _values(patterns, len(self.indexed.sources))
+        are_kept = _are_kept(self.indexed, patterns)
+        numbers = self.of(np.where(np.array(are_kept, np.bool_)[:, None], values, 0)).tolist()
+        return [number or None if is_kept else None for number, is_kept in zip(numbers, are_kept, strict=True)]
 
     def followed_by(self, words: Words) -> ClassNumbers:
         """Give numbers to the classes that have none yet, in the order in which these keys show them."""
@@ -119,7 +127,8 @@ def class_numbers(network: Network, patterns: Sequence[RolloutPattern], *, in_or
     ClassNumbers
         In which every valid one of the patterns has a number.
     """
-    values = _values([pattern for pattern in patterns if pattern.is_valid], len(network.edges))
+    kept = _are_kept(indexed_network(network), patterns)
+    values = _values([pattern for pattern, is_kept in zip(patterns, kept, strict=True) if is_kept], len(network.edges))
     named = _named_numbers(network)
     if (named.of(values) > 0).all():
         return named
@@ -156,7 +165,7 @@ def all_class_numbers(network: Network) -> ClassNumbers:
 
 
 def class_words(indexed: IndexedNetwork, values: Values) -> Words:
-    """R of every edge after the shift that makes a spanning forest sequential, packed: equal iff the class is.
+    """R after the shift that makes a spanning forest sequential, packed: equal iff the behaviour class is.
 
     Parameters
     ----------
@@ -168,7 +177,33 @@ def class_words(indexed: IndexedNetwork, values: Values) -> Words:
     Returns
     -------
     ndarray of uint64, shape (N, words)
+        Of the edges that the outputs see.
     """
+    return _words(indexed, values, indexed.seen)
+
+
+def retiming_words(indexed: IndexedNetwork, values: Values) -> Words:
+    """Tell patterns apart that are no shifts of each other at some node, one that no output depends on, too.
+
+    Such nodes have no part in the behaviour class, but in schedules they have: their cycles bound the frame period.
+
+    Parameters
+    ----------
+    indexed : IndexedNetwork
+        The network, of n nodes and E edges.
+    values : ndarray of uint8, shape (N, E)
+        R of every edge of valid patterns.
+
+    Returns
+    -------
+    ndarray of uint64, shape (N, words)
+        As :func:`class_words`, of all edges.
+    """
+    return _words(indexed, values, range(len(indexed.sources)))
+
+
+def _words(indexed: IndexedNetwork, values: Values, edges: Iterable[int]) -> Words:
+    """R of some edges after the shift that makes a spanning forest sequential, packed."""
     n_rows, n = len(values), indexed.n
     number = np.int16 if n < _MOST_NODES_OF_INT16 else np.int32
     shift = np.zeros((n, n_rows), number)
@@ -176,7 +211,7 @@ def class_words(indexed: IndexedNetwork, values: Values) -> Words:
     for e in indexed.tree:
         shift[indexed.targets[e]] = shift[indexed.sources[e]] - r[e]
     in_forest, sources, targets = set(indexed.tree), np.array(indexed.sources), np.array(indexed.targets)
-    free = [e for e in range(len(sources)) if e not in in_forest and sources[e] != targets[e]]
+    free = [e for e in edges if e not in in_forest and sources[e] != targets[e]]
     return _packed(r[free] + shift[targets[free]] - shift[sources[free]] + n, shift_bits(n))
 
 
@@ -211,7 +246,13 @@ def _in_order(network: Network, n_patterns: int) -> Iterator[Values]:
 
 def _values(patterns: Sequence[RolloutPattern], n_edges: int) -> Values:
     """R of every edge of some patterns, a row each."""
-    return np.array([pattern.values for pattern in patterns], np.uint8).reshape(len(patterns), n_edges)
+    values = np.array([pattern.values for pattern in patterns], np.int32).reshape(len(patterns), n_edges)
+    return values if values.max(initial=0) > 1 else values.astype(np.uint8)
+
+
+def _are_kept(indexed: IndexedNetwork, patterns: Sequence[RolloutPattern]) -> list[bool]:
+    """Whether patterns are valid and, shifted, lie where those with R of 0 and 1 do, so that numbers have room."""
+    return [p.is_valid and (not p.bridging_edges or max(map(abs, class_key(p))) <= indexed.n) for p in patterns]
 
 
 @once_per_network
@@ -220,5 +261,6 @@ def _named_numbers(network: Network) -> ClassNumbers:
     names = ("streaming", "sequential", *network.patterns)
     patterns = [RolloutPattern.named(network, name) for name in names]
     indexed = indexed_network(network)
-    words = class_words(indexed, _values([pattern for pattern in patterns if pattern.is_valid], len(network.edges)))
+    kept = [pattern for pattern in patterns if pattern.is_valid and not pattern.bridging_edges]
+    words = class_words(indexed, _values(kept, len(network.edges)))
     return ClassNumbers(indexed, words[:0]).followed_by(words)

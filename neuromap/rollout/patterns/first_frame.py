@@ -13,7 +13,7 @@ __all__ = ["first_frame"]
 def first_frame(pattern: RolloutPattern, output: str) -> int:
     """First frame of an output that depends on any input frame, of a window in which frame 0 holds inputs only.
 
-    An edge with R = 0 that leaves an input takes frames from 1 on, one with R = 1 from 0 on.
+    An edge with R = 0 that leaves an input takes frames from 1 on, any other from 0 on.
 
     Parameters
     ----------
@@ -36,4 +36,4 @@ def first_frame(pattern: RolloutPattern, output: str) -> int:
 
 
 def _frames(key: EdgeKey, r: int, inputs: tuple[str, ...]) -> int:
-    return 1 if key[0] in inputs else r
+    return max(1, r) if key[0] in inputs else r

@@ -20,7 +20,7 @@ class IndexedPattern(Card):
     graph : IndexedNetwork
         The network; all its patterns share it.
     values : tuple of int, one per edge
-        R, 0 or 1, in edge order; in spiking networks the delay of every edge, 1 or more.
+        R, 0 or more, in edge order; in spiking networks the delay of every edge, 1 or more.
     """
 
     graph: IndexedNetwork

@@ -1,14 +1,18 @@
-"""Rollout patterns: which edges work inside a frame and which hand their value to the next.
+"""Rollout patterns: which edges work inside a frame, which hand their value to the next, and which to a later one.
 
 A *rollout pattern* R maps every edge to 0 (sequential) or 1 (streaming). It is *valid* iff its sequential
-edges form no cycle (Fischer, Köhler, Pfeil 2018, section 2).
+edges form no cycle (Fischer, Köhler, Pfeil 2018, section 2). Beyond the paper an edge may *bridge* frames: R = 2 and
+more is the number of frames by which it hands its value on.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError, PatternError
@@ -16,7 +20,7 @@ from neuromap.files.given import needs
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.network.edge import EdgeKey, edge_pair
-from neuromap.network.network import RESERVED_PATTERNS, Network
+from neuromap.network.network import MOST_BRIDGED, RESERVED_PATTERNS, Network
 from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.cycles.sequential_values import first_sequential_values
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
@@ -27,7 +31,7 @@ __all__ = ["RolloutPattern"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RolloutPattern(Card):
-    """A rollout pattern R: E -> {0, 1} of a network.
+    """A rollout pattern R of a network: 0 on sequential edges, 1 on streaming ones, more on those that bridge frames.
 
     Two patterns are equal iff they have the same values on the same edges, in the same order; names do not
     matter.
@@ -37,7 +41,7 @@ class RolloutPattern(Card):
     network : Network
         The network whose edges are rolled out.
     values : tuple of int
-        R of every edge, 0 or 1, in the order of ``network.edges``.
+        R of every edge, in the order of ``network.edges``: 0, 1, or the frames that the edge bridges.
     name : str
         What reports call the pattern; may be empty.
     """
@@ -49,18 +53,19 @@ class RolloutPattern(Card):
     def __post_init__(self) -> None:
         needs("RolloutPattern", self.network, Network)
         if not isinstance(self.values, Iterable):
-            raise PatternError(f"pattern {self._title}: values = {self.values!r:.60}; give 0 or 1 for every edge")
-        values = tuple(int(r) if r == 0 or r == 1 else r for r in self.values)
-        if len(values) != len(self.network.edges):
+            raise PatternError(f"pattern {self._title}: values = {self.values!r:.60}; give R of every edge")
+        given = tuple(self.values)
+        if len(given) != len(self.network.edges):
             raise PatternError(
-                f"pattern {self._title}: has {counted(len(values), 'value')}, network {self.network.name} has "
+                f"pattern {self._title}: has {counted(len(given), 'value')}, network {self.network.name} has "
                 f"{counted(len(self.network.edges), 'edge')}; give one value per edge"
             )
-        for key, r in zip(self.network.edges, values, strict=True):
-            if r not in (0, 1):
+        values = tuple(_frames(r) for r in given)
+        for key, r, found in zip(self.network.edges, values, given, strict=True):
+            if r is None:
                 raise PatternError(
-                    f"pattern {self._title}: edge {key[0]} -> {key[1]} has R = {r!r}; "
-                    "allowed are 0 (sequential) and 1 (streaming)"
+                    f"pattern {self._title}: edge {key[0]} -> {key[1]} has R = {found!r:.40}; allowed are 0 "
+                    f"(sequential), 1 (streaming) and, for edges that bridge frames, whole numbers up to {MOST_BRIDGED}"
                 )
         object.__setattr__(self, "values", values)
 
@@ -68,7 +73,8 @@ class RolloutPattern(Card):
         return {
             "network": self.network.name,
             "name": self.name,
-            "streaming edges": f"{sum(self.values)} of {len(self.values)}",
+            "streaming edges": f"{len(self.streaming_edges)} of {len(self.values)}",
+            **({"bridging edges": len(self.bridging_edges)} if self.bridging_edges else {}),
             "valid": "yes" if self.is_valid else f"no, cycle {' -> '.join([*self.cycle, self.cycle[0]])}",
             **({"inference factor": counted(self.inference_factor, "update step")} if self.is_valid else {}),
         }
@@ -96,35 +102,55 @@ class RolloutPattern(Card):
         return cls(network, values, "sequential")
 
     @classmethod
-    def from_streaming_edges(cls, network: Network, edges: Iterable[EdgeKey], name: str = "") -> RolloutPattern:
+    def from_streaming_edges(
+        cls,
+        network: Network,
+        edges: Iterable[EdgeKey],
+        name: str = "",
+        *,
+        bridging: Mapping[EdgeKey, int] | None = None,
+    ) -> RolloutPattern:
         """R = 1 on the given edges, R = 0 on all others.
+
+        Parameters
+        ----------
+        network : Network
+            The network.
+        edges : iterable of (str, str)
+            The streaming edges; those that bridge frames may be among them.
+        name : str
+            What reports call the pattern.
+        bridging : mapping of (str, str) to int, optional
+            R of edges that bridge frames.
 
         Raises
         ------
         PatternError
-            If the network has no such edge.
+            If the network has no such edge, or R of an edge is out of range.
         """
         try:
-            chosen = {edge_pair(edge) for edge in edges}
+            frames = dict.fromkeys((edge_pair(edge) for edge in edges), 1) | {
+                edge_pair(edge): r for edge, r in (bridging or {}).items()
+            }
         except NetworkError as error:
             raise PatternError(f"pattern {name or 'given by streaming edges'}: {error}") from None
-        for u, v in chosen - network.edges.keys():
+        for u, v in frames.keys() - network.edges.keys():
             raise PatternError(
                 f"pattern {name or 'given by streaming edges'}: edge {u} -> {v} does not exist in "
                 f"network {network.name}; streaming edges are edges of the network"
             )
-        return cls(network, tuple(int(key in chosen) for key in network.edges), name)
+        return cls(network, tuple(frames.get(key, 0) for key in network.edges), name)
 
     @classmethod
     def from_values(
         cls, network: Network, values: Sequence[int] | Mapping[EdgeKey, int], name: str = ""
     ) -> RolloutPattern:
-        """R given edge by edge: in the order of ``network.edges``, or as a mapping from edges to 0 or 1.
+        """R given edge by edge: in the order of ``network.edges``, or as a mapping from edges to their R.
 
         Raises
         ------
         PatternError
-            If an edge is missing or unknown, or a value is neither 0 nor 1.
+            If an edge is missing or unknown, or a value is no R.
         """
         if isinstance(values, Mapping):
             for label, keys in (
@@ -156,7 +182,8 @@ class RolloutPattern(Card):
         if name == "sequential":
             return cls.sequential(network)
         if name in network.patterns:
-            return cls.from_streaming_edges(network, network.patterns[name], name)
+            bridging = network.bridging.get(name)
+            return cls.from_streaming_edges(network, network.patterns[name], name, bridging=bridging)
         known = ", ".join([*RESERVED_PATTERNS, *network.patterns])
         raise PatternError(f"pattern {name}: not known in network {network.name}; patterns are {known}")
 
@@ -186,8 +213,37 @@ class RolloutPattern(Card):
 
     @cached_property
     def streaming_edges(self) -> tuple[EdgeKey, ...]:
-        """The edges with R = 1, in the order of the file."""
+        """The edges with R = 1 or more, in the order of the file: they hand their value on to later frames."""
         return tuple(key for key, r in self.items() if r)
+
+    @cached_property
+    def bridging_edges(self) -> Mapping[EdgeKey, int]:
+        """R of the edges with R = 2 or more, in the order of the file."""
+        return ReadOnlyMapping({key: r for key, r in self.items() if r > 1})
+
+    def require_binary(self, what: str) -> None:
+        """Do nothing if R is 0 and 1 only.
+
+        Parameters
+        ----------
+        what : str
+            What is for such patterns, for the message.
+
+        Raises
+        ------
+        PatternError
+            If an edge bridges frames.
+        """
+        for (u, v), r in self.bridging_edges.items():
+            raise PatternError(
+                f"{what}: pattern {self._title}: edge {u} -> {v} bridges frames, R = {r}; this is for binary patterns, "
+                "R of 0 and 1 only; choose one of these"
+            )
+
+    @property
+    def digits(self) -> str:
+        """R of every edge in the order of the file; with blanks between where an edge has more than one digit."""
+        return ("" if max(self.values) < 10 else " ").join(map(str, self.values))
 
     @cached_property
     def sequential_edges(self) -> tuple[EdgeKey, ...]:
@@ -196,7 +252,8 @@ class RolloutPattern(Card):
 
     def __repr__(self) -> str:
         # Networks may have 100,000 edges: the first few tell patterns apart.
-        shown = "".join(map(str, self.values[:64])) + ("..." if len(self.values) > 64 else "")
+        between = "" if max(self.values) < 10 else " "
+        shown = between.join(map(str, self.values[:64])) + ("..." if len(self.values) > 64 else "")
         return f"RolloutPattern({self.network.name!r:.40}, R={shown}, name={self.name!r:.40})"
 
     def __eq__(self, other: object) -> bool:
@@ -328,3 +385,12 @@ class RolloutPattern(Card):
             If the pattern is invalid.
         """
         return max(self.phases.values())
+
+
+def _frames(r: object) -> int | None:
+    """Read R of an edge; ``None`` where it is none."""
+    try:
+        number = int(r) if isinstance(r, (float, np.floating)) and r.is_integer() else operator.index(r)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    return number if 0 <= number <= MOST_BRIDGED else None

@@ -46,8 +46,8 @@ def tableau_frames(
 ) -> list[dict[str, int]]:
     """Update step T((i, v)) at which each node of the window is known, frame by frame.
 
-    T is 0 in frame 0 and on inputs, elsewhere 1 + the maximum over the sources (the tableau of
-    Fischer, Köhler, Pfeil 2018).
+    T is 0 in frame 0, in all frames before it, and on inputs, elsewhere 1 + the maximum over the sources (the tableau
+    of Fischer, Köhler, Pfeil 2018).
 
     Parameters
     ----------
@@ -64,15 +64,13 @@ def tableau_frames(
     for (u, v), r in values:
         into[v].append((u, r))
     order = tuple(order)
-    last = dict.fromkeys(nodes, 0)
-    frames = [last]
-    for _ in range(window):
+    frames = [dict.fromkeys(nodes, 0)]
+    for i in range(1, window + 1):
         now = dict.fromkeys(nodes, 0)
+        frames.append(now)
         for v in order:
             if into[v]:
-                now[v] = 1 + max((last if r else now)[u] for u, r in into[v])
-        frames.append(now)
-        last = now
+                now[v] = 1 + max(frames[max(i - r, 0)][u] for u, r in into[v])
     return frames
 
 

@@ -72,9 +72,10 @@ def check_theorem1(
     Raises
     ------
     PatternError
-        If the pattern is invalid.
+        If the pattern is invalid, or bridges frames: the theorem is of R = 0 and 1.
     """
     needs("check_theorem1", pattern, RolloutPattern, PatternError)
+    pattern.require_binary("check_theorem1")
     tableau = pattern.tableau(window)
     streaming = RolloutPattern.streaming(pattern.network)
     rivals = [least_tableau(pattern, window)] if others is None else [p.tableau(window) for p in others]

@@ -29,7 +29,8 @@ class RolloutWindow(Card):
 
     Nodes are pairs (i, v) of a frame i = 0..W and a node v; ((i, u), (j, v)) is an edge iff (u, v) is an edge of
     the network and j = i + R(u, v). Edges inside frame 0 are left out: frame 0 is given, nothing there is
-    computed. A state is the set of the nodes that are known.
+    computed. Frames before frame 0 are given too, and have no nodes: edges that bridge frames and come from there
+    are left out. A state is the set of the nodes that are known.
 
     Attributes
     ----------
@@ -58,8 +59,10 @@ class RolloutWindow(Card):
 
     @cached_property
     def edges(self) -> tuple[tuple[WindowNode, WindowNode], ...]:
-        """All ``W |E|`` edges, by the frame in which they end."""
-        return tuple(((i - r, u), (i, v)) for i in range(1, self.size + 1) for (u, v), r in self.pattern.items())
+        """All edges, by the frame in which they end: ``W |E|`` where none bridges frames."""
+        return tuple(
+            ((i - r, u), (i, v)) for i in range(1, self.size + 1) for (u, v), r in self.pattern.items() if r <= i
+        )
 
     @cached_property
     def graph(self) -> nx.DiGraph[WindowNode]:
@@ -138,7 +141,9 @@ class RolloutWindow(Card):
             If the pattern is invalid.
         """
         self.pattern.require_valid()
+        inputs = set(self.pattern.network.inputs)
         longest: dict[WindowNode, int] = {}
         for n in nx.topological_sort(self.graph):
-            longest[n] = max((longest[m] + 1 for m in self.graph.pred[n]), default=0)
+            least = int(n[0] > 0 and n[1] not in inputs)  # where all sources are in frames before frame 0
+            longest[n] = max((longest[m] + 1 for m in self.graph.pred[n]), default=least)
         return {n: longest[n] for n in self.nodes}

@@ -1,1 +1,1 @@
-"""Schedules of patterns: phases, frame periods, cycle ratio, longest walks and paths, responses, node times."""
+"""Schedules of patterns: phases, frame periods, cycle ratio, responses, node times."""

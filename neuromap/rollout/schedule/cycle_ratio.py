@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from neuromap.errors import PatternError
 from neuromap.files.given import needs
+from neuromap.rollout.paths.longest_walks import LongestWalks
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.latencies import edge_latencies
-from neuromap.rollout.schedule.longest_walks import LongestWalks
 
 if TYPE_CHECKING:
     from neuromap.network.edge import EdgeKey
@@ -53,16 +53,16 @@ def maximum_cycle_ratio(pattern: RolloutPattern, latencies: Mapping[EdgeKey, int
 def indexed_cycle_ratio(pattern: IndexedPattern, latencies: Sequence[int]) -> Fraction | None:
     """Like :func:`maximum_cycle_ratio`, on an indexed valid pattern with the latency of every edge.
 
-    A cycle beats the ratio p/q iff its weight under q c(e) - p R(e) is positive. Start at 1, which no cycle falls
-    below; while a cycle beats the ratio, take the best that was found (Newton's method on the parametric
-    longest walk). Ratios are strictly increasing and finite in number.
+    A cycle beats the ratio p/q iff its weight under q c(e) - p R(e) is positive. Start at 1 over the greatest R,
+    which no cycle falls below; while a cycle beats the ratio, take the best that was found (Newton's method on the
+    parametric longest walk). Ratios are strictly increasing and finite in number.
     """
     graph = pattern.graph
     where = graph.component_of
     inside = [e for e in range(len(graph.sources)) if where[graph.sources[e]] == where[graph.targets[e]]]
     if not inside:
         return None
-    ratio = Fraction(1)
+    ratio = Fraction(1, max(1, *(pattern.values[e] for e in inside)))
     walks = LongestWalks(pattern, latencies, inside, [-1] * graph.n)
     while cycles := walks.settle(ratio.denominator, ratio.numerator):
         ratio = max(

@@ -1,17 +1,20 @@
-"""Executions by name: windowed, pipelined, and pipelined with a frame period of one's own (``docs/time.md``)."""
+"""Executions by name: windowed, pipelined, and pipelined with another frame period (``docs/time.md``)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 
-__all__ = ["EXECUTIONS", "MAX_PERIOD", "TIME_AXIS", "chosen_period", "execution_kind", "time_axis"]
+__all__ = ["BEST", "EXECUTIONS", "MAX_PERIOD", "TIME_AXIS", "chosen_period", "execution_kind", "time_axes", "time_axis"]
 
 EXECUTIONS = ("windowed", "pipelined")
 """The executions; ``"pipelined:3"`` is pipelined with a frame every 3 update steps."""
+
+BEST = "pipelined:best"
+"""Pipelined with the least mean frame period that fixed delays allow, where need be at unequal intervals."""
 
 TIME_AXIS: Mapping[str, str] = ReadOnlyMapping(
     {
@@ -20,6 +23,11 @@ TIME_AXIS: Mapping[str, str] = ReadOnlyMapping(
     }
 )
 """What the time axis of each execution is; every figure says which one it stands on."""
+
+_BEST_AXIS = (
+    "frames follow each other as closely on average as fixed delays allow, at intervals that differ by a tick where "
+    "the mean frame period is no whole number"
+)
 
 MAX_PERIOD = 1_000_000
 """Longest frame period that may be asked for, far beyond any use."""
@@ -33,7 +41,7 @@ def chosen_period(execution: str, most: int = MAX_PERIOD) -> int | None:
     Parameters
     ----------
     execution : str
-        ``"windowed"``, ``"pipelined"``, or ``"pipelined:P"`` with P in update steps, from 1.
+        ``"windowed"``, ``"pipelined"``, ``"pipelined:best"``, or ``"pipelined:P"`` with P in update steps, from 1.
     most : int
         Longest frame period that may be asked for, in update steps.
 
@@ -47,13 +55,13 @@ def chosen_period(execution: str, most: int = MAX_PERIOD) -> int | None:
     InputError
         If it is none of these.
     """
-    if execution in EXECUTIONS:
+    if execution in (*EXECUTIONS, BEST):
         return None
     found = _CHOSEN.fullmatch(execution) if isinstance(execution, str) else None
     if found is None or int(found[1]) > most:
         raise InputError(
-            f"execution {execution!r:.60}: unknown; choose 'windowed', 'pipelined' or, with a frame period in update "
-            f"steps from 1 to {most}, 'pipelined:PERIOD'"
+            f"execution {execution!r:.60}: unknown; choose 'windowed', 'pipelined', '{BEST}' or, with a frame period "
+            f"in update steps from 1 to {most}, 'pipelined:PERIOD'"
         )
     return int(found[1])
 
@@ -66,12 +74,17 @@ def execution_kind(execution: str) -> str:
     InputError
         If the execution is unknown.
     """
-    return execution if chosen_period(execution) is None else "pipelined"
+    return "pipelined" if execution == BEST or chosen_period(execution) is not None else execution
 
 
 def time_axis(execution: str) -> str:
     """Say what the time axis of an execution is, with its frame period where it was chosen."""
     if (period := chosen_period(execution)) is None:
-        return TIME_AXIS[execution]
+        return _BEST_AXIS if execution == BEST else TIME_AXIS[execution]
     every = "update step" if period == 1 else f"{period} update steps"
     return f"a frame every {every}, or as closely as splitters allow where these ask for more"
+
+
+def time_axes(executions: Iterable[str]) -> dict[str, str]:
+    """Say what the time axes are: those of all executions, and of :data:`BEST` where it is among those given."""
+    return {**TIME_AXIS, **({BEST: _BEST_AXIS} if BEST in executions else {})}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from neuromap.network.edge import EdgeKey
     from neuromap.network.network import Network
 
-__all__ = ["MAX_LATENCY", "edge_latencies"]
+__all__ = ["MAX_LATENCY", "edge_latencies", "kept_latencies"]
 
 MAX_LATENCY = 1_000_000
 """Greatest latency in ticks, far beyond any chip: so that no sum along a path leaves 64 bits."""
@@ -63,3 +63,18 @@ def _ticks(network: Network, key: EdgeKey, ticks: int) -> int:
             f"latency of edge {' -> '.join(key)}: {ticks!r} ticks; give an integer from 1 to {MAX_LATENCY}"
         )
     return number
+
+
+def kept_latencies(network: Network, is_tick_level: bool, _latencies: tuple[int, ...]) -> Mapping[EdgeKey, int] | None:
+    """Latencies of a rollout of which ``dataclasses.replace`` makes another: it hands over all fields by their names.
+
+    Raises
+    ------
+    InputError
+        If they are those of another network.
+    """
+    if not is_tick_level:
+        return None
+    if len(_latencies) != len(network.edges):
+        raise InputError(f"Rollout: the latencies are of a network of other edges; give latencies for {network.name}")
+    return dict(zip(network.edges, _latencies, strict=True))

@@ -1,15 +1,18 @@
-"""Phases of both executions for edges with latencies; the proofs are in ``docs/time.md``.
+"""Phases of both executions for edges with latencies; the proofs are in ``docs/theorems/frame-period.md``.
 
 Every edge e asks for a delay of at least its latency c(e): 1 in update steps, any number of ticks in a
-tick-level schedule. All functions work on an indexed valid pattern and give one phase per node.
+tick-level schedule. The functions work on an indexed valid pattern and give one phase per node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
+from neuromap.arrays.times import Time, whole
+from neuromap.rollout.paths.longest_walks import LongestWalks
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
-from neuromap.rollout.schedule.longest_walks import LongestWalks
+from neuromap.rollout.schedule.mean_period import FrameShifts
 
 __all__ = ["pipelined_phases", "sample_late", "windowed_phases"]
 
@@ -42,10 +45,11 @@ def windowed_phases(pattern: IndexedPattern, latencies: Sequence[int]) -> list[i
     return phases
 
 
-def pipelined_phases(pattern: IndexedPattern, latencies: Sequence[int], period: int) -> list[int]:
+def pipelined_phases(pattern: IndexedPattern, latencies: Sequence[int], period: Time) -> list[Time]:
     """Least phases with phi(v) - phi(u) + R(e) P >= c(e) on every edge and all inputs at 0.
 
-    They are the longest walks from the inputs under the weights c(e) - R(e) P, and may be negative.
+    They are the longest walks from the inputs under the weights c(e) - R(e) P, and may be negative. Where P is a
+    fraction, inputs are at the fraction of a step, 0 or more and below 1, that makes all delays whole numbers.
 
     Parameters
     ----------
@@ -53,12 +57,12 @@ def pipelined_phases(pattern: IndexedPattern, latencies: Sequence[int], period: 
         A valid pattern; every node is reachable from an input.
     latencies : sequence of int, one per edge
         c, at least 1.
-    period : int
+    period : int or Fraction
         P, at least the maximum cycle ratio.
 
     Returns
     -------
-    list of int, one per node
+    list of int or Fraction, one per node
         In update steps or ticks.
 
     Raises
@@ -70,13 +74,17 @@ def pipelined_phases(pattern: IndexedPattern, latencies: Sequence[int], period: 
     parents = [-1] * graph.n
     for e in graph.tree:
         parents[graph.targets[e]] = e
-    walks = LongestWalks(pattern, latencies, range(len(graph.sources)), parents)
-    if walks.settle(1, period):
+    q, starts = period.denominator, None
+    if q > 1:
+        shifts = FrameShifts(pattern)
+        starts = [shifts.parts(v, period) for v in range(graph.n)]
+    walks = LongestWalks(pattern, latencies, range(len(graph.sources)), parents, starts)
+    if walks.settle(q, period.numerator):
         raise AssertionError(f"period {period} is below the maximum cycle ratio")
-    return walks.values
+    return list(walks.values) if q == 1 else [whole(Fraction(value, q)) for value in walks.values]
 
 
-def sample_late(pattern: IndexedPattern, latencies: Sequence[int], period: int, phases: list[int]) -> None:
+def sample_late(pattern: IndexedPattern, latencies: Sequence[int], period: Time, phases: list[Time]) -> None:
     """Set the phases of inputs, in place, as late as their edges allow: an earlier sample would be an older one.
 
     Parameters
@@ -85,11 +93,12 @@ def sample_late(pattern: IndexedPattern, latencies: Sequence[int], period: int, 
         A valid pattern.
     latencies : sequence of int, one per edge
         c, at least 1.
-    period : int
+    period : int or Fraction
         P.
-    phases : list of int, one per node
+    phases : list of int or Fraction, one per node
         Those of inputs are overwritten.
     """
     graph = pattern.graph
     for u in graph.inputs:
-        phases[u] = min(phases[graph.targets[e]] + pattern.values[e] * period - latencies[e] for e in graph.outgoing[u])
+        late = (phases[graph.targets[e]] + pattern.values[e] * period - latencies[e] for e in graph.outgoing[u])
+        phases[u] = whole(min(late))

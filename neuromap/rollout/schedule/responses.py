@@ -5,17 +5,20 @@ latencies are in the phases.
 
 Along a path the delays add up to phi(output) - phi(input) + P times the streaming edges on it. The sampling step of
 every input is its own onset, so each input starts at -phi(input); inputs that do not reach an output play no
-part in it.
+part in it. All sums are counted in parts of a step (``arrays/times.py``), so that they stay integers at unequal
+intervals too; responses are whole numbers, as delays are.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from neuromap.arrays.parts_of_ticks import in_parts
+from neuromap.arrays.times import Time
+from neuromap.rollout.paths.longest_paths import longest_paths
+from neuromap.rollout.paths.shortest_walks import shortest_walks
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
-from neuromap.rollout.schedule.longest_paths import longest_paths
 
 __all__ = ["FullResponse", "first_responses", "full_responses"]
 
@@ -37,55 +40,50 @@ class FullResponse:
     is_exact: bool
 
 
-def first_responses(pattern: IndexedPattern, phases: Sequence[int], period: int) -> list[int]:
+def first_responses(pattern: IndexedPattern, phases: Sequence[Time], period: Time) -> list[int]:
     """Time from stimulus onset to the first frame that depends on it, for every node.
 
     Parameters
     ----------
     pattern : IndexedPattern
         A valid pattern.
-    phases : sequence of int, one per node
+    phases : sequence of int or Fraction, one per node
         In the schedule's unit.
-    period : int
-        Frame period P, in the same unit.
+    period : int or Fraction
+        (Mean) frame period P, in the same unit.
     """
-    least = _least(pattern, _onsets(pattern, phases), period)
-    return [phase + value for phase, value in zip(phases, least, strict=True)]
+    known = in_parts(phases, period).tolist()
+    least = _least(pattern, _onsets(pattern, known), period.numerator)
+    return [(phase + value) // period.denominator for phase, value in zip(known, least, strict=True)]
 
 
-def full_responses(pattern: IndexedPattern, phases: Sequence[int], period: int) -> list[FullResponse]:
+def full_responses(pattern: IndexedPattern, phases: Sequence[Time], period: Time) -> list[FullResponse]:
     """Full response of every node; the search is NP-hard and may end in a bound.
 
     Parameters
     ----------
     pattern : IndexedPattern
         A valid pattern.
-    phases : sequence of int, one per node
+    phases : sequence of int or Fraction, one per node
         In the schedule's unit.
-    period : int
-        Frame period P, in the same unit.
+    period : int or Fraction
+        (Mean) frame period P, in the same unit.
     """
-    upper, lower = longest_paths(pattern, _onsets(pattern, phases), period)
-    return [FullResponse(phase + most, most == found) for phase, most, found in zip(phases, upper, lower, strict=True)]
+    known, q = in_parts(phases, period).tolist(), period.denominator
+    upper, lower = longest_paths(pattern, _onsets(pattern, known), period.numerator)
+    sums = zip(known, upper, lower, strict=True)
+    return [
+        FullResponse((phase + most) // q, (phase + most) // q == (phase + found) // q) for phase, most, found in sums
+    ]
 
 
 def _onsets(pattern: IndexedPattern, phases: Sequence[int]) -> dict[int, int]:
-    """Where paths start: every input, at minus its sampling step."""
+    """Where paths start: every input, at minus its sampling step, in parts."""
     return {u: -phases[u] for u in pattern.graph.inputs}
 
 
 def _least(pattern: IndexedPattern, starts: dict[int, int], period: int) -> list[int]:
-    """Least start plus P times streaming edges over all walks (Dijkstra: no weight is negative)."""
-    graph = pattern.graph
-    best: dict[int, int] = {}
-    heap = [(value, u) for u, value in starts.items()]
-    heapq.heapify(heap)
-    while heap:
-        value, u = heapq.heappop(heap)
-        if u in best:
-            continue
-        best[u] = value
-        for e in graph.outgoing[u]:
-            if graph.targets[e] not in best:
-                heapq.heappush(heap, (value + period * pattern.values[e], graph.targets[e]))
-    return [best[v] for v in range(graph.n)]
+    """Least start plus P times streaming edges over all walks, for every node."""
+    graph, values = pattern.graph, pattern.values
+    found = shortest_walks(starts, lambda u: ((graph.targets[e], period * values[e]) for e in graph.outgoing[u]))
+    return [found[v] for v in range(graph.n)]

@@ -7,12 +7,13 @@ time (i - 1) P + phi(v), with P the frame period and phi the phase.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Never, TypeVar
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.times import Time, largest_gap
 from neuromap.errors import InputError, PatternError
 from neuromap.files.given import needs, whole_number
 from neuromap.files.messages import counted
@@ -22,8 +23,10 @@ from neuromap.network.network import Network
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.cycle_ratio import indexed_cycle_ratio, pipelined_period
-from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
-from neuromap.rollout.schedule.latencies import edge_latencies
+from neuromap.rollout.schedule.execution import BEST, EXECUTIONS, chosen_period
+from neuromap.rollout.schedule.latencies import edge_latencies, kept_latencies
+from neuromap.rollout.schedule.mean_period import FrameShifts, least_mean_period
+from neuromap.rollout.schedule.own_phases import changed_phases, require_delays
 from neuromap.rollout.schedule.phases import pipelined_phases, sample_late, windowed_phases
 from neuromap.rollout.schedule.responses import FullResponse, first_responses, full_responses
 
@@ -43,10 +46,11 @@ class Rollout(Card):
     pattern : RolloutPattern or str
         A valid pattern of this network; or ``"streaming"``, ``"sequential"`` or a pattern of the network's
         file by name.
-    execution : {"windowed", "pipelined", "pipelined:P"}
+    execution : {"windowed", "pipelined", "pipelined:P", "pipelined:best"}
         *Windowed*: windows of size 1 one after the other, as in Fischer, Köhler, Pfeil 2018. *Pipelined*:
         frames follow each other at equal intervals, as closely as the cycles of the network allow; with a number P,
-        every P update steps, or as closely as latencies allow where these ask for more.
+        every P update steps, or as closely as latencies allow where these ask for more; with ``best`` as closely on
+        average as fixed delays allow, at unequal intervals where need be (``docs/time.md``).
     latencies : mapping of (str, str) to int, optional
         Makes the schedule *tick-level*: its unit of time is a tick, and every edge carries its value for at
         least its latency c(e) >= 1 in ticks, 1 where an edge is not named. Without latencies the unit is an
@@ -67,7 +71,7 @@ class Rollout(Card):
         If the pattern is invalid (the message names the cycle), is unknown or belongs to another network.
     InputError
         If the execution is unknown or its period too short for the cycles of the network, an edge with a latency is
-        unknown, or a latency is no integer or out of range.
+        unknown, a latency is no integer or out of range, or ``least_period`` is below 1.
 
     Examples
     --------
@@ -86,6 +90,7 @@ class Rollout(Card):
     is_tick_level: bool
     least_period: int = field(repr=False)
     _latencies: tuple[int, ...] = field(repr=False)
+    _own_phases: tuple[Time, ...] | None = field(repr=False)
 
     def __init__(
         self,
@@ -94,11 +99,12 @@ class Rollout(Card):
         execution: str = "windowed",
         latencies: Mapping[EdgeKey, int] | None = None,
         least_period: int = 1,
+        _own_phases: tuple[Time, ...] | None = None,
         **kept: Never,
     ) -> None:
         needs("Rollout", network, Network)
         if kept and latencies is None:
-            latencies = _kept_latencies(network, **kept)
+            latencies = kept_latencies(network, **kept)
         period = chosen_period(execution)
         if pattern is None:
             names = ", ".join(["streaming", "sequential", *network.patterns])
@@ -116,11 +122,12 @@ class Rollout(Card):
         if list(pattern.network.nodes) != list(network.nodes):
             pattern = RolloutPattern(network, pattern.values, pattern.name)  # so that both number the nodes alike
         pattern.require_valid()
-        if network.is_spiking and not all(pattern.values):
-            edge = next(key for key, r in zip(network.edges, pattern.values, strict=True) if not r)
+        if network.is_spiking and set(pattern.values) != {1}:
+            edge, r = next(pair for pair in pattern.items() if pair[1] != 1)
             raise PatternError(
-                f"pattern {pattern.name or '(unnamed)'}: edge {' -> '.join(edge)} is sequential, but nodes of network "
-                f"{network.name} are spiking, where every spike takes a tick or more; choose streaming"
+                f"pattern {pattern.name or '(unnamed)'}: edge {' -> '.join(edge)} "
+                f"{'bridges frames' if r else 'is sequential'}, but nodes of network {network.name} are spiking, where "
+                "every spike takes a tick or more; choose streaming"
             )
         if network.is_spiking and period not in (None, 1):
             raise InputError(
@@ -132,6 +139,8 @@ class Rollout(Card):
         object.__setattr__(self, "execution", execution)
         object.__setattr__(self, "is_tick_level", latencies is not None)
         object.__setattr__(self, "least_period", whole_number("Rollout: least_period", least_period))
+        if self.least_period < 1:
+            raise InputError(f"Rollout: least_period = {least_period}: must be 1 or more; leave it out for 1")
         object.__setattr__(self, "_latencies", edge_latencies(network, latencies))
         if period is not None and not self.is_tick_level and period < (least := pipelined_period(self.cycle_ratio)):
             raise InputError(
@@ -139,6 +148,9 @@ class Rollout(Card):
                 f"frame period of {counted(least, 'update step')} for its cycles, {least - period} more; ask "
                 f"for pipelined:{least}"
             )
+        object.__setattr__(self, "_own_phases", _own_phases)
+        if _own_phases is not None:
+            require_delays(network, self._indexed, self._latencies, self.frame_period, _own_phases)
 
     def _facts(self) -> dict[str, object]:
         unit = "tick" if self.is_tick_level else "update step"
@@ -169,9 +181,38 @@ class Rollout(Card):
         Raises
         ------
         InputError
-            If an edge is unknown, or a latency is no integer or out of range.
+            If an edge is unknown, a latency is no integer or out of range, or ``least_period`` is below 1.
         """
         return Rollout(self.network, self.pattern, self.execution, latencies, least_period)
+
+    def with_phases(self, phases: Mapping[str, Time]) -> Rollout:
+        """Give nodes phases of one's own; everything else stays, and responses follow from the new delays.
+
+        Parameters
+        ----------
+        phases : mapping of str to int or Fraction
+            Update step or tick at which frame 1 of a node is known; nodes that are not named keep theirs. A rollout
+            that is made of this one with other latencies has phases of its own again.
+
+        Returns
+        -------
+        Rollout
+            With the same frame period.
+
+        Raises
+        ------
+        InputError
+            If a node is unknown, a phase is no number, or the delay of an edge would be less than it asks for or no
+            whole number.
+
+        Examples
+        --------
+        >>> net = Network.from_edges([("I", "A"), ("A", "O"), ("I", "B"), ("B", "C"), ("C", "O")])
+        >>> r = Rollout(net, "sequential", "pipelined")
+        >>> r.delays["A", "O"], r.with_phases({"A": 2}).delays["A", "O"]
+        (2, 1)
+        """
+        return replace(self, _own_phases=changed_phases(self.network, self.phases, phases))
 
     @cached_property
     def latencies(self) -> Mapping[EdgeKey, int]:
@@ -199,10 +240,12 @@ class Rollout(Card):
         return indexed_cycle_ratio(self._indexed, self._latencies)
 
     @cached_property
-    def frame_period(self) -> int:
-        """P: update steps, or ticks, between two frames of the same node."""
+    def frame_period(self) -> Time:
+        """P: update steps, or ticks, between two frames of a node; a fraction is a mean over unequal intervals."""
         if self.execution == "windowed":
             return max(*self._known, self.least_period)
+        if self.execution == BEST:
+            return least_mean_period(self.cycle_ratio, FrameShifts(self._indexed).streams, self.least_period)
         return max(pipelined_period(self.cycle_ratio), chosen_period(self.execution) or 1, self.least_period)
 
     @cached_property
@@ -210,21 +253,29 @@ class Rollout(Card):
         """Windowed: when each node is known inside a frame."""
         return windowed_phases(self._indexed, self._latencies)
 
+    @property
+    def largest_gap(self) -> int:
+        """Most update steps, or ticks, between two frames of the same node: P, rounded up."""
+        return largest_gap(self.frame_period)
+
     @cached_property
-    def _phases(self) -> list[int]:
+    def _phases(self) -> list[Time]:
         indexed, period = self._indexed, self.frame_period
         if self.network.is_spiking:
             return [1] * indexed.graph.n  # all nodes compute in every tick, and delays are those of the edges
-        if self.execution == "windowed":
-            phases = self._known.copy()
-        else:
-            phases = pipelined_phases(indexed, self._latencies, period)
+        if self._own_phases is not None:
+            return list(self._own_phases)
+        windowed = self.execution == "windowed"
+        phases: list[Time] = [*self._known] if windowed else pipelined_phases(indexed, self._latencies, period)
         sample_late(indexed, self._latencies, period, phases)
         return phases
 
     @cached_property
-    def phases(self) -> Mapping[str, int]:
-        """Update step or tick at which frame 1 of each node is known (sampled, for inputs); may be negative."""
+    def phases(self) -> Mapping[str, Time]:
+        """Update step or tick at which frame 1 of each node is known (sampled, for inputs); may be negative.
+
+        Where P is a fraction a phase may be one too: frame i of v is known at floor(phi(v) + (i - 1) P).
+        """
         return ReadOnlyMapping(dict(zip(self.network.nodes, self._phases, strict=True)))
 
     @cached_property
@@ -232,7 +283,7 @@ class Rollout(Card):
         """Time for which every edge carries its value: d = phi(v) - phi(u) + R P, at least its latency."""
         graph, phases, period = self._indexed.graph, self._phases, self.frame_period
         steps = (
-            phases[v] - phases[u] + r * period
+            int(phases[v] - phases[u] + r * period)
             for u, v, r in zip(graph.sources, graph.targets, self._indexed.values, strict=True)
         )
         return ReadOnlyMapping(dict(zip(self.network.edges, steps, strict=True)))
@@ -289,9 +340,9 @@ class Rollout(Card):
     def worst_case_reaction(self, output: str, ticks_per_step: int = 1) -> int:
         """Time from an event that just missed a sample to the first output that depends on it.
 
-        In ticks of the finished schedule: first response plus frame period minus one tick, the last in which the
-        event could still come too late. For an event at any moment, between ticks too, the supremum is first response
-        plus frame period; it is not reached.
+        In ticks of the finished schedule: first response plus the largest gap between frames (the frame period, at
+        equal intervals) minus one tick, the last in which the event could still come too late. For an event at any
+        moment, between ticks too, the supremum is first response plus that gap; it is not reached.
 
         Parameters
         ----------
@@ -310,10 +361,10 @@ class Rollout(Card):
         InputError
             If ``output`` is not an output of the network.
         """
-        return (self.first_response(output) + self.frame_period) * ticks_per_step - 1
+        return self.first_response(output) * ticks_per_step + largest_gap(self.frame_period * ticks_per_step) - 1
 
     def sampling_frequency(self, step_seconds: float) -> float:
-        """Input frames that the network takes in per second, at ``step_seconds`` per update step or tick."""
+        """Input frames that the network takes in per second (on average), at ``step_seconds`` per step or tick."""
         return 1.0 / (self.frame_period * step_seconds)
 
     def _by_output(self, by_node: Sequence[_T]) -> Mapping[str, _T]:
@@ -330,18 +381,3 @@ class Rollout(Card):
                 f"output {output}: is not an output of network {self.network.name}; "
                 f"outputs are {', '.join(self.network.outputs)}"
             )
-
-
-def _kept_latencies(network: Network, is_tick_level: bool, _latencies: tuple[int, ...]) -> Mapping[EdgeKey, int] | None:
-    """Latencies of a rollout of which ``dataclasses.replace`` makes another: it hands over all fields by their names.
-
-    Raises
-    ------
-    InputError
-        If they are those of another network.
-    """
-    if not is_tick_level:
-        return None
-    if len(_latencies) != len(network.edges):
-        raise InputError(f"Rollout: the latencies are of a network of other edges; give latencies for {network.name}")
-    return dict(zip(network.edges, _latencies, strict=True))

@@ -187,7 +187,7 @@ from neuromap.network import load_network
         (
             "streaming = []",
             "stream = []",
-            "rollouts.none.stream: unknown key; allowed are streaming; did you mean 'streaming'?",
+            "rollouts.none.stream: unknown key; allowed are streaming, bridging; did you mean 'streaming'?",
         ),
         (
             "streaming = []",
@@ -195,6 +195,17 @@ from neuromap.network import load_network
             "rollouts.none.streaming: edge H1 -> 0 does not exist; did you mean 'H1 -> O'?",
         ),
         ("streaming = []", 'streaming = ["H1 -> O", "H1->O"]', "rollouts.none.streaming: edge H1 -> O is named twice"),
+        (
+            "streaming = []",
+            'streaming = ["H1 -> O"]\nbridging = { "H1 -> O" = 2 }',
+            "rollouts.none.bridging: edge H1 -> O is named twice",
+        ),
+        (
+            "streaming = []",
+            'streaming = []\nbridging = { "H1 -> O" = 1 }',
+            'rollouts.none.bridging."H1 -> O": found 1; allowed are integers from 2 to 10000',
+        ),
+        ("streaming = []", "streaming = []\nbridging = 2", "rollouts.none.bridging: found 2; allowed is a table"),
         ("streaming = []", 'streaming = ["H1"]', "rollouts.none.streaming: found 'H1'; allowed is \"A -> B\""),
         ("[rollouts.none]", "[weights]\n[rollouts.none]", "weights.file: missing; allowed is a text"),
         ("[rollouts.none]", '[weights]\npath = "x"\n[rollouts.none]', "weights.path: unknown key; allowed are file"),

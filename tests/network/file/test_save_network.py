@@ -12,7 +12,7 @@ from neuromap.network import MatrixTransform, Network, Node
 
 def same(one, other):
     assert (one.name, list(one.nodes), list(one.edges)) == (other.name, list(other.nodes), list(other.edges))
-    assert (one.outputs, one.patterns) == (other.outputs, other.patterns)
+    assert (one.outputs, one.patterns, one.bridging) == (other.outputs, other.patterns, other.bridging)
     for before, after in zip(one.nodes.values(), other.nodes.values(), strict=True):
         assert before.shape == after.shape
         np.testing.assert_array_equal(before.threshold, after.threshold)
@@ -53,8 +53,10 @@ def networks(draw):
         ("P", "O"): draw(arrays((16, 4))),
     }
     patterns = {"mine": draw(st.sets(st.sampled_from(list(edges))))}
+    bridging = {"mine": draw(st.dictionaries(st.sampled_from(list(edges)), st.integers(2, 9)))}
     name = draw(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=5))
-    return nm.build_network(nodes, edges, name=name, patterns=patterns, outputs=draw(st.sampled_from([(), ("P",)])))
+    more = {"patterns": patterns, "bridging": bridging, "outputs": draw(st.sampled_from([(), ("P",)]))}
+    return nm.build_network(nodes, edges, name=name, **more)
 
 
 @settings(deadline=None, max_examples=30)

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from neuromap.network.network import Network
 from neuromap.rollout.patterns import class_numbers as numbering
-from neuromap.rollout.patterns.behaviour import behaviour_classes, class_key
+from neuromap.rollout.patterns.behaviour import behaviour_classes, class_key, equivalent
 from neuromap.rollout.patterns.class_numbers import all_class_numbers, class_numbers
 from neuromap.rollout.patterns.counting import enumerate_valid
 from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.best_in_class import best_in_class
 
 EDGES = [("I", "A"), ("I", "B"), ("A", "B"), ("B", "A"), ("A", "O"), ("B", "O"), ("I", "O")]
 
@@ -27,8 +28,8 @@ def by_the_rule(network):
 
 
 @given(st.data())
-def test_numbers_follow_the_rule(rollouts, valid_patterns, data):
-    bare, _ = data.draw(rollouts(max_nodes=5, max_extra=5))
+def test_numbers_follow_the_rule(rollouts, with_outputs, valid_patterns, data):
+    bare, _ = data.draw(with_outputs(rollouts(max_nodes=5, max_extra=5)))
     own = {f"own {k}": data.draw(valid_patterns(bare)).streaming_edges for k in range(data.draw(st.integers(0, 2)))}
     network = Network(bare.name, bare.nodes, bare.edges, bare.outputs, own)
     expected = by_the_rule(network)
@@ -45,6 +46,18 @@ def test_numbers_follow_the_rule(rollouts, valid_patterns, data):
     beginning = class_numbers(network, first, in_order=True)
     assert beginning.of_patterns(first) == [expected[pattern] for pattern in first]
     assert beginning.are_of_network
+
+
+@given(st.data())
+def test_edges_that_bridge_frames_do_not_change_the_number(rollouts, data):
+    network, pattern = data.draw(rollouts(max_nodes=5, max_extra=5, most=1))
+    bridging = best_in_class(pattern, bridging=True)
+    far = RolloutPattern(network, tuple(r + 5000 * (k == 0) for k, r in enumerate(pattern.values)))
+    numbers = class_numbers(network, [bridging, far])
+    assert numbers.of_patterns([bridging]) == class_numbers(network, [pattern]).of_patterns([pattern])
+    assert numbers.are_of_network or equivalent(far, pattern) is None
+    (number,) = numbers.of_patterns([far])
+    assert number is None or equivalent(far, pattern) is not None
 
 
 def test_too_many_patterns_are_numbered_as_they_are_met(monkeypatch):
@@ -68,7 +81,7 @@ def test_invalid_patterns_have_no_class(edges):
     assert class_numbers(network, [nothing]).of_patterns([nothing]) == ([1] if len(edges) == 1 else [None])
 
 
-@pytest.mark.parametrize("nodes", [17_000, 33_000])
+@pytest.mark.parametrize("nodes", [17_000, pytest.param(33_000, marks=pytest.mark.thorough)])
 def test_networks_of_many_nodes_are_numbered(nodes):
     """A chain has one class, whose shifts are as long as the chain."""
     chain = Network.from_edges([(f"n{k}", f"n{k + 1}") for k in range(nodes)])

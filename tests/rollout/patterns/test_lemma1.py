@@ -111,7 +111,8 @@ def brute_packing(net):
     return best(0, frozenset())
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.theorem
+@settings(max_examples=1000, deadline=None)
 @given(networks())
 @example(words("I-n0 I-n1 I-n2 n0-n0 n0-n1 n0-n2 n1-n0 n2-n0"))  # cycles of two blocks that share n0
 def test_bounds_hold_and_the_cycles_are_best(net):
@@ -164,7 +165,7 @@ def test_long_ring_and_long_chain_of_2_cycles_are_proven():
     assert (b.cycle_bound, b.cycle_bound_proven) == (3**98, True)  # each is a block of its own
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_10000_nodes_and_100000_edges_get_a_bound():
     rng = random.Random(1)
     inner = {(rng.randrange(10_000), rng.randrange(10_000)): None for _ in range(90_000)}

@@ -212,7 +212,12 @@ def test_named_patterns():
     [
         (lambda n: RolloutPattern.from_streaming_edges(n, [("O", "I")]), "edge O -> I does not exist"),
         (lambda n: RolloutPattern.from_values(n, [0, 1]), "has 2 values.*3 edges"),
-        (lambda n: RolloutPattern.from_values(n, [0, 1, 2]), "H2 -> O has R = 2"),
+        (lambda n: RolloutPattern.from_values(n, [0, 1, -1]), "H2 -> O has R = -1; allowed are 0"),
+        (
+            lambda n: RolloutPattern.from_values(n, [0, 1, 10_001]),
+            "R = 10001; .* whole numbers up to 10000",
+        ),
+        (lambda n: RolloutPattern.from_values(n, [0, 0.5, "1"]), "H1 -> H2 has R = 0.5"),
         (lambda n: RolloutPattern.from_values(n, {("I", "H1"): 0}), "H1 -> H2 has no value"),
         (
             lambda n: RolloutPattern.from_values(n, dict.fromkeys([*n.edges, ("x", "y")], 0)),

@@ -88,7 +88,8 @@ def one_input(net):
     return Network.from_edges(edges)
 
 
-@QUICK
+@pytest.mark.theorem
+@settings(deadline=None, max_examples=1000)
 @given(data=st.data())
 def test_with_one_input_no_windowed_row_of_the_class_beats_pipelined_at_its_period(data, rollouts):
     net = one_input(data.draw(rollouts(max_nodes=5, max_extra=4))[0])
@@ -96,12 +97,16 @@ def test_with_one_input_no_windowed_row_of_the_class_beats_pipelined_at_its_peri
         for pattern in patterns[:6]:
             windowed = Rollout(net, pattern)
             for other in patterns[:6]:
+                if Rollout(net, other, "pipelined").frame_period > windowed.frame_period:
+                    assert other is not pattern  # then cycles that no output sees are slower in the other
+                    continue
                 chosen = Rollout(net, other, f"pipelined:{windowed.frame_period}")
                 for mine, theirs in zip(responses(chosen), responses(windowed), strict=True):
                     assert all(a <= b for a, b in zip(mine, theirs, strict=True))
 
 
-@QUICK
+@pytest.mark.theorem
+@settings(deadline=None, max_examples=1000)
 @given(data=st.data(), more=st.integers(0, 3))
 def test_with_one_input_responses_are_those_of_the_theorem(data, rollouts, more):
     """Formulas over all paths, by brute force."""
@@ -117,7 +122,8 @@ def test_with_one_input_responses_are_those_of_the_theorem(data, rollouts, more)
         assert chosen.full_response(output) == first + period * (most - least)
 
 
-@settings(deadline=None, max_examples=25)
+@pytest.mark.theorem
+@settings(deadline=None, max_examples=1000)
 @given(data=st.data(), more=st.integers(0, 2))
 def test_with_one_input_no_phases_at_all_give_a_shorter_first_response(data, rollouts, more):
     """Every assignment of integer phases, by brute force."""

@@ -15,8 +15,9 @@ from neuromap.rollout.schedule.cycle_ratio import maximum_cycle_ratio
 from neuromap.rollout.schedule.rollout import Rollout
 
 
+@pytest.mark.theorem
 @given(data=st.data())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=1000)
 def test_equals_the_maximum_over_all_cycles(rollouts, data):
     net, pattern = data.draw(rollouts(max_nodes=7, max_extra=14))
     ratios = []

@@ -59,8 +59,9 @@ def stretched(figures, k):
 # What a schedule must keep.
 
 
+@pytest.mark.theorem
 @given(execution=st.sampled_from(EXECUTIONS), data=st.data())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=1000)
 def test_every_edge_has_its_latency_and_inputs_are_sampled_as_late_as_possible(rollouts, execution, data):
     net, pattern, latencies = draw_case(data, rollouts)
     r = Rollout(net, pattern, execution, latencies)
@@ -94,13 +95,14 @@ def test_windowed_phases_are_longest_paths_inside_a_frame(rollouts, data):
     assert r.frame_period == nx.dag_longest_path_length(frame)
 
 
+@pytest.mark.theorem
 @given(data=st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=1000)
 def test_windowed_delays_are_bounded(rollouts, data):
     net, pattern, latencies = draw_case(data, rollouts)
     r = Rollout(net, pattern, "windowed", latencies)
-    for (u, _), d in r.delays.items():
-        assert d <= 2 * r.frame_period - (u not in net.inputs)
+    for (u, v), d in r.delays.items():
+        assert d <= (max(1, pattern[u, v]) + 1) * r.frame_period - (u not in net.inputs)
 
 
 def constraints(net, pattern, latencies, period):
@@ -111,8 +113,9 @@ def constraints(net, pattern, latencies, period):
     return graph
 
 
+@pytest.mark.theorem
 @given(data=st.data())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=1000)
 def test_pipelined_period_is_the_smallest_feasible(rollouts, data):
     net, pattern, latencies = draw_case(data, rollouts)
     r = Rollout(net, pattern, "pipelined", latencies)
@@ -179,7 +182,27 @@ def test_latency_one_is_the_schedule_in_update_steps(rollouts, execution, data):
 def test_equal_latencies_stretch_a_windowed_schedule(rollouts, k, data):
     net, pattern, _ = draw_case(data, rollouts)
     steps = Rollout(net, pattern, "windowed")
-    assert times(steps.with_latencies(dict.fromkeys(net.edges, k))) == stretched(times(steps), k)
+    ticks = steps.with_latencies(dict.fromkeys(net.edges, k))
+    assert times(ticks) == stretched(times(steps), k)
+    assert all(ticks.worst_case_reaction(v) == steps.worst_case_reaction(v, k) for v in net.outputs)
+
+
+def test_one_schedule_has_one_worst_case_reaction():
+    """SR streaming, two ticks to a step: 5 ticks, whether it was stretched or scheduled in ticks."""
+    net = Network.from_edges([("I", "H1"), ("H1", "H2"), ("H2", "O"), ("H1", "O"), ("H1", "H1")])
+    steps = Rollout(net, "streaming")
+    ticks = steps.with_latencies(dict.fromkeys(net.edges, 2))
+    assert steps.worst_case_reaction("O", 2) == ticks.worst_case_reaction("O") == 5
+
+
+@pytest.mark.theorem
+@given(execution=st.sampled_from(EXECUTIONS), data=st.data())
+@settings(deadline=None, max_examples=1000)
+def test_in_ticks_a_network_is_never_slower_to_sample_than_stretched(rollouts, execution, data):
+    net, pattern, latencies = draw_case(data, rollouts)
+    steps, k = Rollout(net, pattern, execution), max(latencies.values(), default=1)
+    assert steps.with_latencies(latencies).frame_period <= k * steps.frame_period
+    assert Rollout(net, pattern, "pipelined").frame_period <= Rollout(net, pattern, "windowed").frame_period
 
 
 @given(k=st.integers(1, 7), data=st.data())

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from neuromap.rollout.paths.block_paths import NO_PATH, BlockPaths, Bounds, SearchBudget
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
-from neuromap.rollout.schedule.block_paths import NO_PATH, BlockPaths, Bounds, SearchBudget
 
 __all__ = ["longest_paths"]
 

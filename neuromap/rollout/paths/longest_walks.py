@@ -33,10 +33,17 @@ class LongestWalks:
         The edges that walks may use.
     parents : sequence of int
         For every node the last edge of a first walk, -1 where a walk starts; no cycle among them.
+    starts : sequence of int, one per node, optional
+        Values of nodes at which walks start, by default 0.
     """
 
     def __init__(
-        self, pattern: IndexedPattern, latencies: Sequence[int], edges: Sequence[int], parents: Sequence[int]
+        self,
+        pattern: IndexedPattern,
+        latencies: Sequence[int],
+        edges: Sequence[int],
+        parents: Sequence[int],
+        starts: Sequence[int] | None = None,
     ) -> None:
         graph = pattern.graph
         self._graph = graph
@@ -47,7 +54,8 @@ class LongestWalks:
             self._out[graph.sources[e]].append((graph.targets[e], e))
         self._order = [v for v in pattern.sequential_order if self._out[v]]
         self.parents = list(parents)
-        self.values = [0] * graph.n
+        self._starts = [0] * graph.n if starts is None else starts
+        self.values = list(self._starts)
 
     def settle(self, q: int, p: int) -> list[list[int]]:
         """Lengthen the walks until none can be lengthened.
@@ -87,7 +95,7 @@ class LongestWalks:
 
     def _sum(self, weight: Sequence[int]) -> list[int]:
         """Set the values to the sums along the parents; return the nodes whose value rose."""
-        graph, parents, values = self._graph, self.parents, self.values
+        graph, parents, values, starts = self._graph, self.parents, self.values, self._starts
         done = [False] * graph.n
         rose: list[int] = []
         for start in range(graph.n):
@@ -101,7 +109,7 @@ class LongestWalks:
                 v = graph.sources[parents[v]]
             for v in reversed(path):
                 e = parents[v]
-                value = 0 if e < 0 else values[graph.sources[e]] + weight[e]
+                value = starts[v] if e < 0 else values[graph.sources[e]] + weight[e]
                 if value > values[v]:
                     rose.append(v)
                 values[v] = value

@@ -60,7 +60,6 @@ class BlockPaths:
         ends = sorted((graph.sources[e], graph.targets[e], pattern.values[e]) for e in edges)
         self.nodes = sorted({v for u, w, _ in ends for v in (u, w)})
         self._budget = budget
-        self._period = period
         index = {v: k for k, v in enumerate(self.nodes)}
         self._out: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
         for u, v, r in ends:
@@ -145,25 +144,24 @@ class BlockPaths:
     def _bound(self, entering: list[int]) -> list[int]:
         """Upper bounds: a path enters every node but its first, and leaves every node but its last, once.
 
-        So it has at most as many streaming edges as nodes other than the first have one that enters, and as
-        nodes other than the last have one that leaves.
+        So it weighs at most as much as the heaviest edges that enter nodes other than the first, and that leave nodes
+        other than the last.
         """
         size = len(self.nodes)
         enters = [0] * size
         leaves = [0] * size
         for u, edges in enumerate(self._out):
             for v, weight in edges:
-                if weight:
-                    enters[v] = leaves[u] = 1
+                enters[v], leaves[u] = max(enters[v], weight), max(leaves[u], weight)
         # The two best starts of each kind, so that a node is never its own start.
         starts: list[int] = []
-        for kind in (0, 1):
+        for kind in set(enters):
             starts += sorted((v for v in range(size) if enters[v] == kind), key=lambda v: -entering[v])[:2]
         into, out = sum(enters), sum(leaves)
         best = [NO_PATH] * size
         for b in range(size):
             for a in starts:
                 if a != b and entering[a] != NO_PATH:
-                    most = self._period * min(into - enters[a], out - leaves[b])
+                    most = min(into - enters[a], out - leaves[b])
                     best[b] = max(best[b], entering[a] + most)
         return best

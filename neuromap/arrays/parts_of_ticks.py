@@ -1,0 +1,35 @@
+"""Exact times of many nodes as arrays: integers that count parts of a tick (``times.py``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.times import Time
+
+__all__ = ["frames_until", "in_parts", "ticks_of_frames"]
+
+Ints = NDArray[np.int64]
+
+
+def in_parts(times: Iterable[Time], period: Time) -> Ints:
+    """Count times in parts: q times each, where q is the denominator of the period; shape (n,).
+
+    All times must be multiples of a part. At equal intervals a part is a tick.
+    """
+    q = period.denominator
+    return np.array([time.numerator * (q // time.denominator) for time in times], dtype=np.int64)
+
+
+def ticks_of_frames(start: Ints, period: Time, frame: Ints | int) -> Ints:
+    """Ticks of frames of nodes whose frame 0 starts at ``start`` parts; shapes broadcast."""
+    ticks: Ints = (start + frame * period.numerator) // period.denominator
+    return ticks
+
+
+def frames_until(start: Ints, period: Time, tick: Ints | int) -> Ints:
+    """Last frame whose tick is ``tick`` or before it, with starts in parts; shapes broadcast."""
+    frames: Ints = ((tick + 1) * period.denominator - 1 - start) // period.numerator
+    return frames

@@ -1,0 +1,71 @@
+"""What the delays of a schedule cost where it runs, with nothing said of what that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from neuromap.network.edge import EdgeKey
+
+__all__ = ["DelayCost", "cost_of"]
+
+
+@dataclass(frozen=True)
+class DelayCost:
+    """What the delays of edges that leave one node cost together.
+
+    Its neurons' spikes wait in chains of relays, each of which serves the edges of all delays beyond it. Where
+    ``is_per_delay``, a neuron of its own sends the spikes of every distinct delay.
+
+    Attributes
+    ----------
+    edges : tuple of (str, str)
+        They leave one node.
+    neurons : int
+        Neurons of that node that all the edges read; more relays, or more distinct delays, take so many each.
+    free_ticks : int or None
+        Longest delay in ticks that takes no relay, and what every relay adds; ``None`` where no delay takes any.
+    is_per_delay : bool
+        Whether distinct delays cost something.
+    ticks_per_step : int
+        Ticks of a unit of delay.
+    leads : tuple of int
+        Ticks that are taken off the delay of each edge; empty for none.
+    """
+
+    edges: tuple[EdgeKey, ...]
+    neurons: int
+    free_ticks: int | None
+    is_per_delay: bool = True
+    ticks_per_step: int = 1
+    leads: tuple[int, ...] = ()
+
+    def lead(self, k: int) -> int:
+        """Ticks that are taken off the delay of the k-th edge."""
+        return self.leads[k] if self.leads else 0
+
+    def of(self, delays: Mapping[EdgeKey, int]) -> int:
+        """Count the neurons that delays, in the schedule's unit, cost."""
+        ticks = {delays[e] * self.ticks_per_step - self.lead(k) for k, e in enumerate(self.edges)}
+        return self.neurons * (self.relays(max(ticks)) + (len(ticks) if self.is_per_delay else 0))
+
+    def relays(self, ticks: int) -> int:
+        """Count the relays of a neuron whose longest delay has so many ticks."""
+        return 0 if self.free_ticks is None else max(0, -(-ticks // self.free_ticks) - 1)
+
+
+def cost_of(delays: Mapping[EdgeKey, int], costs: Iterable[DelayCost]) -> int:
+    """Add up what delays cost, in neurons.
+
+    Parameters
+    ----------
+    delays : mapping of (str, str) to int
+        In the schedule's unit.
+    costs : iterable of DelayCost
+        Of its nodes.
+
+    Returns
+    -------
+    int
+    """
+    return sum(cost.of(delays) for cost in costs)

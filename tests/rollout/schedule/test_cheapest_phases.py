@@ -1,0 +1,145 @@
+"""Phases at least cost: brute force over all phases, and what stays as it was."""
+
+import dataclasses
+from itertools import pairwise, product
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from neuromap.errors import InputError
+from neuromap.network.network import Network
+from neuromap.rollout.schedule.cheapest_phases import cheapest_phases
+from neuromap.rollout.schedule.delay_cost import DelayCost, cost_of
+from neuromap.rollout.schedule.rollout import Rollout
+
+MOST_TRIED = 2000
+"""Phases of the hidden nodes that brute force goes through."""
+
+
+def leaving(net):
+    """Edges by the node that they leave."""
+    edges = {}
+    for edge in net.edges:
+        edges.setdefault(edge[0], []).append(edge)
+    return edges
+
+
+@st.composite
+def costs(draw, net):
+    """Costs of nodes, and of those of their neurons that only some of the edges read; inputs may cost something too."""
+    found = []
+    for edges in leaving(net).values():
+        some = draw(st.lists(st.sampled_from(edges), unique=True, max_size=len(edges)))
+        for chosen in (edges, some):
+            if chosen:
+                free_ticks, scale = draw(st.sampled_from([None, 1, 2, 3])), draw(st.integers(1, 2))
+                leads = draw(st.sampled_from([(), tuple(range(len(chosen)))]))
+                neurons = draw(st.integers(1, 9))
+                found.append(DelayCost(tuple(chosen), neurons, free_ticks, draw(st.booleans()), scale, leads))
+    return found
+
+
+@st.composite
+def schedules(draw, rollouts):
+    """A rollout in steps or in ticks, some edges far slower than others; and edges that ask for more than they must."""
+    net, pattern = draw(rollouts(max_nodes=6, max_extra=5))
+    r = Rollout(net, pattern, draw(st.sampled_from(["windowed", "pipelined"])))
+    slow = draw(st.dictionaries(st.sampled_from(list(net.edges)), st.integers(2, 8), max_size=3))
+    if slow:
+        r = r.with_latencies(slow, draw(st.integers(1, 4)))
+    long = [edge for edge, delay in r.delays.items() if delay >= 2]
+    asked = draw(st.sets(st.sampled_from(long), max_size=1)) if long else set()
+    return r, dict.fromkeys(asked, 2)
+
+
+def test_nodes_that_lead_to_no_output_move_as_far_as_equal_delays_ask():
+    # every v reads two nodes, 3 steps farther apart than one step; all of them equal move the last by 9
+    chain = ["I", *(f"c{k}" for k in range(1, 13))]
+    ways = [(f"c{13 - 3 * k}", f"v{k}") for k in range(1, 5)]
+    read = [((f"v{k}", f"a{k}"), (f"v{k}", f"a{k + 1}")) for k in range(1, 5)]
+    edges = [("I", "O"), *pairwise(chain), *ways, *(edge for pair in read for edge in pair)]
+    r = Rollout(Network.from_edges(edges, outputs=["O"]), "sequential", "pipelined")
+    found = cheapest_phases(r, [DelayCost(pair, 1, None) for pair in read])
+    assert (found.cost, found.cost_before, found.is_proven) == (4, 7, True)
+
+
+def least_cost(r, charged, least_delays):
+    """Cost of the cheapest of all whole phases in a box around those of the rollout, as wide as there is time for."""
+    net, phases, period = r.network, r.phases, r.frame_period
+    hidden = [v for v in net.nodes if v not in net.inputs and v not in net.outputs]
+    reach = min(30, int((MOST_TRIED ** (1 / max(1, len(hidden))) - 1) / 2))
+    best = cost_of(r.delays, charged)
+    for moves in product(range(-reach, reach + 1), repeat=len(hidden)):
+        moved = {**phases, **{v: phases[v] + move for v, move in zip(hidden, moves, strict=True)}}
+        delays = {(u, v): moved[v] - moved[u] + r.pattern[u, v] * period for u, v in net.edges}
+        if all(d >= max(r.latencies[e], least_delays.get(e, 1)) for e, d in delays.items()):
+            best = min(best, cost_of(delays, charged))
+    return best
+
+
+def hold_against_brute_force(data, rollouts):
+    r, least_delays = data.draw(schedules(rollouts))
+    charged = data.draw(costs(r.network))
+    found = cheapest_phases(r, charged, least_delays)
+    assert found.is_proven
+    assert found.cost == cost_of(found.rollout.delays, charged)
+    assert found.cost <= least_cost(r, charged, least_delays) <= found.cost_before == cost_of(r.delays, charged)
+    assert all(found.rollout.delays[e] >= least for e, least in least_delays.items())
+    for name in ("frame_period", "first_responses", "full_responses"):
+        assert getattr(found.rollout, name) == getattr(r, name)
+    event(f"saves: {found.cost < found.cost_before}")
+
+
+@pytest.mark.theorem
+@given(data=st.data())
+@settings(deadline=None, max_examples=1200)
+def test_no_phases_cost_less(rollouts, data):
+    hold_against_brute_force(data, rollouts)
+
+
+@pytest.mark.parametrize(("s", "a", "late"), [(5, 2, 1), (2, 5, 3)])
+def test_a_delay_waits_where_fewer_neurons_carry_it(s, a, late):
+    """Beside a longer way, a is computed early or late; then its own spikes wait, or those of its source."""
+    beside = [("s", "b1"), ("b1", "b2"), ("b2", "b3"), ("b3", "O")]
+    net = Network.from_edges([("I", "s"), ("s", "a"), ("a", "O"), *beside])
+    neurons = {"s": s, "a": a, "b1": 1, "b2": 1, "b3": 1}
+    r = Rollout(net, "sequential", "pipelined")
+    charged = [DelayCost(tuple(leaving(net)[v]), n, 1, is_per_delay=False) for v, n in neurons.items()]
+    found = cheapest_phases(r, charged)
+    assert found.rollout.delays["s", "a"] == late
+    assert (found.cost_before, found.cost) == (2 * a, 2 * min(s, a))
+    assert cheapest_phases(r, charged, {("a", "O"): 2}).rollout.delays["a", "O"] >= 2
+
+
+def test_a_program_that_is_too_large_changes_nothing():
+    net = Network.from_edges([("I", "s"), ("s", "a"), ("a", "O"), ("s", "b"), ("b", "c"), ("c", "O")])
+    r = Rollout(net, "sequential", "pipelined")
+    charged = [DelayCost((("s", "a"), ("s", "b")), 3, 15), DelayCost((("a", "O"),), 5, 1)]
+    assert cheapest_phases(r, charged).rollout is not r
+    found = cheapest_phases(r, charged, most_variables=1)
+    assert (found.rollout, found.cost, found.is_proven) == (r, found.cost_before, False)
+
+
+def test_phases_of_ones_own_are_kept_and_checked():
+    net = Network.from_edges([("I", "A"), ("A", "O"), ("I", "B"), ("B", "C"), ("C", "O")])
+    r = Rollout(net, "sequential", "pipelined")
+    own = r.with_phases({"A": 2})
+    assert (own.delays["I", "A"], own.delays["A", "O"]) == (2, 1)
+    assert (own.frame_period, own.first_responses) == (r.frame_period, r.first_responses)
+    assert dataclasses.replace(own, execution="pipelined:4").phases == own.phases
+    assert own.with_phases({"O": 5}).first_response("O") == 5  # outputs may move too, by hand
+    assert own.with_latencies({}).phases == r.with_latencies({}).phases  # made anew
+    with pytest.raises(InputError, match="edge A -> O would have a delay of 0, it asks for 1; let O come 1 later"):
+        r.with_phases({"A": 3})
+    with pytest.raises(InputError, match="is not a node of network"):
+        r.with_phases({"X": 3})
+    with pytest.raises(InputError, match="phases: A"):
+        r.with_phases({"A": 1.5})
+    with pytest.raises(InputError, match="allowed are"):
+        r.with_phases({"A": 10**12})
+    with pytest.raises(InputError, match="mapping"):
+        r.with_phases([1, 2])
+    other = Network.from_edges([("I", "O")])
+    with pytest.raises(InputError, match="give phases for"):
+        dataclasses.replace(own, network=other, pattern=Rollout(other, "streaming").pattern)
