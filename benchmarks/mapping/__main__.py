@@ -28,9 +28,7 @@ from neuromap.files.whole_file import write_whole
 
 _ROOT = Path(__file__).resolve().parents[2]
 _RESULTS = _ROOT / "benchmarks" / "results" / "mapping.json"
-_MANY_TARGETS, _BUDGETS, _PROVEN = (
-    _RESULTS.with_name(name) for name in ("many_targets.json", "mapping_budgets.json", "bounds.json")
-)
+_OTHERS = [_RESULTS.with_name(f"{name}.json") for name in ("many_targets", "mapping_budgets", "bounds", "crops")]
 _PAGE = _ROOT / "docs" / "mapping-benchmarks.md"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
@@ -46,11 +44,8 @@ def main(argv: list[str] | None = None) -> int:
         except (OSError, ValueError) as error:
             print(f"mapping: {asked.source}: {error}", file=sys.stderr)
             return 2
-    many_targets, budgets, proven = (
-        json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-        for path in (_MANY_TARGETS, _BUDGETS, _PROVEN)
-    )
-    page = page_text(found, many_targets, budgets, proven)
+    others = (json.loads(path.read_text(encoding="utf-8")) if path.exists() else None for path in _OTHERS)
+    page = page_text(found, *others)
     if asked.page:
         write_whole(_PAGE, page.encode())
     else:

@@ -9,13 +9,14 @@ __all__ = ["budgets_text"]
 _TEXT = """\
 ## Budgets of time
 
-`--seconds` bounds all searches of a mapping together ([mapping](mapping.md#budgets-of-time)). The least time is that of
-a mapping whose searches are all ended at once: a first legal mapping takes it, whatever the budget. A budget is kept if
-the mapping takes at most a fifth and a second more than the budget or the least time, whichever is longer. Streaming
-rollouts on TrueNorth, windowed.
+`--seconds` bounds all searches of a request together ([mapping](mapping.md#budgets-of-time)). The least time is that of
+a request whose searches are all ended at once: a first legal mapping takes it, whatever the budget. A budget is kept if
+the request takes at most a fifth and a second more than the budget or the least time, whichever is longer; the ratio is
+that of the time taken to the longer one. Streaming rollouts, windowed, on TrueNorth where no chip is named; cores of a
+bound are those that it proves, those of an exploration the fewest of its rows.
 
-| network | budget | took | least time | kept | cores | cut short |
-|---|---:|---:|---:|---|---:|---|
+| request | budget | took | CPU time | least time | ratio | kept | cores | cut short |
+|---|---:|---:|---:|---:|---:|---|---:|---|
 {rows}
 
 Wall-clock time, compiled code loaded before. Taken on {date} on {cpu}, {cpus} CPUs, one thread, while others used the
@@ -43,12 +44,14 @@ def budgets_text(found: dict[str, Any]) -> str:
 def _row(row: dict[str, Any]) -> str:
     budget = "none left" if row["budget_s"] < 0.001 else f"{row['budget_s']:g} s"
     cells = (
-        row["network"],
+        row["request"],
         budget,
         f"{row['took_s']:.1f} s",
+        f"{row['cpu_s']:.1f} s",
         f"{row['least_s']:.1f} s",
+        f"{row['took_s'] / max(row['budget_s'], row['least_s'], 0.01):.2f}",
         "yes" if row["kept"] else "no",
-        f"{row['cores']:,}",
+        "-" if row["cores"] is None else f"{row['cores']:,}",
         ", ".join(row["cut_short"]) or "-",
     )
     return f"| {' | '.join(cells)} |"

@@ -2,34 +2,21 @@
 
 What is drawn was fixed before anything was mapped, and no seed was left out.
 
-python -m benchmarks.mapping.family        maps all, some minutes, and writes benchmarks/results/bounds.json
+python -m benchmarks.mapping.gaps maps them.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-import neuromap as nm
-from neuromap.files.whole_file import write_whole
-from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.mapping.asked.options import MappingOptions
-from neuromap.mapping.bounds.lower_bounds import core_bound
-from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import Network, build_network
 from neuromap.network.edge import EdgeKey
 from neuromap.network.transforms.kinds import Conv
 from neuromap.network.transforms.weights import StoredWeights
 
-__all__ = ["RESULTS", "SEEDS", "family_network", "measure"]
+__all__ = ["SEEDS", "family_network"]
 
-RESULTS = Path(__file__).resolve().parents[1] / "results" / "bounds.json"
-"""What the table is made of."""
 SEEDS = range(1, 21)
 """The twenty networks of the table in docs/mapping-benchmarks.md."""
 
@@ -88,33 +75,3 @@ def _kernel(draw: np.random.Generator, is_fixed: bool, size: int, groups: int, c
     of_source = draw.choice([-1, 1], (groups, channels))
     of_source[of_source.sum(axis=1) == -channels, 0] = 1  # a group that only inhibits would never spike
     return np.broadcast_to(np.repeat(of_source.T, channels, axis=1), shape).astype(np.int64)
-
-
-def measure(seed: int) -> dict[str, Any]:
-    """Map a network of the family and bound its cores.
-
-    Returns
-    -------
-    dict
-        ``network``, ``found`` and ``after``, the cores that are proven.
-    """
-    chip = load_chip("truenorth")
-    mapping = map_with_stages(nm.Rollout(family_network(seed), "streaming"), chip, MappingOptions(placer="hilbert"))
-    proven = core_bound(mapping.network, chip, priced=True).total
-    return {"network": f"family {seed}", "found": mapping.program.n_cores, "after": proven}
-
-
-def main() -> int:
-    """Measure all and write them into the table's file; what was proven before stays as it is there."""
-    rows = json.loads(RESULTS.read_text(encoding="utf-8"))
-    for seed in SEEDS:
-        found = measure(seed)
-        row = next(row for row in rows if row["network"] == found["network"])
-        row |= found
-        print(found, file=sys.stderr, flush=True)
-        write_whole(RESULTS, (json.dumps(rows, indent=1) + "\n").encode())  # what is finished stays
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

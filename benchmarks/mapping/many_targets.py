@@ -7,7 +7,8 @@
 
 ``--write`` leaves ``FAMILY.npz`` with ``start`` and ``source`` of every neuron and the limits ``neurons``, ``axons``
 and ``side``. ``--others`` reads ``FAMILY-METHOD.json``: ``part``, the core of every neuron, ``where``, x and y of every
-core, ``partition_s`` and ``place_s``, CPU seconds.
+core, ``partition_s`` and ``place_s``, CPU seconds; without ``where`` and ``place_s`` it is a partition that was not
+placed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.mapping.hypergraphs import FAMILIES, Family, Hypergraph, random_hypergraph
+from neuromap.arrays.distinct import distinct
 from neuromap.bench.machine import this_machine
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
@@ -56,20 +58,22 @@ def map_family(family: Family, graph: Hypergraph) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``family``, ``method``, what :func:`count` gives, and ``partition_s`` and ``place_s``, CPU seconds.
+        ``family``, ``method``, what :func:`count` gives, and ``partition_s`` and ``place_s``, CPU seconds; what a
+        placer is given, the pairs of a neuron and a core, is not timed.
     """
     groups = groups_of(graph)
     room = Room(family.neurons, family.axons, _NO_LIMIT, _NO_LIMIT, 0, 0)
     begun = time.process_time()
     part = partition_groups(groups, room, _layers(graph))
-    divided = time.process_time()
+    divided = time.process_time() - begun
     source, target = _ways(graph, part)
+    begun = time.process_time()
     where = place(int(part.max()) + 1, (part[source], target), _chip(family))
-    times = {"partition_s": divided - begun, "place_s": time.process_time() - divided}
+    times = {"partition_s": divided, "place_s": time.process_time() - begun}
     return {"family": family.name, "method": "neuromap"} | count(graph, family, part, where) | times
 
 
-def count(graph: Hypergraph, family: Family, part: Ints, where: Ints) -> dict[str, Any]:
+def count(graph: Hypergraph, family: Family, part: Ints, where: Ints | None) -> dict[str, Any]:
     """Count a mapping.
 
     Parameters
@@ -80,29 +84,27 @@ def count(graph: Hypergraph, family: Family, part: Ints, where: Ints) -> dict[st
         Limits that it must keep.
     part : ndarray of int64, shape (n,)
         Core of every neuron.
-    where : ndarray of int64, shape (cores, 2)
-        x and y of every core.
+    where : ndarray of int64, shape (cores, 2), or None
+        x and y of every core, if it was placed.
 
     Returns
     -------
     dict
         ``cores``; ``deliveries``, distinct pairs of a neuron and a core that reads it; ``between``, those whose neuron
-        is in another core; ``hops``, columns plus rows summed over them; ``legal``, whether all limits are kept.
+        is in another core; ``hops``, columns plus rows summed over them, or None; ``legal``, whether all limits are
+        kept.
     """
     source, target = _ways(graph, part)
     n_cores = len(np.unique(part))
-    legal = (
-        np.bincount(part).max() <= family.neurons
-        and np.bincount(target).max() <= family.axons
-        and len(np.unique(where, axis=0)) == n_cores == len(where)
-        and where.min() >= 0
-        and where.max() < family.side
-    )
+    legal = np.bincount(part).max() <= family.neurons and np.bincount(target).max() <= family.axons
+    if where is not None:
+        apart = len(np.unique(where, axis=0)) == n_cores == len(where)
+        legal = legal and apart and where.min() >= 0 and where.max() < family.side
     return {
         "cores": n_cores,
         "deliveries": len(source),
         "between": int((part[source] != target).sum()),
-        "hops": int(np.abs(where[part[source]] - where[target]).sum()),
+        "hops": None if where is None else int(np.abs(where[part[source]] - where[target]).sum()),
         "legal": bool(legal),
     }
 
@@ -126,7 +128,7 @@ def _layers(graph: Hypergraph) -> list[Layer]:
 
 def _ways(graph: Hypergraph, part: Ints) -> tuple[Ints, Ints]:
     n_cores = int(part.max()) + 1
-    pairs = np.unique(graph.source * n_cores + np.repeat(part, np.diff(graph.start)))
+    pairs = distinct(graph.source * n_cores + np.repeat(part, np.diff(graph.start)))
     source, target = np.divmod(pairs, n_cores)
     return source, target
 
@@ -139,8 +141,9 @@ def _others(folder: Path, family: Family, graph: Hypergraph) -> Iterator[dict[st
     for path in sorted(folder.glob(f"{family.name.replace(' ', '_')}-*.json")):
         given = json.loads(path.read_text(encoding="utf-8"))
         if "part" in given:
-            found = count(graph, family, np.array(given["part"]), np.array(given["where"]))
-            times = {key: given[key] for key in ("partition_s", "place_s")}
+            where = np.array(given["where"]) if "where" in given else None
+            found = count(graph, family, np.array(given["part"]), where)
+            times = {key: given.get(key) for key in ("partition_s", "place_s")}
             yield {"family": family.name, "method": given["method"]} | found | times
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from benchmarks.mapping.bounds_page import bounds_text
 from benchmarks.mapping.budgets_page import budgets_text
+from benchmarks.mapping.gaps.gaps_page import gaps_text
+from benchmarks.mapping.gaps.reasons import REASONS
 from benchmarks.mapping.many_targets_page import many_targets_text
 
 __all__ = ["page_text"]
@@ -34,6 +36,8 @@ legal: it passed the checker, which shares no code with the mapper. `benchmarks/
 
 Patterns are streaming, in windowed execution, unless the row says otherwise.
 """
+_BUSY = 0.5
+"""Load average above which times are not trusted."""
 _CORES = ("network", "packing", "cores", "bound", "neurons in use", "axons in use", "CPU time", "peak MB")
 _HOPS = ("network", "neurons", "synapses", "packing", "deliveries", "copies", "relays", "weighted hops")
 _PUBLISHED = """\
@@ -63,6 +67,7 @@ def page_text(
     many_targets: dict[str, Any] | None = None,
     budgets: dict[str, Any] | None = None,
     proven: list[dict[str, Any]] | None = None,
+    crops: list[dict[str, Any]] | None = None,
 ) -> str:
     """Make the page.
 
@@ -75,7 +80,9 @@ def page_text(
     budgets : dict, optional
         What ``python -m benchmarks.mapping.budgets`` stores.
     proven : list of dict, optional
-        What ``python -m benchmarks.mapping.family`` stores.
+        What ``python -m benchmarks.mapping.gaps`` stores.
+    crops : list of dict, optional
+        What ``python -m benchmarks.mapping.gaps.crops`` stores.
 
     Returns
     -------
@@ -85,9 +92,10 @@ def page_text(
     machine, rows = found["machine"], found["rows"]
     reference = next(row for row in rows if "cores" in row)
     bounds = {row["case"]: row["bound"] for row in rows if "bound" in row}
+    busy = " (others used the machine, so times are rough)" if machine["load_average"] > _BUSY else ""
     when = (
         f"Taken on {found['date']} on {machine['cpu']}, {machine['cpus']} CPUs, Python {machine['python']}, NumPy "
-        f"{machine['numpy']}; the first row took {reference['cpu_seconds']:.1f} CPU seconds."
+        f"{machine['numpy']}; the first row took {reference['cpu_seconds']:.1f} CPU seconds{busy}."
     )
     cores = _table(_CORES, [_cores(row, reference, bounds) for row in rows])
     hops = _table(_HOPS, [_hops(row) for row in rows])
@@ -102,12 +110,15 @@ def page_text(
         for row in found["partitioners"]
         if "parts" in row
     ]
+    earlier = {row["case"]: row["taken"] for row in rows if "taken" in row}
+    when += "".join(f" Rows marked *: {case}, taken on {day}." for case, day in earlier.items())
     parts = [_HEAD, when, "", "## Figures", "", *cores, "", *hops, "", _NOTES]
     if refused:
         parts += ["Refused:", "", *refused, ""]
     more = ["", many_targets_text(many_targets).rstrip("\n")] if many_targets else []
     more += ["", budgets_text(budgets).rstrip("\n")] if budgets else []
     more += ["", bounds_text(proven).rstrip("\n")] if proven else []
+    more += ["", gaps_text(proven, crops, REASONS).rstrip("\n")] if proven and crops else []
     return "\n".join([*parts, _PUBLISHED.rstrip("\n"), *metis, *ours, *more, ""])
 
 
@@ -120,7 +131,7 @@ def _table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _cores(row: dict[str, Any], reference: dict[str, Any], bounds: dict[str, int]) -> tuple[str, ...]:
-    head = (row["case"], "yes" if row["packing"] else "no")
+    head = (row["case"] + (" *" if "taken" in row else ""), "yes" if row["packing"] else "no")
     if "cores" not in row:
         return (*head, *("-" for _ in range(len(_CORES) - len(head))))
     return (

@@ -25,7 +25,8 @@ from neuromap.mapping.core.refuse_spiking import require_no_currents
 from neuromap.mapping.emit.emit import emit
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.lists.fill_cores import ListPartition
-from neuromap.mapping.lists.map_lists import map_lists
+from neuromap.mapping.lists.map_lists import map_lists, phases_for_lists
+from neuromap.mapping.partition.choose_phases import PhaseChoice
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.place.place import place
@@ -46,7 +47,7 @@ class MappedRollout(Card):
     ----------
     rollout : Rollout
         The schedule that was mapped. Where splitters stand on edges without slack it is a tick-level one, else
-        the rollout that was asked for.
+        the rollout that was asked for, or the same with phases that cost less.
     split : frozenset of (str, str)
         Edges whose spikes go over splitters.
     partition : Partition or ListPartition
@@ -55,8 +56,10 @@ class MappedRollout(Card):
         Copies and their targets; ``None`` for many-target cores, where nothing is copied.
     program : Program or ListProgram
         What is loaded onto the chip, by its kind of core.
-    cut_short : tuple of {"tiling", "splitters", "packing", "placement"}
+    cut_short : tuple of {"tiling", "splitters", "packing", "filling", "placement"}
         Stages whose search ended because ``MappingOptions.seconds`` were over; each kept the best that it had found.
+    phases : PhaseChoice or None
+        What the search for phases at least cost came to; ``None`` where it was not asked for, or no node can move.
     """
 
     rollout: Rollout
@@ -65,6 +68,7 @@ class MappedRollout(Card):
     routes: Routes | None
     program: ChipProgram
     cut_short: tuple[Stage, ...] = ()
+    phases: PhaseChoice | None = None
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -156,15 +160,16 @@ def _map_crossbars(
     budget.is_over("placement")
     pattern = rollout.pattern.name or "unnamed"
     program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, chip)
-    return MappedRollout(found.rollout, found.split, parts, routes, program, budget.cut)
+    return MappedRollout(found.rollout, found.split, parts, routes, program, budget.cut, found.phases)
 
 
 def _map_lists(
     rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None, tilings: Tilings | None
 ) -> MappedRollout:
     budget = Budget(options.seconds, progress)
+    rollout, options, choice = phases_for_lists(rollout, chip, options, budget)
     mapped = map_lists(rollout, chip, options, progress, budget)
-    return MappedRollout(rollout, frozenset(), mapped.partition, None, mapped.program, budget.cut)
+    return MappedRollout(rollout, frozenset(), mapped.partition, None, mapped.program, budget.cut, choice)
 
 
 _MAPPERS: Mapping[CoreKind, Callable[..., MappedRollout]] = ReadOnlyMapping(
@@ -199,7 +204,7 @@ def map_rollout(
     **choices
         Fields of :class:`~neuromap.mapping.asked.options.MappingOptions` by name, in place of those of ``options``:
         ``placer``, ``splitters``, ``packing``, ``partitioner``, ``pins``, ``seed``, ``seconds``, ``ticks_per_step``,
-        ``keep``.
+        ``keep``, ``phases``, ``wide``, ``wide_ticks``.
 
     Returns
     -------

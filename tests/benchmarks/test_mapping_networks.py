@@ -61,7 +61,7 @@ def test_the_irregular_network_is_drawn_from_its_seed(networks):
     assert fan_in.max() <= 192
 
 
-@pytest.mark.parametrize("pattern", ["streaming", "sequential"])
+@pytest.mark.parametrize("pattern", ["sequential", pytest.param("streaming", marks=pytest.mark.thorough)])
 def test_small_samples_compute_what_the_reference_computes(networks, pattern):
     for network in (
         networks.convolution_network(side=8),

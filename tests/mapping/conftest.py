@@ -87,14 +87,15 @@ def agrees(computes: Callable[..., None]) -> Callable[..., nm.Program]:
 
 @pytest.fixture(scope="session")
 def valid_pattern() -> Callable[[st.DrawFn, nm.Network], nm.RolloutPattern]:
-    """Draw a pattern, and stream an edge of every cycle that it leaves sequential."""
+    """Draw a pattern, with edges that bridge frames or none, and stream an edge of every cycle that is sequential."""
 
     def draw_pattern(draw: st.DrawFn, net: nm.Network) -> nm.RolloutPattern:
-        pattern = nm.RolloutPattern.from_values(net, [draw(st.integers(0, 1)) for _ in net.edges])
+        values = draw(st.sampled_from([st.integers(0, 1), st.sampled_from([0, 1, 1, 2, 3])]))
+        pattern = nm.RolloutPattern.from_values(net, [draw(values) for _ in net.edges])
         while not pattern.is_valid:
             cycle = pattern.cycle
             streaming = [*pattern.streaming_edges, (cycle[0], cycle[1 % len(cycle)])]
-            pattern = nm.RolloutPattern.from_streaming_edges(net, streaming)
+            pattern = nm.RolloutPattern.from_streaming_edges(net, streaming, bridging=pattern.bridging_edges)
         return pattern
 
     return draw_pattern

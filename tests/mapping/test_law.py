@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import NeuronRules
-from neuromap.mapping.asked.options import PLACERS, SPLITTERS, MappingOptions, Pins
+from neuromap.mapping.asked.options import PHASES, PLACERS, SPLITTERS, MappingOptions, Pins
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import build_network
 
@@ -92,7 +94,31 @@ def choices(draw: st.DrawFn, net: nm.Network) -> MappingOptions:
         partitioner=draw(st.sampled_from(["auto", "blocks", "overlap"])),
         pins=Pins(splitters=frozenset(draw(st.sets(st.sampled_from(inner))) if inner else ())),
         seed=draw(st.integers(0, 3)),
+        phases=draw(st.sampled_from(PHASES)),
     )
+
+
+def with_own_phases(draw: st.DrawFn, rollout: nm.Rollout) -> nm.Rollout:
+    """Let nodes between inputs and outputs come later or earlier, one after the other, as far as they can."""
+    net, period = rollout.network, rollout.frame_period
+    for v in net.nodes:
+        into = [d - 1 for (u, w), d in rollout.delays.items() if w == v != u]
+        out = [d - 1 for (u, w), d in rollout.delays.items() if u == v != w]
+        if v not in net.inputs and v not in net.outputs:
+            move = draw(st.integers(-min(into, default=0), min([*out, 2 * period])))
+            rollout = rollout.with_phases({v: rollout.phases[v] + move})
+    return rollout
+
+
+def carrying(net: nm.Network) -> set[tuple[str, str]]:
+    """Edges with a weight into a neuron that leads to an output."""
+    wires: nx.DiGraph[tuple[str, int]] = nx.DiGraph()
+    wires.add_nodes_from((v, i) for v in net.nodes for i in range(net.nodes[v].size))
+    for (u, v), edge in net.edges.items():
+        wires.add_edges_from(((u, int(j)), (v, int(i))) for i, j in zip(*edge.matrix().nonzero(), strict=True))
+    ends = [(v, i) for v in net.outputs for i in range(net.nodes[v].size)]
+    led = set(ends).union(*(nx.ancestors(wires, end) for end in ends)) if ends else set()
+    return {(u, v) for (u, _), (v, i) in wires.edges if (v, i) in led}
 
 
 EVERYDAY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -148,11 +174,20 @@ def test_the_law_does_not_depend_on_the_placer(valid_pattern, chip, data, net):
 @settings(EVERYDAY, max_examples=90)
 @given(data=st.data(), net=networks(), execution=st.sampled_from(["windowed", "pipelined"]))
 def test_the_law_holds_for_every_strategy(valid_pattern, computes, chip, data, net, execution):
-    """Cores are small, so that packing, replicas and splitters are busy; edges without slack are timed in ticks."""
+    """Cores are small, so that packing, replicas and splitters are busy; edges without slack are timed in ticks.
+
+    So it does at whatever phases.
+    """
     least = data.draw(st.integers(1, 3))
     axons, neurons = data.draw(st.sampled_from(SMALL_CORES))
     spec = chip(axons=axons, neurons=neurons, delay=(least, data.draw(st.integers(max(2, least), 15))))
     rollout = nm.Rollout(net, valid_pattern(data.draw, net), execution)
+    timing = data.draw(st.sampled_from(["steps", "own phases", "ticks"]))
+    if timing == "own phases":
+        rollout = with_own_phases(data.draw, rollout)
+    elif timing == "ticks":
+        slow = st.dictionaries(st.sampled_from(list(net.edges)), st.integers(2, 20), min_size=1, max_size=2)
+        rollout = rollout.with_latencies(data.draw(slow))
     options = data.draw(choices(net))
     try:
         mapping = map_with_stages(rollout, spec, options)
@@ -160,10 +195,37 @@ def test_the_law_holds_for_every_strategy(valid_pattern, computes, chip, data, n
         event(f"refused: {refusal.infeasibility.limit}")
         assert refusal.infeasibility.gap > 0  # noqa: PT017  a refusal is a fine outcome, if it is one
         return
-    assert mapping.split >= options.pins.splitters
+    assert options.pins.splitters & carrying(net) <= mapping.split <= set(net.edges)
     event(f"splitters: {mapping.program.is_splitter is not None}; tick-level: {mapping.rollout is not rollout}")
+    event(f"phases at least cost: {mapping.phases is not None and mapping.phases.is_taken}")
     event(f"cores shared by tiles: {any(len(core.tiles) > 1 for core in mapping.partition.cores)}")
     computes(rollout, mapping.program)
+
+
+@settings(EVERYDAY, max_examples=18)
+@given(data=st.data(), execution=st.sampled_from(["windowed", "pipelined", "pipelined:best"]))
+def test_the_law_holds_for_all_that_bears_on_time_at_once(valid_pattern, interleaved, computes, chip, data, execution):
+    """Unequal intervals, edges that bridge frames, latencies, phases at least cost, sums in parts, splitters."""
+    if execution == "pipelined:best" and data.draw(st.booleans()):
+        net, pattern = data.draw(interleaved(longest=3))
+    else:
+        net = data.draw(networks())
+        pattern = valid_pattern(data.draw, net)
+    rollout = nm.Rollout(net, pattern, execution)
+    if data.draw(st.booleans()):
+        rollout = rollout.with_latencies({edge: data.draw(st.integers(1, 4)) for edge in net.edges})
+    axons, neurons = data.draw(st.sampled_from(CORES))
+    delay = data.draw(st.sampled_from([(1, 15), (1, 2), (2, 3)]))
+    spec = chip(axons=axons, neurons=neurons, delay=delay, cores=(40, 40))
+    options = dataclasses.replace(data.draw(choices(net)), wide=data.draw(st.sampled_from(["refuse", "partial-sums"])))
+    try:
+        mapping = map_with_stages(rollout, spec, options)
+    except DoesNotFitError as refusal:
+        assert refusal.infeasibility.gap > 0  # noqa: PT017  a refusal is a fine outcome, if it is one
+        return
+    program = mapping.program
+    event(f"{execution}, parts: {program.is_part is not None}, unequal: {program.period.denominator > 1}")
+    computes(mapping.rollout, program)
 
 
 @pytest.mark.smoke

@@ -12,10 +12,16 @@ from neuromap.mapping.asked.progress import Progress
 
 __all__ = ["NO_LIMIT", "STAGES", "Budget", "OverBudget", "Stage"]
 
-Stage = Literal["tiling", "splitters", "packing", "placement"]
+Stage = Literal["tiling", "splitters", "packing", "filling", "placement", "bounds"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
-ENDS: Mapping[Stage, float] = ReadOnlyMapping({"tiling": 0.3, "splitters": 0.45, "packing": 0.6, "placement": 0.85})
-"""By which part of the time a stage ends its search; what one leaves is the next one's. Then the program is written."""
+ENDS: Mapping[Stage, float] = ReadOnlyMapping(
+    {"tiling": 0.3, "splitters": 0.45, "packing": 0.6, "filling": 0.6, "placement": 0.85, "bounds": 1.0}
+)
+"""By which part of the time a stage ends its search; what one leaves is the next one's. Then the program is written.
+
+Cores of synapse lists are filled where others are tiled, split and packed. Bounds are no part of a mapping: they are
+sought beside one, in what is left.
+"""
 
 
 class OverBudget(Exception):
@@ -52,9 +58,17 @@ class Budget:
             return math.inf
         return max(0.0, ENDS[stage] * self._seconds - (time.monotonic() - self._began))
 
-    def is_over(self, stage: Stage) -> bool:
-        """Ask whether a stage has to end its search; if so, that is kept in :attr:`cut`."""
-        if self.left_s(stage) > 0:
+    def is_over(self, stage: Stage, needed_s: float = 0.0) -> bool:
+        """Ask whether a stage has to end its search; if so, that is kept in :attr:`cut`.
+
+        Parameters
+        ----------
+        stage : str
+            One of ``STAGES``.
+        needed_s : float
+            Seconds that the next step takes, as far as one can tell; it is not begun where they are not left.
+        """
+        if self.left_s(stage) > needed_s:
             return False
         if stage not in self._cut and self._progress is not None:
             self._progress(0, 1, f"{stage}: its time is over, the best so far is kept")

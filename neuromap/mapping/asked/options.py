@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -15,12 +15,14 @@ from neuromap.forms.card import Card
 
 __all__ = [
     "PARTITIONERS",
+    "PHASES",
     "PLACERS",
     "SEEDS",
     "SPLITTERS",
     "WIDE",
     "MappingOptions",
     "Partitioner",
+    "Phases",
     "Pins",
     "Placer",
     "Splitters",
@@ -37,8 +39,12 @@ SEEDS = 2**63
 """Seeds are whole numbers below it."""
 Partitioner = Literal["auto", "blocks", "overlap", "metis"]
 PARTITIONERS: tuple[Partitioner, ...] = get_args(Partitioner)
+Phases = Literal["least", "cheapest"]
+PHASES: tuple[Phases, ...] = get_args(Phases)
 Wide = Literal["refuse", "partial-sums"]
 WIDE: tuple[Wide, ...] = get_args(Wide)
+_MOMENT = 1e-6
+"""Seconds in which no search begins."""
 MOST_WIDE_TICKS = 100_000
 """Ticks of a partial sum, at most."""
 
@@ -126,6 +132,9 @@ class MappingOptions(Card):
     keep : sequence of str
         Nodes that are mapped whole, though they or some of their neurons lead to no output, so that they can be
         recorded; ``"all"`` is every node. A text is split at its commas.
+    phases : {"least", "cheapest"}
+        Whether every node is computed when the rollout says, as early as it can be; or when its delays and those of
+        its sources take fewest neurons of the chip, inputs and outputs staying where they are (docs/time.md).
     wide : {"refuse", "partial-sums"}
         What becomes of nodes with neurons that read more than a core has axons: they are refused, or their sums are
         computed in parts, exactly, which takes ticks (docs/wide-neurons.md).
@@ -148,13 +157,19 @@ class MappingOptions(Card):
     seconds: float | None = None
     ticks_per_step: int | None = None
     keep: Sequence[str] = ()
+    phases: Phases = "least"
     wide: Wide = "refuse"
     wide_ticks: int | None = None
+
+    def after(self, spent_s: float) -> MappingOptions:
+        """Give the same options with what is left of their seconds, if there is a limit; a moment at least."""
+        return self if self.seconds is None else replace(self, seconds=max(_MOMENT, self.seconds - spent_s))
 
     def __post_init__(self) -> None:
         self._check_types()
         object.__setattr__(self, "keep", _names(self.keep))
-        for name, known in (("splitters", SPLITTERS), ("partitioner", PARTITIONERS), ("wide", WIDE)):
+        choices = (("splitters", SPLITTERS), ("partitioner", PARTITIONERS), ("phases", PHASES), ("wide", WIDE))
+        for name, known in choices:
             value = getattr(self, name)
             if value not in known:
                 raise InputError(f"{name} {value!r} is not known; choose one of {', '.join(known)}")

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.bounds.bound import CoreBound, PopulationBound
-from neuromap.mapping.bounds.crowds.crowding import crowds_of
+from neuromap.mapping.bounds.crowds.crowding import Crowd, crowds_of
 from neuromap.mapping.bounds.crowds.reads import fed_axons
 from neuromap.mapping.bounds.crowds.shares import cores_by_shares
 from neuromap.mapping.bounds.list_bounds import list_core_bound
@@ -27,7 +28,9 @@ from neuromap.mapping.legalise.legalised import Legalised
 __all__ = ["core_bound"]
 
 
-def core_bound(network: Legalised, chip: ChipSpec, *, proven: bool = False, priced: bool = False) -> CoreBound:
+def core_bound(
+    network: Legalised, chip: ChipSpec, *, proven: bool = False, priced: bool = False, budget: Budget = NO_LIMIT
+) -> CoreBound:
     """Bound the cores of every mapping of a rollout from below.
 
     It holds for all tilings, packings, placements, copies, replicas, relays and splitters with the schedule's delays,
@@ -44,22 +47,29 @@ def core_bound(network: Legalised, chip: ChipSpec, *, proven: bool = False, pric
         Leave out what rests on floating point: the bound by singular values, and prices. Refusals do.
     priced : bool
         Seek prices of mixed cores too: some seconds, and the solver (HiGHS) may write a line of its own to the output.
+    budget : Budget, optional
+        Of crossbar cores: populations to which its stage ``bounds`` does not come count with their neurons only, and
+        prices are not sought.
 
     Returns
     -------
     CoreBound
-        With at least one core where any neuron is needed.
+        With at least one core where any neuron is needed. It holds whatever the budget is; more time makes it sharper.
     """
-    return _BOUNDS[chip.core_model](network, chip, proven, priced and not proven)
+    return _BOUNDS[chip.core_model](network, chip, proven, priced and not proven, budget)
 
 
-def _crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool, priced: bool) -> CoreBound:
+def _crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool, priced: bool, budget: Budget) -> CoreBound:
     readers = readers_of(network)
-    options = [crowds_of(reader, chip, proven) for reader in readers]
+    options: list[list[Crowd]] = []
+    for reader in readers:
+        if budget.is_over("bounds"):
+            break
+        options.append(crowds_of(reader, chip, proven))
     best = [max(crowds, key=lambda crowd: (crowd.rows / crowd.room, crowd.rows)) for crowds in options]
     fed = fed_axons(options, chip, cores_by_two_hops(readers, chip.axons))
     read_out = read_out_neurons(network, readers)
-    axons, neurons = fed.total, fed.by_neurons + read_out
+    axons, neurons = fed.total, max(fed.by_neurons + read_out, sum(len(reader.neurons) for reader in readers))
     populations = tuple(PopulationBound(c.reader.name, c.cores, c.limit(chip)) for c in best)
     candidates: list[tuple[int, str]] = [
         *((p.cores, p.by) for p in populations),
@@ -67,14 +77,14 @@ def _crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool, price
         (-(-axons // chip.axons), "axons"),
         (cores_by_shares(best, chip), "axons"),
     ]
-    if priced:
+    if priced and options and not budget.is_over("bounds"):
         known = max(cores for cores, _ in candidates)
         candidates.append((cores_by_prices(mixture_of(options, fed, read_out, chip), chip, known), "axons"))
     total, by = max(candidates, key=lambda found: found[0])
     return CoreBound(total, by, neurons, axons, populations)
 
 
-_BOUNDS: Mapping[CoreKind, Callable[[Legalised, ChipSpec, bool, bool], CoreBound]] = ReadOnlyMapping(
-    {"crossbar": _crossbar_core_bound, "synapse-list": lambda network, chip, _, __: list_core_bound(network, chip)}
+_BOUNDS: Mapping[CoreKind, Callable[[Legalised, ChipSpec, bool, bool, Budget], CoreBound]] = ReadOnlyMapping(
+    {"crossbar": _crossbar_core_bound, "synapse-list": lambda network, chip, *_: list_core_bound(network, chip)}
 )
 """How cores are bounded, by their kind."""

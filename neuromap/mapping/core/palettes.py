@@ -194,6 +194,11 @@ def _digits(values: Ints, base: tuple[int, ...]) -> Ints:
     return counts
 
 
+def _axons_of_digits(counts: Ints, reads: Bools) -> Ints:
+    """Count the axons of every source and base value: what its neediest weight takes, shape (sources, len(base))."""
+    return np.stack([(reads * digit[:, None]).max(axis=0) for digit in counts.T], axis=1)
+
+
 def by_digits(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
     """Propose the cheapest sum of digits.
 
@@ -207,9 +212,9 @@ def by_digits(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal 
     reads = np.zeros((len(values), weights.shape[1]), bool)  # which source has which weight somewhere
     reads[inverse, np.arange(weights.shape[1])[None, :]] = True
     best: tuple[tuple[int, ...], Ints, Ints] | None = None
-    for base in _bases(int(values[0]), int(values[-1]), types, core):
+    for base in dict.fromkeys(_bases(int(values[0]), int(values[-1]), types, core)):
         counts = _digits(values, base)
-        need = np.stack([(reads * digit[:, None]).max(axis=0) for digit in counts.T], axis=1)
+        need = _axons_of_digits(counts, reads) if len(weights) > 1 else counts[inverse[0]]
         if need.sum() <= room:
             best, room = (base, counts, need), int(need.sum()) - 1
     if best is None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS, HostTable, OutputTable
 from neuromap.hardware.program.program import NeuronTable, Program
+from neuromap.mapping.emit.arrivals_in_ticks import arrivals_in_ticks
 from neuromap.mapping.pack.signals import BIAS_SIGNAL, FROM_CHIP
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.route.route import fed_axons
@@ -152,6 +153,6 @@ def _host_table(partition: Partition) -> HostTable:
         index=signals.neuron[signal].astype(np.int32),
         core=core.astype(np.int32),
         axon=axon.astype(np.int32),
-        arrival=signals.tick[signal].astype(np.int64),
+        **arrivals_in_ticks(signals.tick[signal], partition.network.period),
         first_frame=signals.first_frame[signal].astype(np.int8),
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import floor
 
 import numpy as np
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.times import whole
 from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import NodePort
@@ -77,13 +79,13 @@ def legalise(
         return legalise_spiking(rollout, chip)
     if ticks_per_step is None:
         ticks_per_step = fewest_ticks_per_step(rollout, chip)
-    period = rollout.frame_period * ticks_per_step
+    period = whole(rollout.frame_period * ticks_per_step)
     inner = [n for n in network.nodes if n not in network.inputs]
     leads = {n: sums[n].lead if n in sums else 0 for n in inner}
     # so that no phase is negative, and no tick in which parts of sums begin
-    origin = max(0, *(leads[n] - rollout.phases[n] * ticks_per_step for n in inner))
-    phases = {n: phase * ticks_per_step + origin for n, phase in rollout.phases.items()}
-    ports = node_ports(network, {n: phase - period for n, phase in phases.items()})
+    origin = max(0, *(leads[n] - floor(rollout.phases[n] * ticks_per_step) for n in inner))
+    phases = {n: whole(phase * ticks_per_step + origin) for n, phase in rollout.phases.items()}
+    ports = node_ports(network, {n: whole(phase - period) for n, phase in phases.items()})
     position = {n: i for i, n in enumerate(network.nodes)}
     number = {n: i for i, n in enumerate(inner)}
     matrices = {edge: value.matrix().astype(np.int64, copy=False) for edge, value in network.edges.items()}
@@ -104,9 +106,9 @@ def legalise(
         matrix = read_by_parts.get((u, v), weights)
         groups = getattr(network.edges[u, v].transform, "groups", None)
         if u in network.inputs:
-            streaming = rollout.pattern[u, v]
-            arrival = phases[v] - leads[v] + (streaming - 1) * period
-            host_links.append(HostLink(position[u], reader[v], matrix, arrival, 1 - streaming, groups))
+            r = rollout.pattern[u, v]
+            arrival = whole(phases[v] - leads[v] + (r - 1) * period)  # of frame 0, which nobody reads where R = 0
+            host_links.append(HostLink(position[u], reader[v], matrix, arrival, int(r == 0), groups))
         elif (u, v) in legs:
             is_splitter = (u, v) in split
             builder.connect(number[u], reader[v], matrix, legs[u, v], groups, is_splitter=is_splitter)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.times import Time
 from neuromap.forms.card import Card
 from neuromap.hardware.program.ports import NodePort
 from neuromap.network.neurons.spiking_neuron import SpikingNeuron
@@ -42,8 +43,8 @@ class Population(Card):
         theta, clipped to where it still matters.
     is_relay, is_output, is_splitter : bool
         Its role; splitters are relays as well.
-    sample_tick : int
-        Tick of frame 0.
+    sample_tick : int or Fraction
+        Tick of frame 0, exact.
     kept : ndarray of bool, shape (n,), or None
         Neurons that have a copy though nobody reads them, so that they can be recorded; None where there are none.
     neuron : SpikingNeuron or None
@@ -59,7 +60,7 @@ class Population(Card):
     threshold: NDArray[np.int64]
     is_relay: bool
     is_output: bool
-    sample_tick: int
+    sample_tick: Time
     is_splitter: bool = False
     kept: NDArray[np.bool_] | None = None
     neuron: SpikingNeuron | None = None
@@ -116,8 +117,8 @@ class HostLink(Card):
         Position in ``Legalised.populations``.
     matrix : csr_array of int64, shape (n_target, n_source)
         Weights.
-    arrival : int
-        Tick at which frame 0 arrives or would arrive.
+    arrival : int or Fraction
+        Tick at which frame 0 arrives or would arrive, exact.
     first_frame : int
         0 where the edge is streaming, else 1.
     groups : int or None
@@ -129,7 +130,7 @@ class HostLink(Card):
     node: int
     target: int
     matrix: Matrix
-    arrival: int
+    arrival: Time
     first_frame: int
     groups: int | None = None
     current: int = 0
@@ -152,7 +153,9 @@ class Legalised(Card):
         Nodes that are not inputs, in the network's order, then relays and splitters.
     links, host_links : tuple
         Every delay is one that a neuron, or the host, can give.
-    period, ticks_per_step : int
+    period : int or Fraction
+        Ticks between two frames, on average.
+    ticks_per_step : int
         Ticks.
     """
 
@@ -161,5 +164,5 @@ class Legalised(Card):
     populations: tuple[Population, ...]
     links: tuple[Link, ...]
     host_links: tuple[HostLink, ...]
-    period: int
+    period: Time
     ticks_per_step: int

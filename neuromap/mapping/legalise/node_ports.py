@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from neuromap.arrays.times import Time
 from neuromap.hardware.program.ports import NodePort
 from neuromap.network.network import Network
 
 __all__ = ["node_ports"]
 
 
-def node_ports(network: Network, sample_ticks: Mapping[str, int]) -> tuple[NodePort, ...]:
+def node_ports(network: Network, sample_ticks: Mapping[str, Time]) -> tuple[NodePort, ...]:
     """Make the port of every node.
 
     Parameters
     ----------
     network : Network
         Its nodes have shapes.
-    sample_ticks : mapping of str to int
+    sample_ticks : mapping of str to int or Fraction
         Tick of frame 0 of every node.
 
     Returns

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.times import Time
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.legalise.legalised import HostLink, Link, Matrix, Population
 from neuromap.mapping.legalise.partial_sums import Clock, Layer, PartialSums
@@ -90,7 +91,7 @@ def sum_in_parts(node: Population, number: int, sums: PartialSums, first: int) -
         matrix = sums.gather if is_last else sums.layers[step + 1].matrix
         links.append(Link(first + step, number if is_last else first + step + 1, matrix, delay))
 
-    def tick(clock: Clock | None, target: int, size: int, arrival: int) -> None:
+    def tick(clock: Clock | None, target: int, size: int, arrival: Time) -> None:
         if clock is not None:
             clocks.append(HostLink(BIAS, target, _columns(clock, size), arrival, 1))
 
@@ -102,7 +103,7 @@ def sum_in_parts(node: Population, number: int, sums: PartialSums, first: int) -
     return Summed(populations, links, clocks)
 
 
-def _parts(node: Population, layer: Layer, step: int, arrival: int) -> Population:
+def _parts(node: Population, layer: Layer, step: int, arrival: Time) -> Population:
     size = len(layer.of_neuron)
     in_a_tick = step == 0 and layer.window == 1
     one = np.ones(size, np.int64)

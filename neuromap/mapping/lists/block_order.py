@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.ragged import ragged_ranges
 from neuromap.mapping.lists.fill_order import GroupOrder, fill_order
 from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
 
@@ -55,13 +54,14 @@ def _best_of_layer(first: int, shape: tuple[int, int, int], groups: NeuronGroups
     size = shape[0] * shape[1] * shape[2]
     mine = _part_of(groups, first, first + size)
     rows = GroupOrder(np.arange(size), np.arange(1, size + 1))
-    core, least = fill_order(rows, mine, room)
+    work = 2 * len(groups.signal)
+    core, least = fill_order(rows, mine, room, work=work)
     best, most = rows, int(core.max())
     if most:
         blocks = sorted(_blocks(shape, room.neurons), key=lambda block: _estimate(shape, block, mine))
         for block in blocks[:TRIED]:
             order = _in_blocks(shape, block)
-            core, found = fill_order(order, mine, room)
+            core, found = fill_order(order, mine, room, work=work, enough=(least, most + 1))
             if core.max() <= most and found < least:
                 best, least = order, found
     return GroupOrder(best.groups + first, best.ends)
@@ -71,24 +71,30 @@ def _estimate(shape: tuple[int, int, int], block: tuple[int, int, int], groups: 
     """Estimate the deliveries of a layer in blocks from those of one in its middle."""
     number = [-(-size // part) for size, part in zip(shape, block, strict=True)]
     middle = [n // 2 * part for n, part in zip(number, block, strict=True)]
-    axes = [np.arange(at, min(size, at + part)) for at, size, part in zip(middle, shape, block, strict=True)]
-    inside = np.ravel_multi_index(np.ix_(*axes), shape).ravel()
-    begin, length = groups.start[inside], groups.start[inside + 1] - groups.start[inside]
+    rows, columns, features = (
+        range(at, min(size, at + part)) for at, size, part in zip(middle, shape, block, strict=True)
+    )
     read = np.zeros(groups.n_signals, bool)
-    read[groups.signal[ragged_ranges(begin, length)]] = True
-    return int(read.sum()) * (groups.start.size - 1) // len(inside)
+    for row in rows:
+        for column in columns:
+            first = (row * shape[1] + column) * shape[2]
+            read[groups.signal[groups.start[first + features[0]] : groups.start[first + features[-1] + 1]]] = True
+    return int(read.sum()) * (groups.start.size - 1) // (len(rows) * len(columns) * len(features))
 
 
 def _part_of(groups: NeuronGroups, first: int, end: int) -> NeuronGroups:
     begin, stop = int(groups.start[first]), int(groups.start[end])
-    seen, signal = np.unique(groups.signal[begin:stop], return_inverse=True)
+    signal = groups.signal[begin:stop]
+    is_read = np.zeros(groups.n_signals, bool)
+    is_read[signal] = True
+    number = np.cumsum(is_read, dtype=np.int32) - 1
     return NeuronGroups(
         groups.neuron[first:end],
         groups.start[first : end + 1] - begin,
-        signal.astype(np.int32),
+        number[signal].astype(np.int32),
         groups.load[first:end],
         groups.synapses[first:end],
-        np.full(len(seen), -1, np.int64),
+        np.full(int(is_read.sum()), -1, np.int64),
     )
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.list_program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.program.ports import HostTable, OutputTable
+from neuromap.mapping.emit.arrivals_in_ticks import arrivals_in_ticks
 from neuromap.mapping.lists.fill_cores import ListPartition
 from neuromap.network.neurons.current_neuron import PARAMETERS
 from neuromap.rollout.schedule.rollout import Rollout
@@ -128,7 +129,7 @@ def _host_table(parts: ListPartition, list_core: Ints, list_signal: Ints, axon: 
         index=host.neuron[signal].astype(np.int32),
         core=list_core[fed].astype(np.int32),
         axon=axon[fed].astype(np.int32),
-        arrival=host.arrival[signal].astype(np.int64),
+        **arrivals_in_ticks(host.arrival[signal], parts.lists.network.period),
         first_frame=host.first_frame[signal].astype(np.int8),
     )
 

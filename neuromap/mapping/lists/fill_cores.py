@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.distinct import distinct
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.lists.block_order import Layer
 from neuromap.mapping.lists.list_network import ListNetwork
@@ -54,7 +56,9 @@ class ListPartition(Value):
         return self.lists.network
 
 
-def fill_cores(lists: ListNetwork, chip: ChipSpec, *, by_number: bool = False) -> ListPartition:
+def fill_cores(
+    lists: ListNetwork, chip: ChipSpec, *, by_number: bool = False, budget: Budget = NO_LIMIT
+) -> ListPartition:
     """Put the neurons that are computed into cores with few deliveries.
 
     Parameters
@@ -65,6 +69,8 @@ def fill_cores(lists: ListNetwork, chip: ChipSpec, *, by_number: bool = False) -
         Limits of its cores, and how many there are.
     by_number : bool
         Keep the order of the neurons.
+    budget : Budget, optional
+        Ends the search for fewer deliveries.
 
     Returns
     -------
@@ -82,7 +88,7 @@ def fill_cores(lists: ListNetwork, chip: ChipSpec, *, by_number: bool = False) -
     core = (
         settle(number_order(groups), groups, room)[0]
         if by_number
-        else partition_groups(groups, room, _layers(lists, groups))
+        else partition_groups(groups, room, _layers(lists, groups), budget)
     )
     parts = _with_slots(lists, groups, core)
     _require_outputs(parts, groups, chip)
@@ -149,7 +155,7 @@ def ways(parts: ListPartition) -> tuple[Ints, Ints]:
     lists = parts.lists
     on_chip = lists.signal < lists.n_neurons
     pair = lists.signal[on_chip] * parts.n_cores + parts.core[lists.target[on_chip]]
-    neuron, core = np.divmod(np.unique(pair), parts.n_cores)
+    neuron, core = np.divmod(distinct(pair), parts.n_cores)
     return neuron, core
 
 

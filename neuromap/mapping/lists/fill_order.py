@@ -16,6 +16,7 @@ from neuromap.mapping.tile.cut.cut_order import compiled_for
 __all__ = ["GroupOrder", "fill_order"]
 
 Ints = NDArray[np.int64]
+_NO_LIMIT = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,15 @@ class GroupOrder(Value):
         freeze_arrays(self)
 
 
-def fill_order(order: GroupOrder, groups: NeuronGroups, room: Room, most: Ints | None = None) -> tuple[Ints, int]:
+def fill_order(
+    order: GroupOrder,
+    groups: NeuronGroups,
+    room: Room,
+    most: Ints | None = None,
+    *,
+    work: int = 0,
+    enough: tuple[int, int] = (_NO_LIMIT, _NO_LIMIT),
+) -> tuple[Ints, int]:
     """Put groups into cores, in an order.
 
     Parameters
@@ -50,20 +59,24 @@ def fill_order(order: GroupOrder, groups: NeuronGroups, room: Room, most: Ints |
         What a core holds; output axons are not looked at.
     most : ndarray of int64, shape (g,), optional
         Bounds the compartments of a core that holds the group.
+    work : int
+        Signals that this call and others like it look at, if more than this one does: whether the loop is compiled.
+    enough : tuple of (int, int), optional
+        Deliveries, and cores, with which the order is of no use: the loop may end there.
 
     Returns
     -------
     core : ndarray of int64, shape (g,)
-        Core of every group, -1 where it is not in the order.
+        Core of every group, -1 where it is not in the order, or the loop came to its end.
     deliveries : int
-        Distinct pairs of a signal and a core that reads it.
+        Distinct pairs of a signal and a core that reads it, so far.
     """
     core = np.full(len(groups), -1, np.int64)
     most = np.full(len(groups), room.neurons, np.int64) if most is None else most
     stamp = np.full((2, groups.n_signals), -1, np.int64)
-    deliveries = compiled_for(_fill, 2 * len(groups.signal))(
+    deliveries = compiled_for(_fill, max(work, 2 * len(groups.signal)))(
         order.groups, order.ends, groups.start, groups.signal, groups.load, groups.synapses, room.as_array(), most,
-        stamp, core,
+        stamp, core, *enough,
     )  # fmt: skip
     return core, deliveries
 
@@ -79,44 +92,53 @@ def _fill(
     most: Any,
     stamp: Any,
     core: Any,
+    most_deliveries: int,
+    most_cores: int,
 ) -> int:
     """Fill ``core``; return how many axons all cores take."""
     here, used, read, held, total = 0, 0, 0, 0, 0
     limit = room[0]
     first = 0
     for block in range(len(ends)):
-        # the block as a whole: does it fit what is left?
-        together, fresh, n_synapses, bound = used, 0, held, limit
+        # the block as a whole: does it fit what is left, or an empty core?
+        compartments, axons, fresh, n_synapses, bound = 0, 0, 0, 0, room[0]
         for i in range(first, ends[block]):
             g = order[i]
-            together += load[g]
+            compartments += load[g]
             n_synapses += synapses[g]
             bound = min(bound, most[g])
             for k in range(start[g], start[g + 1]):
                 s = signal[k]
-                if stamp[0, s] != here and stamp[1, s] != block:
+                if stamp[1, s] != block:
                     stamp[1, s] = block
-                    fresh += 1
-        bits = (read + fresh) * room[4] + n_synapses * room[5]
-        whole = used == 0 or not (together > bound or read + fresh > room[1] or bits > room[3])
+                    axons += 1
+                    fresh += stamp[0, s] != here
+        bits = (read + fresh) * room[4] + (held + n_synapses) * room[5]
+        whole = used + compartments <= min(bound, limit) and read + fresh <= room[1] and bits <= room[3]
+        bits = axons * room[4] + n_synapses * room[5]
+        divided = not whole and (compartments > bound or axons > room[1] or bits > room[3])
         for i in range(first, ends[block]):
             g = order[i]
-            fresh = 0
-            for k in range(start[g], start[g + 1]):
-                if stamp[0, signal[k]] != here:
-                    fresh += 1
-            bits = (read + fresh) * room[4] + (held + synapses[g]) * room[5]
-            full = used + load[g] > min(limit, most[g]) or read + fresh > room[1] or bits > room[3]
-            if used > 0 and (full or (i == first and not whole)):
+            full = i == first and not whole
+            if divided and not full:
+                fresh = 0
+                for k in range(start[g], start[g + 1]):
+                    fresh += stamp[0, signal[k]] != here
+                bits = (read + fresh) * room[4] + (held + synapses[g]) * room[5]
+                full = used + load[g] > min(limit, most[g]) or read + fresh > room[1] or bits > room[3]
+            if used > 0 and full:
                 here, used, read, held, limit = here + 1, 0, 0, 0, room[0]
-                fresh = start[g + 1] - start[g]
             for k in range(start[g], start[g + 1]):
-                stamp[0, signal[k]] = here
+                s = signal[k]
+                if stamp[0, s] != here:
+                    stamp[0, s] = here
+                    read += 1
+                    total += 1
             core[g] = here
             used += load[g]
-            read += fresh
-            total += fresh
             held += synapses[g]
             limit = min(limit, most[g])
         first = ends[block]
+        if total >= most_deliveries or here >= most_cores:
+            break
     return total

@@ -1,11 +1,14 @@
 """An order without rows and columns: cores grow by the group that adds the fewest signals to those they read already.
 
-Every unplaced group knows how many of its signals the growing core lacks; groups with as many lie in one linked list.
-The first group of a core is one that nearly fitted the core before.
+Every group of a pool knows how many of its signals the growing core lacks; the first group of a core is the one that
+lacked the fewest when the core before was full. The pool is those groups that share most with the last ones that were
+placed. When half of it is placed it is drawn anew: a core finds what it shares among thousands of groups as well as
+among all, and what is left over at the end is small.
 """
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,10 @@ from neuromap.mapping.tile.cut.cut_order import compiled_for
 __all__ = ["grow_order"]
 
 Ints = NDArray[np.int64]
+POOL = 12
+"""Groups of a pool, times the root of the number of all."""
+LAST = 256
+"""Groups placed last that a pool is drawn by."""
 
 
 def grow_order(groups: NeuronGroups, room: Room) -> GroupOrder:
@@ -35,120 +42,158 @@ def grow_order(groups: NeuronGroups, room: Room) -> GroupOrder:
     GroupOrder
         Its blocks are the cores.
     """
-    n, degree = len(groups), np.diff(groups.start).astype(np.int32)
-    begin, reader = groups.readers()
-    head = np.full(int(degree.max(initial=0)) + 1, -1, np.int32)
-    links = np.full((3, n), -1, np.int32)  # after, before, and those that were touched
-    mode = np.zeros(n, np.int8)  # 0 untouched, 1 in a list, 2 passed over, 3 placed
-    stamp = np.full(groups.n_signals, -1, np.int32)
+    is_left = np.diff(groups.start) > 0
+    n = int(is_left.sum())
+    size = POOL * (1 + isqrt(n))
     order, ends = np.empty(n, np.int64), np.empty(n, np.int64)
-    n_cores = compiled_for(_grow, 8 * len(groups.signal))(
-        groups.start, groups.signal, begin, reader, groups.load, groups.synapses, room.as_array(), degree, head,
-        links, mode, stamp, order, ends,
+    placed, n_cores, near = 0, 0, -1
+    while placed < n:
+        left = np.flatnonzero(is_left)
+        pool = _pool(groups, left, order[max(0, placed - LAST) : placed], size)
+        wanted = len(pool) if len(pool) == len(left) else len(pool) // 2
+        more, near = _grow_in(pool, groups, room, near, wanted, (order[placed:], ends[n_cores:]))
+        ends[n_cores : n_cores + more] += placed
+        n_cores += more
+        is_left[order[placed : ends[n_cores - 1]]] = False
+        placed = int(ends[n_cores - 1])
+    return _filled_up(order, ends[:n_cores], groups, room)
+
+
+def _filled_up(order: Ints, ends: Ints, groups: NeuronGroups, room: Room) -> GroupOrder:
+    """Put the groups that read nothing where there is room for compartments; what is left follows, one by one."""
+    idle = np.flatnonzero(np.diff(groups.start) == 0)
+    used = np.diff(np.cumsum(groups.load[order])[ends - 1], prepend=0)
+    at, core = [], 0
+    for load in groups.load[idle].tolist():
+        while core < len(ends) and used[core] + load > room.neurons:
+            core += 1
+        if core == len(ends):
+            break
+        used[core] += load
+        at.append(ends[core])
+    ends = ends + np.searchsorted(np.array(at, np.int64), ends, side="right")
+    order = np.insert(order, at + [len(order)] * (len(idle) - len(at)), idle)
+    return GroupOrder(order, np.concatenate([ends, np.arange(len(order) - len(idle) + len(at), len(order)) + 1]))
+
+
+def _pool(groups: NeuronGroups, left: Ints, last: Ints, size: int) -> Ints:
+    """Choose the groups of which the last ones read the greatest share; of equal ones the first."""
+    if len(left) <= size + size // 4:
+        return left
+    weight = np.zeros(groups.n_signals, np.int32)
+    share = np.zeros(len(left))
+    compiled_for(_weigh, len(groups.signal))(
+        last if len(last) else left[:1], left, groups.start, groups.signal, weight, share
+    )
+    least = np.partition(share, len(left) - size)[len(left) - size]
+    above = np.flatnonzero(share > least)
+    equal = np.flatnonzero(share == least)[: size - len(above)]
+    pool: Ints = left[np.sort(np.concatenate([above, equal]))]
+    return pool
+
+
+def _weigh(last: Any, left: Any, start: Any, signal: Any, weight: Any, share: Any) -> int:
+    """Fill ``share`` with how often the last groups read what one of those left reads, by what it reads."""
+    for g in last:
+        for k in range(start[g], start[g + 1]):
+            weight[signal[k]] += 1
+    for i in range(len(left)):
+        total = 0
+        for k in range(start[left[i]], start[left[i] + 1]):
+            total += weight[signal[k]]
+        share[i] = total / max(1, start[left[i] + 1] - start[left[i]])
+    return len(left)
+
+
+def _grow_in(
+    pool: Ints, groups: NeuronGroups, room: Room, near: int, wanted: int, found: tuple[Ints, Ints]
+) -> tuple[int, int]:
+    """Grow cores until so many groups of a pool are placed; return how many cores, and where to go on."""
+    order, ends = found
+    degree = groups.start[pool + 1] - groups.start[pool]
+    begin = np.zeros(groups.n_signals + 2, np.int64)
+    reader = np.empty(int(degree.sum()), np.uint32)
+    missing = np.empty((2, len(pool)), np.int32)
+    stamp = np.full(groups.n_signals, -1, np.int32)
+    state = np.array([near, 0], np.int64)
+    compiled_for(_grow, 8 * len(groups.signal))(
+        pool, groups.start, groups.signal, groups.load, groups.synapses, room.as_array(), wanted, begin, reader,
+        missing, stamp, order, ends, state,
     )  # fmt: skip
-    return GroupOrder(order, ends[:n_cores].copy())
+    return int(state[1]), int(state[0])
 
 
 def _grow(
+    pool: Any,
     start: Any,
     signal: Any,
-    begin: Any,
-    reader: Any,
     load: Any,
     synapses: Any,
     room: Any,
+    wanted: int,
+    begin: Any,
+    reader: Any,
     missing: Any,
-    head: Any,
-    links: Any,
-    mode: Any,
     stamp: Any,
     order: Any,
     ends: Any,
+    state: Any,
 ) -> int:
-    """Fill ``order`` and ``ends``; return how many cores there are."""
-    after, before, touched = links[0], links[1], links[2]
-    n = len(load)
-    placed, seed, core, near = 0, 0, 0, -1
-    while placed < n:
-        used, read, held, n_touched, lowest, first_out = 0, 0, 0, 0, 0, -1
-        while True:
-            chosen = -1
-            while lowest < len(head) and read + lowest <= room[1]:
-                g = head[lowest]
-                if g < 0:
-                    lowest += 1
-                    continue
-                head[lowest] = after[g]
-                if after[g] >= 0:
-                    before[after[g]] = -1
-                mode[g] = 2
-                bits = (read + missing[g]) * room[4] + (held + synapses[g]) * room[5]
-                if used + load[g] <= room[0] and bits <= room[3]:
-                    chosen = g
-                    break
-                if first_out < 0:
-                    first_out = g
-            if chosen < 0 and used > 0 and first_out < 0 and lowest < len(head):
-                first_out = head[lowest]  # the axons are used up; it lacks the fewest
-            if chosen < 0 and used == 0 and near >= 0:
-                chosen = near
-            if chosen < 0:  # nothing that is related fits: the next that is unplaced, if it does
-                while seed < n and mode[seed] == 3:
-                    seed += 1
-                if seed == n:
-                    break
-                g = seed
-                bits = (read + missing[g]) * room[4] + (held + synapses[g]) * room[5]
-                full = used + load[g] > room[0] or read + missing[g] > room[1] or bits > room[3]
-                if used > 0 and (full or mode[g] != 0):
-                    break
-                chosen = g
-            if mode[chosen] == 0:
-                touched[n_touched] = chosen
-                n_touched += 1
-            mode[chosen] = 3
-            order[placed] = chosen
+    """Fill ``order`` and ``ends``, and ``state`` with where to go on and how many cores there are.
+
+    What is placed, or passed over in a core, misses more than ``far`` signals.
+    """
+    lacks, all_lacked = missing[0], missing[1]
+    far = 2**30
+    # who reads a signal, by numbers within the pool
+    for g in pool:
+        for k in range(start[g], start[g + 1]):
+            begin[signal[k] + 1] += 1
+    for s in range(len(begin) - 1):
+        begin[s + 1] += begin[s]
+    for i in range(len(pool) - 1, -1, -1):
+        for k in range(start[pool[i]], start[pool[i] + 1]):
+            begin[signal[k] + 1] -= 1
+            reader[begin[signal[k] + 1]] = i
+    first = begin[1:]
+    near = -1
+    for i in range(len(pool)):
+        all_lacked[i] = start[pool[i] + 1] - start[pool[i]]
+        if pool[i] == state[0]:
+            near = i
+    placed, core = 0, 0
+    while placed < wanted:
+        lacks[:] = all_lacked
+        used, read, held, next_near = 0, 0, 0, -1
+        while placed < len(pool):
+            i = near if used == 0 and near >= 0 else lacks.argmin()
+            g = pool[i]
+            if lacks[i] >= far or read + lacks[i] > room[1]:
+                if next_near < 0 and lacks[i] < far:
+                    next_near = i  # the axons are used up; it lacks the fewest
+                break
+            bits = (read + lacks[i]) * room[4] + (held + synapses[g]) * room[5]
+            if used + load[g] > room[0] or bits > room[3]:
+                if next_near < 0:
+                    next_near = i
+                lacks[i] = 2 * far - 1
+                continue
+            lacks[i] = 2 * far - 1
+            all_lacked[i] = 2 * far - 1
+            order[placed] = g
             placed += 1
-            used += load[chosen]
-            held += synapses[chosen]
-            for k in range(start[chosen], start[chosen + 1]):
+            used += load[g]
+            held += synapses[g]
+            for k in range(start[g], start[g + 1]):
                 s = signal[k]
-                if stamp[s] == core:
-                    continue
-                stamp[s] = core
-                read += 1
-                for j in range(begin[s], begin[s + 1]):
-                    g = reader[j]
-                    if mode[g] == 3:
-                        continue
-                    if mode[g] == 0:
-                        touched[n_touched] = g
-                        n_touched += 1
-                        mode[g] = 1
-                    elif mode[g] == 1:
-                        if before[g] < 0:
-                            head[missing[g]] = after[g]
-                        else:
-                            after[before[g]] = after[g]
-                        if after[g] >= 0:
-                            before[after[g]] = before[g]
-                    missing[g] -= 1
-                    if mode[g] == 1:
-                        lacks = missing[g]
-                        after[g] = head[lacks]
-                        before[g] = -1
-                        if head[lacks] >= 0:
-                            before[head[lacks]] = g
-                        head[lacks] = g
-                        lowest = min(lowest, lacks)
+                if stamp[s] != core:
+                    stamp[s] = core
+                    read += 1
+                    for r in reader[first[s] : first[s + 1]]:
+                        lacks[r] -= 1
         ends[core] = placed
         core += 1
-        near = first_out
-        for k in range(n_touched):
-            g = touched[k]
-            missing[g] = start[g + 1] - start[g]
-            if mode[g] != 3:
-                mode[g] = 0
-        for k in range(len(head)):
-            head[k] = -1
+        near = next_near
+    state[0] = pool[near] if near >= 0 else -1
+    state[1] = core
     return core

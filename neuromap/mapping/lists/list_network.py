@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.parts_of_ticks import in_parts
+from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS
@@ -27,7 +29,9 @@ class HostSignals(Value):
     ----------
     node, neuron : ndarray of int64, shape (h,)
         Input node and its neuron; ``BIAS`` and 0 for a spike in every frame.
-    arrival, first_frame : ndarray of int64, shape (h,)
+    arrival : ndarray of int64, shape (h,)
+        When frame 0 arrives, in parts of a tick (``arrays/times.py``).
+    first_frame : ndarray of int64, shape (h,)
         As in :class:`~neuromap.hardware.program.ports.HostTable`.
     """
 
@@ -151,7 +155,9 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     order = np.lexsort((delay, signal, target))
     start = np.searchsorted(target[order], np.arange(n + 1))
     columns = (signal[order], weight[order], delay[order])
-    return ListNetwork(network, neurons, offset, rows.soma, rows.decay, is_computed, start, *columns, host.signals())
+    return ListNetwork(
+        network, neurons, offset, rows.soma, rows.decay, is_computed, start, *columns, host.signals(network.period)
+    )
 
 
 class _Compartments:
@@ -190,15 +196,15 @@ class _HostNumbers:
 
     def __init__(self, first: int, longest: int) -> None:
         self._next, self._longest = first, longest
-        self._rows: list[tuple[Ints, Ints, int, int]] = []
-        self._known: list[tuple[int, int, int, int]] = []  # node, first frame, arrival, number of its neuron 0
+        self._rows: list[tuple[Ints, Ints, Time, int]] = []
+        self._known: list[tuple[int, int, Time, int]] = []  # node, first frame, arrival, number of its neuron 0
 
     def of_link(self, link: HostLink, neurons: ListNeurons, rows: _Compartments) -> tuple[Ints, Ints, Ints, Ints]:
         matrix = link.matrix.tocoo()
         arrival, first = self._place(link.node, link.matrix.shape[1], link.arrival, link.first_frame)
         target = matrix.row.astype(np.int64) + rows.first(link.target, link.current)
         weight = matrix.data.astype(np.int64) * neurons.scale
-        delay = np.full(len(target), link.arrival - arrival, np.int64)
+        delay = np.full(len(target), int(link.arrival - arrival), np.int64)
         return target, matrix.col.astype(np.int64) + first, weight, delay
 
     def of_bias(
@@ -207,12 +213,13 @@ class _HostNumbers:
         tick = network.populations[population].sample_tick
         arrival, first = self._place(BIAS, 1, tick, 1)
         target = np.flatnonzero(neurons.bias)
-        signal, delay = np.full(len(target), first), np.full(len(target), tick - arrival)
+        signal, delay = np.full(len(target), first), np.full(len(target), int(tick - arrival))
         return target + offset[population], signal, neurons.bias[target] * neurons.scale, delay
 
-    def _place(self, node: int, size: int, arrival: int, first_frame: int) -> tuple[int, int]:
+    def _place(self, node: int, size: int, arrival: Time, first_frame: int) -> tuple[Time, int]:
         for known, frame, earliest, number in self._known:
-            if (known, frame) == (node, first_frame) and 0 <= arrival - earliest <= self._longest:
+            later = arrival - earliest
+            if (known, frame) == (node, first_frame) and later.denominator == 1 and 0 <= later <= self._longest:
                 return earliest, number
         number = self._next
         self._known.append((node, first_frame, arrival, number))
@@ -220,13 +227,13 @@ class _HostNumbers:
         self._next += size
         return arrival, number
 
-    def signals(self) -> HostSignals:
+    def signals(self, period: Time) -> HostSignals:
         sizes = [len(row[0]) for row in self._rows]
         nothing = [np.zeros(0, np.int64)]
         return HostSignals(
             np.concatenate([*nothing, *(row[0] for row in self._rows)]).astype(np.int64),
             np.concatenate([*nothing, *(row[1] for row in self._rows)]).astype(np.int64),
-            np.repeat([row[2] for row in self._rows], sizes).astype(np.int64),
+            np.repeat(in_parts((row[2] for row in self._rows), period), sizes),
             np.repeat([row[3] for row in self._rows], sizes).astype(np.int64),
         )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.ragged import ragged_ranges
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
 
 __all__ = ["empty_cores", "merge_cores"]
@@ -16,7 +18,7 @@ MOST = 64
 """Cores that are tried with each other: those with the fewest compartments."""
 
 
-def merge_cores(core: Ints, groups: NeuronGroups, room: Room) -> Ints:
+def merge_cores(core: Ints, groups: NeuronGroups, room: Room, budget: Budget = NO_LIMIT) -> Ints:
     """Merge cores as long as two fit one; the two that share most signals come first.
 
     Parameters
@@ -27,6 +29,8 @@ def merge_cores(core: Ints, groups: NeuronGroups, room: Room) -> Ints:
         What they read.
     room : Room
         What a core holds.
+    budget : Budget, optional
+        Ends the search.
 
     Returns
     -------
@@ -40,12 +44,15 @@ def merge_cores(core: Ints, groups: NeuronGroups, room: Room) -> Ints:
     small = small[2 * used[small] <= 2 * room.neurons - used[small].min()]
     held = np.bincount(core, groups.synapses, n_cores).astype(np.int64)
     reads = {c: _reads(np.flatnonzero(core == c), groups) for c in small.tolist()}
+    in_common: dict[tuple[int, int], int] = {}
     while True:
         best, pair = -1, (0, 0)
-        for one in reads:
+        for one in () if budget.is_over("filling") else reads:
             for other in reads:
                 if one < other and used[one] + used[other] <= room.neurons:
-                    shared = len(reads[one] & reads[other])
+                    if (one, other) not in in_common:
+                        in_common[one, other] = len(reads[one] & reads[other])
+                    shared = in_common[one, other]
                     n_axons = len(reads[one]) + len(reads[other]) - shared
                     bits = n_axons * room.list_bits + int(held[one] + held[other]) * room.synapse_bits
                     fits = n_axons <= room.axons and bits <= room.memory
@@ -58,9 +65,10 @@ def merge_cores(core: Ints, groups: NeuronGroups, room: Room) -> Ints:
         used[one] += used[other]
         held[one] += held[other]
         reads[one] |= reads.pop(other)
+        in_common = {pair: shared for pair, shared in in_common.items() if one not in pair and other not in pair}
 
 
-def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int) -> Ints:
+def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int, budget: Budget = NO_LIMIT) -> Ints:
     """Empty the smallest cores, group by group, into those with room, until there are few enough or it fails.
 
     Parameters
@@ -73,6 +81,8 @@ def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int) -> In
         What a core holds; output axons are not looked at.
     wanted : int
         Cores.
+    budget : Budget, optional
+        Ends the search.
 
     Returns
     -------
@@ -98,7 +108,7 @@ def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int) -> In
             full = used[c] + groups.load[g] > room.neurons or len(known) + fresh > room.axons or bits > room.memory
             if not full and fresh < least:
                 target, least = c, fresh
-        if target < 0:
+        if target < 0 or budget.is_over("filling"):
             break
         core[g] = target
         used[target] += groups.load[g]
@@ -108,7 +118,8 @@ def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int) -> In
 
 
 def _reads(mine: Ints, groups: NeuronGroups) -> set[int]:
-    return {s for g in mine.tolist() for s in groups.signal[groups.start[g] : groups.start[g + 1]].tolist()}
+    length = groups.start[mine + 1] - groups.start[mine]
+    return set(groups.signal[ragged_ranges(groups.start[mine], length)].tolist())
 
 
 def _has_outputs(core: Ints, one: int, other: int, groups: NeuronGroups, room: Room) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.distinct import distinct
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -115,7 +116,7 @@ class NeuronGroups(Value):
         signal, core : ndarray of int64, shape (pairs,)
         """
         n_cores = int(core.max(initial=0)) + 1
-        pairs = np.unique(self.signal.astype(np.int64) * n_cores + np.repeat(core, np.diff(self.start)))
+        pairs = distinct(self.signal.astype(np.int64) * n_cores + np.repeat(core, np.diff(self.start)))
         signal, reader = np.divmod(pairs, n_cores)
         return signal, reader
 
@@ -137,7 +138,7 @@ def neuron_groups(lists: ListNetwork) -> NeuronGroups:
     group_of[neuron] = np.arange(len(neuron))
     compartment = group_of[lists.soma[lists.is_computed]]
     reader = group_of[lists.soma[lists.target]]
-    pairs = np.unique(reader * lists.n_signals + lists.signal)
+    pairs = distinct(reader * lists.n_signals + lists.signal)
     group, signal = np.divmod(pairs, max(1, lists.n_signals))
     sender = np.full(lists.n_signals, -1, np.int64)
     sender[: lists.n_somas] = group_of

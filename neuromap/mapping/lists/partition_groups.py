@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.value import Value
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.lists.block_order import Layer, block_order
 from neuromap.mapping.lists.fill_order import GroupOrder, fill_order
 from neuromap.mapping.lists.grow_order import grow_order
@@ -29,9 +30,11 @@ ENOUGH = 0.95
 """Share of the deliveries in the order of the neurons above which cores are grown, too."""
 MOST_GROWTH = 40_000_000_000
 """Signals of cores times readers up to which cores are grown; some minutes."""
+GROWN_PER_SECOND = 50_000_000
+"""Of these, how many are surely looked at in a second; what takes longer than there is time is not begun."""
 
 
-def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] = ()) -> Ints:
+def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] = (), budget: Budget = NO_LIMIT) -> Ints:
     """Put groups into cores with few deliveries.
 
     Parameters
@@ -42,6 +45,8 @@ def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] =
         What a core holds.
     layers : sequence of Layer, optional
         Nodes with rows and columns.
+    budget : Budget, optional
+        Ends the search for fewer deliveries; the order of the neurons is filled in any case.
 
     Returns
     -------
@@ -52,15 +57,24 @@ def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] =
     first = _Filled(*settle(number_order(groups), groups, room))
     if first.n_cores == 1:
         return first.core
+    if first.stuck < 0 and budget.is_over("filling"):
+        return first.core
     best = first
     for order in _block_orders(groups, room, layers):
-        best = _better(best, order, groups, room, first)
-    readers = len(groups.signal) / max(1, groups.n_signals)
-    if best.deliveries > ENOUGH * first.deliveries and first.deliveries * readers < MOST_GROWTH:
-        best = _better(best, grow_order(groups, room), groups, room, first)
+        best = _better(best, order, groups, room, first, budget)
+        if best.stuck < 0 and budget.is_over("filling"):
+            break
+    if best.deliveries > ENOUGH * first.deliveries and _may_grow(first, groups, budget):
+        best = _better(best, grow_order(groups, room), groups, room, first, budget)
     if best.stuck >= 0:
         return first.core
-    return merge_cores(move_groups(best.core, groups, room), groups, room)
+    return merge_cores(move_groups(best.core, groups, room, best.deliveries, budget), groups, room, budget)
+
+
+def _may_grow(first: _Filled, groups: NeuronGroups, budget: Budget) -> bool:
+    """Whether there is the time to grow cores; if not, that is an end of the search."""
+    work = first.deliveries * len(groups.signal) / max(1, groups.n_signals)
+    return work < MOST_GROWTH and not budget.is_over("filling", work / GROWN_PER_SECOND)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +90,14 @@ class _Filled(Value):
         return int(self.core.max(initial=0)) + 1
 
 
-def _better(best: _Filled, order: GroupOrder, groups: NeuronGroups, room: Room, first: _Filled) -> _Filled:
+def _better(
+    best: _Filled, order: GroupOrder, groups: NeuronGroups, room: Room, first: _Filled, budget: Budget
+) -> _Filled:
     """Fill cores in one more order; what comes out, if it is better, or the best so far."""
     found = _Filled(*settle(order, groups, room))
     if found.stuck < 0 and first.stuck < 0 and found.n_cores > first.n_cores:
-        core = empty_cores(merge_cores(found.core, groups, room), groups, room, first.n_cores)
+        core = merge_cores(found.core, groups, room, budget)
+        core = empty_cores(core, groups, room, first.n_cores, budget)
         found = _Filled(core, -1, groups.deliveries(core))
         if found.n_cores > first.n_cores or _crowded(core, groups, room, found.deliveries):
             return best

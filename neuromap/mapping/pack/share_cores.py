@@ -27,9 +27,11 @@ Ints = NDArray[np.int64]
 WINDOW = 160
 """Tiles that are filled into cores together: as many of every population as its share of all."""
 LARGE = 500_000
-"""Synapses, and as many for every neuron, above which only one way is tried."""
-A_NEURON = 50
-"""Synapses that one neuron counts as: what a way takes grows with both, as in long chains of relays."""
+"""Synapses, and what pairs of neurons count as, above which only one way is tried."""
+PAIRS = 100
+"""Pairs of neurons filled into cores together that count as one synapse: every neuron is held against those that wait.
+
+Long chains of relays have few synapses and far more pairs than other networks."""
 HUGE = 30_000_000
 """Synapses above which tiles are not taken apart."""
 LARGEST_TABLE = 50_000_000
@@ -86,7 +88,8 @@ def share_cores(
     least = loose.least_cores(model.axons, model.neurons)
     if loose.fixed.all() or least >= fewer_than:
         return None
-    best = _best_books(loose, len(tiles), model, least, synapses + A_NEURON * len(loose) > LARGE, budget)
+    large = synapses + _pairs(loose, len(tiles)) // PAIRS > LARGE
+    best = _best_books(loose, len(tiles), model, least, large, budget)
     if best is None or best.cores >= fewer_than:
         return None
     _, core_of = np.unique(best.core_of, return_inverse=True)
@@ -161,6 +164,12 @@ def _fill(
         core_of[chosen] = n_cores + where
         n_cores += more
     return core_of, n_cores
+
+
+def _pairs(loose: LooseNeurons, n_tiles: int) -> int:
+    """Count the ordered pairs of neurons that are filled into cores together."""
+    together = np.bincount(_windows(loose, n_tiles)[loose.tile[~loose.fixed]])
+    return int((together**2).sum())
 
 
 def _windows(loose: LooseNeurons, n_tiles: int) -> Ints:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.ragged import run_heads
+from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.legalise.legalised import HostLink, Legalised
@@ -39,7 +41,8 @@ class Signals(Value):
     neuron : ndarray of int64, shape (S,)
         Neuron within the source; 0 for bias.
     tick : ndarray of int64, shape (S,)
-        Delay of a neuron's spike, or tick at which the host's frame 0 arrives.
+        Delay of a neuron's spike in ticks, or when the host's frame 0 arrives, in parts of a tick
+        (``arrays/times.py``).
     first_frame : ndarray of int64, shape (S,)
         First frame that the host delivers; 0 for signals from the chip.
     of_axon : tuple of ndarray of int64, each of shape (axons of the tile,)
@@ -77,7 +80,7 @@ def signals_of(network: Legalised, sources: Sequence[Sources], tiles: Sequence[T
     Signals
         Numbered by kind, source, neuron, tick and first frame.
     """
-    by_column = [_signals_of_columns(joined) for joined in sources]
+    by_column = [_signals_of_columns(network.period, joined) for joined in sources]
     tables = [np.zeros((0, len(FIELDS)), np.int64), *(_signals_of_axons(network, by_column, tile) for tile in tiles)]
     wanted = np.concatenate(tables)
     order = np.lexsort(wanted.T[::-1])
@@ -96,11 +99,12 @@ def _signals_of_axons(network: Legalised, by_column: Sequence[Ints], tile: Tile)
     table = np.empty((tile.plan.n_axons, len(FIELDS)), np.int64)
     bias = tile.plan.source == BIAS
     table[~bias] = by_column[tile.population][tile.columns[tile.plan.source[~bias]]]
-    table[bias] = (BIAS_SIGNAL, -1, 0, network.populations[tile.population].sample_tick, 1)
+    (computed,) = in_parts([network.populations[tile.population].sample_tick], network.period)
+    table[bias] = (BIAS_SIGNAL, -1, 0, computed, 1)
     return table
 
 
-def _signals_of_columns(joined: Sources) -> Ints:
+def _signals_of_columns(period: Time, joined: Sources) -> Ints:
     """Say what every column of a population's joined matrix carries; shape (columns, fields)."""
     table = np.zeros((len(joined.link_of), len(FIELDS)), np.int64)
     for number, link in enumerate(joined.links):
@@ -108,9 +112,9 @@ def _signals_of_columns(joined: Sources) -> Ints:
         neuron = joined.neuron_of[here]
         row: tuple[int | Ints, ...]
         if isinstance(link, HostLink) and link.node == BIAS:
-            row = (BIAS_SIGNAL, -1, 0, link.arrival, link.first_frame)
+            row = (BIAS_SIGNAL, -1, 0, in_parts([link.arrival], period), link.first_frame)
         elif isinstance(link, HostLink):
-            row = (FROM_HOST, link.node, neuron, link.arrival, link.first_frame)
+            row = (FROM_HOST, link.node, neuron, in_parts([link.arrival], period), link.first_frame)
         else:
             row = (FROM_CHIP, link.source, neuron, link.delay, 0)
         table[here] = np.stack(np.broadcast_arrays(*row, neuron)[: len(FIELDS)], axis=1)

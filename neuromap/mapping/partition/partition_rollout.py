@@ -8,6 +8,9 @@ that edge.
 
 The choice is a search over the real cost: nodes are ranked by what splitting their edges would save, were all else
 left as it is; the best proposals are mapped in full, and kept if they need fewer cores.
+
+So are phases at least cost, where these are asked for: what they take at least is an estimate, as readers share an axon
+only where they share a core.
 """
 
 from __future__ import annotations
@@ -76,18 +79,56 @@ def partition_rollout(
     try:
         best = trials.partition(options.pins.splitters)
     except DoesNotFitError as error:
-        if options.splitters == "never" or error.infeasibility.limit not in ("copies", "cores"):
+        if not _may_be_helped(error, options):
             raise
         refusal = error
     for anywhere in MAY_STAND_ANYWHERE[options.splitters]:
         best = _with_better_splitters(trials, best, anywhere=anywhere)
-    if best is None:
+    found = [] if best is None else [best]
+    choice = None
+    if options.phases == "cheapest":
+        split = options.pins.splitters if best is None else best.split
+        _, choice = trials.choose_phases(split)
+        if choice is not None and choice.neurons < choice.neurons_before:
+            found += _with_cheapest_phases(trials, split, needed=best is None)
+    if not found:
         assert refusal is not None, "a partition was refused, or it is the best"
         raise refusal
-    parts = with_shared_cores(best.partition, trials.cores.model, options, budget)
-    if len(parts.cores) > trials.cores.usable:
-        raise _refuse_cores(parts, trials.cores)
-    return replace(best, partition=parts)
+    shared = [_with_shared_cores(trials, one) for one in found]
+    smallest = min(shared, key=_size)
+    if len(smallest.partition.cores) > trials.cores.usable:
+        raise _refuse_cores(smallest.partition, trials.cores)
+    if choice is None:
+        return smallest
+    return replace(smallest, phases=replace(choice, is_taken=smallest is shared[-1] and found[-1] is not best))
+
+
+def _may_be_helped(refusal: DoesNotFitError, options: MappingOptions) -> bool:
+    """Whether splitters or other phases may make room for what was refused."""
+    limit = refusal.infeasibility.limit
+    is_crowded = limit in ("copies", "cores")
+    return (is_crowded and options.splitters != "never") or (
+        options.phases == "cheapest" and (is_crowded or limit == "delay")
+    )
+
+
+def _with_cheapest_phases(trials: Trials, split: Split, *, needed: bool) -> list[PartitionedRollout]:
+    """Partition with phases at least cost, where that is legal and in time; it is if nothing else was."""
+    if not needed and trials.budget.is_over("splitters"):
+        return []
+    try:
+        return [trials.partition(split, may_be_cut=not needed, phases="cheapest")]
+    except (DoesNotFitError, OverBudget):
+        return []
+
+
+def _with_shared_cores(trials: Trials, one: PartitionedRollout) -> PartitionedRollout:
+    return replace(one, partition=with_shared_cores(one.partition, trials.cores.model, trials.options, trials.budget))
+
+
+def _size(one: PartitionedRollout) -> tuple[int, int]:
+    """Cores, and neurons in use."""
+    return len(one.partition.cores), sum(int(tile.copies.sum()) for tile in one.partition.tiles)
 
 
 def _with_better_splitters(

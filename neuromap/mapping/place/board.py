@@ -14,10 +14,14 @@ from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.routes.dead_routes import defect_map
 
-__all__ = ["Board", "Region", "board_for"]
+__all__ = ["Board", "Region", "best_reached", "board_for"]
 
 Ints = NDArray[np.int64]
 Region = tuple[int, int, int, int]
+
+
+MOST_PAIRS = 2**24
+"""Pairs of places of which every route is looked at where a layout has blocked ones; a second or two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,30 @@ class Board(Value):
 
         (x, y), (to_x, to_y) = start.T, end.T
         return crosses(self.dead_along_x, y, x, to_x) | crosses(self.dead_along_y, to_x, y, to_y)
+
+
+def best_reached(board: Board) -> NDArray[np.bool_] | None:
+    """Find the places that routes lead to from the place from which they lead to most.
+
+    Parameters
+    ----------
+    board : Board
+
+    Returns
+    -------
+    ndarray of bool, shape (rows, columns), or None
+        Places that work, the one itself among them; ``None`` where none works, or of boards of more than
+        ``MOST_PAIRS`` pairs of places.
+    """
+    y, x = np.nonzero(board.usable)
+    places = np.column_stack([x, y])
+    if not 0 < len(places) ** 2 <= MOST_PAIRS:
+        return None
+    reached = (~board.blocked(np.broadcast_to(one, places.shape), places) for one in places)
+    best = max(reached, key=lambda free: int(free.sum()))
+    found = np.zeros_like(board.usable)
+    found[y[best], x[best]] = True
+    return found
 
 
 def board_for(n_cores: int, chip: ChipSpec, regions: Sequence[Region | None] | None, boundary_cost: float) -> Board:

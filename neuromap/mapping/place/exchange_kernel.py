@@ -11,6 +11,11 @@ What the functions share: ``graph``, the row pointers, neighbours, weights and d
 :class:`~neuromap.mapping.place.wiring.Wiring`; ``axes``, ``along_x`` and ``along_y`` of the board; ``limits``, its
 reach along x and y and the prefix sums of what is dead; ``where``, x and y of every core; ``along``, the same in the
 coordinates of the axes; ``occupant``, the core at ``[y, x]`` or ``VACANT`` or ``UNUSABLE``; ``regions`` of the cores.
+
+Where most pairs are wired there is a ``dense`` too: the weights of all pairs as a table, and the coordinates of the
+cores, axis by axis. Then the terms of an exchange are added up over all cores, many at a time, and a descent keeps the
+``prices`` of every core at every column and row. Everything in them is a whole number that 32-bit floats hold, so
+that both ways come to the same layout. The table is empty where there is none.
 """
 
 from __future__ import annotations
@@ -33,6 +38,8 @@ NEAR = 2
 FORWARD, BACKWARD = 1, 2
 """As in ``wiring.py``; said here too because the cache sees edits of this file only."""
 _part = njit(error_model="numpy")
+_exact = njit(error_model="numpy", fastmath={"reassoc", "nsz"})
+"""For sums of whole numbers, which have the same value in any order."""
 
 
 class Kernels(NamedTuple):
@@ -116,19 +123,59 @@ def _turn(graph, limits, penalty, where, core, other):  # type: ignore[no-untype
 
 
 @_part
-def _theirs(graph, axes, limits, penalty, where, along, regions, core, other):  # type: ignore[no-untyped-def]
-    """Price what an exchange costs beyond the core's own change; infinite where the other one may not go there."""
+def _is_inside(regions, core, x, y):  # type: ignore[no-untyped-def]
+    return regions[core, 0] <= x <= regions[core, 2] and regions[core, 1] <= y <= regions[core, 3]
+
+
+@_part
+def _theirs(graph, axes, limits, penalty, where, along, core, other):  # type: ignore[no-untyped-def]
+    """Price what an exchange costs beyond the core's own change."""
     x, y = where[core, 0], where[core, 1]
-    if not (regions[other, 0] <= x <= regions[other, 2] and regions[other, 1] <= y <= regions[other, 3]):
-        return np.inf
     change = _change(graph, axes, limits, penalty, where, along, other, x, y, core)
     if penalty > 0.0:
         change += _turn(graph, limits, penalty, where, core, other)
     return change
 
 
+@_exact
+def _change_in_table(table, spots, core, other, x, y):  # type: ignore[no-untyped-def]
+    """Change of cost of all pairs by an exchange of a core with what is at coordinates (x, y)."""
+    xs, ys, mine = spots[0], spots[1], table[core]
+    from_x, from_y = xs[core], ys[core]
+    change = np.float32(0.0)
+    if other < 0:
+        for n in range(len(mine)):
+            change += mine[n] * (abs(x - xs[n]) + abs(y - ys[n]) - abs(from_x - xs[n]) - abs(from_y - ys[n]))
+        return change
+    theirs = table[other]
+    for n in range(len(mine)):
+        further = abs(x - xs[n]) + abs(y - ys[n]) - abs(from_x - xs[n]) - abs(from_y - ys[n])
+        change += (mine[n] - theirs[n]) * further
+    # as far apart as before: each of the two was counted as if the other one stayed
+    return change + 2 * mine[other] * (abs(x - from_x) + abs(y - from_y))
+
+
+@_exact
+def _reprice(table, spots, prices, axes, core, other, x, y):  # type: ignore[no-untyped-def]
+    """Bring ``prices`` up to date before an exchange of a core with what is at coordinates (x, y)."""
+    from_x, from_y = spots[0, core], spots[1, core]
+    shift = np.zeros(prices.shape[1:], np.float32)
+    for i in range(len(axes[0])):
+        shift[0, i] = abs(axes[0][i] - x) - abs(axes[0][i] - from_x)
+    for i in range(len(axes[1])):
+        shift[1, i] = abs(axes[1][i] - y) - abs(axes[1][i] - from_y)
+    for n in range(len(table)):
+        weight = table[core, n]
+        if other >= 0:
+            weight -= table[other, n]
+        if weight != 0.0:
+            for i in range(prices.shape[2]):
+                prices[n, 0, i] += weight * shift[0, i]
+                prices[n, 1, i] += weight * shift[1, i]
+
+
 @_part
-def _move(axes, where, along, occupant, core, x, y):  # type: ignore[no-untyped-def]
+def _move(axes, dense, where, along, occupant, core, x, y):  # type: ignore[no-untyped-def]
     from_x, from_y = where[core, 0], where[core, 1]
     other = occupant[y, x]
     occupant[from_y, from_x] = other
@@ -138,15 +185,23 @@ def _move(axes, where, along, occupant, core, x, y):  # type: ignore[no-untyped-
     if other >= 0:
         where[other, 0], where[other, 1] = from_x, from_y
         along[other, 0], along[other, 1] = axes[0][from_x], axes[1][from_y]
+    table, spots = dense
+    if len(table) > 0:
+        spots[0, core], spots[1, core] = along[core, 0], along[core, 1]
+        if other >= 0:
+            spots[0, other], spots[1, other] = along[other, 0], along[other, 1]
 
 
-def _anneal(graph, axes, limits, penalty, where, along, occupant, regions, temperature, radius, proposals, state):  # type: ignore[no-untyped-def]
+def _anneal(  # type: ignore[no-untyped-def]
+    graph, dense, axes, limits, penalty, where, along, occupant, regions, temperature, radius, proposals, state
+):
     """Propose exchanges; return how many were possible, how many were made, the change of cost, and its spread.
 
     A core is drawn, and a place: near one of its neighbours (with odds of ``DIRECTED``), or within ``radius``.
     With an infinite temperature nothing is done: then the spread (mean square of the changes) tells where to start.
     """
     start, neighbour = graph[0], graph[1]
+    table, spots = dense
     possible, made, total, squares = 0, 0, 0.0, 0.0
     for _ in range(proposals):
         core = _below(state, len(where))
@@ -161,17 +216,19 @@ def _anneal(graph, axes, limits, penalty, where, along, occupant, regions, tempe
             continue  # the neighbour is too far from the region
         x, y = low_x + _below(state, high_x - low_x + 1), low_y + _below(state, high_y - low_y + 1)
         other = occupant[y, x]
-        if other in (core, UNUSABLE):
+        if other in (core, UNUSABLE) or (other >= 0 and not _is_inside(regions, other, where[core, 0], where[core, 1])):
             continue
-        change = _change(graph, axes, limits, penalty, where, along, core, x, y, other)
-        if other >= 0:
-            change += _theirs(graph, axes, limits, penalty, where, along, regions, core, other)
-            if change == np.inf:
-                continue
+        if len(table) > 0:
+            to_x, to_y = np.float32(axes[0][x]), np.float32(axes[1][y])
+            change = np.float64(_change_in_table(table, spots, core, other, to_x, to_y))
+        else:
+            change = _change(graph, axes, limits, penalty, where, along, core, x, y, other)
+            if other >= 0:
+                change += _theirs(graph, axes, limits, penalty, where, along, core, other)
         possible += 1
         squares += change * change
         if temperature < np.inf and (change <= 0.0 or _unit(state) < np.exp(-change / temperature)):
-            _move(axes, where, along, occupant, core, x, y)
+            _move(axes, dense, where, along, occupant, core, x, y)
             made += 1
             total += change
     return possible, made, total, squares
@@ -226,28 +283,70 @@ def _best_place(graph, axes, limits, penalty, where, along, occupant, regions, c
             if other >= 0:
                 if change >= 0.0 and penalty <= 0.0:
                     continue  # if it saves, it is the other one's turn that finds it
-                change += _theirs(graph, axes, limits, penalty, where, along, regions, core, other)
+                if not _is_inside(regions, other, where[core, 0], where[core, 1]):
+                    continue
+                change += _theirs(graph, axes, limits, penalty, where, along, core, other)
             if change < best:
                 best, best_x, best_y = change, i, j
     return best, best_x, best_y
 
 
-def _descend(graph, axes, limits, penalty, where, along, occupant, regions, ways, tolerance):  # type: ignore[no-untyped-def]
+@_part
+def _best_priced_place(table, prices, axes, where, occupant, regions, core, dearest):  # type: ignore[no-untyped-def]
+    """Find the same place by the prices of all cores."""
+    along_x, along_y = prices[core, 0], prices[core, 1]
+    low_x, low_y, high_x, high_y = regions[core, 0], regions[core, 1], regions[core, 2], regions[core, 3]
+    from_x, from_y = where[core, 0], where[core, 1]
+    now = along_x[from_x] + along_y[from_y]
+    least_y = along_y[low_y : high_y + 1].min()
+    best, best_x, best_y = dearest, -1, -1
+    for i in range(low_x, high_x + 1):
+        if along_x[i] + least_y >= now:
+            continue
+        for j in range(low_y, high_y + 1):
+            change = np.float64(along_x[i] + along_y[j] - now)
+            if change >= 0.0:
+                continue
+            other = occupant[j, i]
+            if other in (core, UNUSABLE):
+                continue
+            if other >= 0:
+                pair = table[core, other] * (abs(axes[0][i] - axes[0][from_x]) + abs(axes[1][j] - axes[1][from_y]))
+                change += pair
+                if change >= 0.0 or not _is_inside(regions, other, from_x, from_y):
+                    continue
+                theirs = prices[other]
+                change += pair + theirs[0, from_x] + theirs[1, from_y] - theirs[0, i] - theirs[1, j]
+            if change < best:
+                best, best_x, best_y = change, i, j
+    return best, best_x, best_y
+
+
+def _descend(  # type: ignore[no-untyped-def]
+    graph, dense, axes, limits, penalty, where, along, occupant, regions, prices, ways, tolerance
+):
     """Give every core its best exchange if it saves more than ``tolerance``; return how much all saved.
 
     ``ways`` is room for the cost of a core along either axis, shape (2, max(columns, rows)).
     """
     start = graph[0]
+    table, spots = dense
     saved = 0.0
     for core in range(len(where)):
         if start[core + 1] == start[core]:
             continue
-        _add_up_ways(graph, axes, along, core, ways)
-        change, x, y = _best_place(
-            graph, axes, limits, penalty, where, along, occupant, regions, core, ways, -tolerance
-        )
+        if len(table) > 0:
+            change, x, y = _best_priced_place(table, prices, axes, where, occupant, regions, core, -tolerance)
+        else:
+            _add_up_ways(graph, axes, along, core, ways)
+            change, x, y = _best_place(
+                graph, axes, limits, penalty, where, along, occupant, regions, core, ways, -tolerance
+            )
         if x >= 0:
-            _move(axes, where, along, occupant, core, x, y)
+            if len(table) > 0:
+                to_x, to_y = np.float32(axes[0][x]), np.float32(axes[1][y])
+                _reprice(table, spots, prices, axes, core, occupant[y, x], to_x, to_y)
+            _move(axes, dense, where, along, occupant, core, x, y)
             saved -= change
     return saved
 

@@ -21,6 +21,7 @@ from neuromap.mapping.place.wiring import Wiring
 __all__ = ["ManyCores", "proposals_per_core"]
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
 
 _WANTED_RATE = 0.44
 _COLDEST = 0.02
@@ -34,6 +35,12 @@ _LEAST_PROPOSALS, _MOST_PROPOSALS = 2, 100
 _USABLE_TIME = 0.8
 """Share of the time that is left of which an annealing makes use; the descent after it takes the rest."""
 _MOST_SWEEPS = 200
+_MOST_PAIRS = 2**25
+"""Pairs of cores up to which a table of all their weights is kept: 128 MiB."""
+_DENSE = 1 / 32
+"""Share of the pairs that are wired from which adding up all pairs is quicker than looking up those that are."""
+_EXACT = 2**24
+"""Whole numbers up to which 32-bit floats hold all."""
 
 
 def proposals_per_core(wiring: Wiring) -> float:
@@ -74,7 +81,9 @@ class ManyCores:
         axes = (board.along_x, board.along_y)
         limits = (int(board.reach[0]), int(board.reach[1]), board.dead_along_x, board.dead_along_y)
         penalty = penalty if board.is_strict else 0.0
-        self._arrays = (graph, axes, limits, penalty, self.where, along, occupant, board.regions)
+        self._table = _table(wiring, board) if not penalty else np.zeros((0, 0), np.float32)
+        dense = (self._table, np.ascontiguousarray(along.T, np.float32))
+        self._arrays = (graph, dense, axes, limits, penalty, self.where, along, occupant, board.regions)
 
     def anneal(self, seed: int, deadline: Deadline, heat: float, per_core: float) -> None:
         """Anneal.
@@ -117,13 +126,35 @@ class ManyCores:
     def descend(self, deadline: Deadline) -> None:
         """Exchange until nothing is saved."""
         ways = np.zeros((2, max(self._board.columns, self._board.rows)))
+        prices = self._prices()
         tolerance = 1e-9 * (1.0 + cost(self.where, self._wiring, self._board) / self._wiring.n_cores)
         for sweep in range(_MOST_SWEEPS):
             deadline.tell(sweep, _MOST_SWEEPS, f"exchanging {self._wiring.n_cores} cores")
             with self._announced("the placement for this processor"):
-                saved = self._kernels.descend(*self._arrays, ways, tolerance)
+                saved = self._kernels.descend(*self._arrays, prices, ways, tolerance)
             if not saved or deadline.is_over:
                 break
+
+    def _prices(self) -> Floats:
+        """Price every core at every column and every row, if there is a table."""
+        n, axes = len(self._table), (self._board.along_x, self._board.along_y)
+        prices = np.zeros((n, 2, max(len(axes[0]), len(axes[1]))), np.float32)
+        for number, axis in enumerate(axes if n else ()):
+            away = np.abs(axis[self.where[:, number], None] - axis).astype(np.float32)
+            prices[:, number, : len(axis)] = self._table @ away
+        return prices
+
+
+def _table(wiring: Wiring, board: Board) -> Floats:
+    """Weights of all pairs of cores, where that is quicker and exact; else empty."""
+    n = wiring.n_cores
+    whole = all((np.mod(values, 1.0) == 0.0).all() for values in (wiring.weight, board.along_x, board.along_y))
+    if not whole or n * n > _MOST_PAIRS or len(wiring.neighbour) < _DENSE * n * n:
+        return np.zeros((0, 0), np.float32)
+    degree = wiring.matrix().sum(axis=1).max()
+    if 4 * degree * (board.along_x[-1] + board.along_y[-1]) >= _EXACT:
+        return np.zeros((0, 0), np.float32)
+    return np.asarray(wiring.matrix().astype(np.float32).toarray())
 
 
 def _cooling(rate: float, reach: float) -> float:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import InputError
+from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import SEEDS
 from neuromap.mapping.asked.progress import Progress
-from neuromap.mapping.place.board import Board, Region, board_for
+from neuromap.mapping.place.board import Board, Region, best_reached, board_for
 from neuromap.mapping.place.deadline import Deadline
 from neuromap.mapping.place.exchange import repair
 from neuromap.mapping.place.layout_cost import Faults, faults
@@ -103,7 +102,9 @@ def place(
     where = _legal(first, graph, board, seed, deadline)
     wrong = faults(where, graph, board)
     if wrong:
-        raise _refusal(wrong, first, graph, board, chip, seed)
+        if wrong.too_far:
+            raise _refuse_reach(wrong, first, graph, board, chip, seed)
+        raise _refuse_routes(wrong, where, graph, board)
     return where
 
 
@@ -111,10 +112,9 @@ def _legal(where: Ints, graph: Wiring, board: Board, seed: int, deadline: Deadli
     """Repair a layout; if that fails, repair others. The first one without faults, or the one with the least."""
     if not board.is_strict or not faults(where, graph, board):
         return where
-    others = (strategy(graph, board, seed, deadline) for strategy in (row_major, hilbert))
     best, least = where, math.inf
-    for start in chain([where], others):
-        for tried in (start, repair(start, graph, board, seed=seed, deadline=deadline)):
+    for start, part in _starts(where, graph, board, seed, deadline):
+        for tried in (start, repair(start, graph, part, seed=seed, deadline=deadline)):
             wrong = faults(tried, graph, board)
             if not wrong:
                 return tried
@@ -123,12 +123,42 @@ def _legal(where: Ints, graph: Wiring, board: Board, seed: int, deadline: Deadli
     return best
 
 
-def _refusal(wrong: Faults, first: Ints, graph: Wiring, board: Board, chip: ChipSpec, seed: int) -> Exception:
-    """Make the refusal of the best layout that was found; a wider reach is tried as it would be on that chip."""
-    if not wrong.too_far:
-        text = f"the routes of {wrong.blocked} pairs of cores meet dead routers or links in the best layout found"
-        advice = Remedy("chip.defects", None, "a board with fewer defects, or a network on fewer cores, may fit")
-        return refuse("routes", None, wrong.blocked, 0, text, [advice])
+def _starts(where: Ints, graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Iterator[tuple[Ints, Board]]:
+    """Give layouts to be repaired, each with the part of the board on which its cores stay."""
+    yield where, board
+    side = _side(graph, board)
+    if side is not None:
+        yield row_major(graph, side, seed, deadline), side
+    for strategy in (row_major, hilbert):
+        yield strategy(graph, board, seed, deadline), board
+
+
+def _side(graph: Wiring, board: Board) -> Board | None:
+    """Keep the places that routes from one place lead to, if they are enough, on a board that defects cut apart."""
+    reached = None if board.is_pinned.any() else best_reached(board)
+    if reached is None or not graph.n_cores <= int(reached.sum()) < int(board.usable.sum()):
+        return None
+    return replace(board, usable=reached)
+
+
+def _refuse_routes(wrong: Faults, where: Ints, graph: Wiring, board: Board) -> DoesNotFitError:
+    """Say how many cores are cut off in the best layout that was found, and how many places are from any place."""
+    cut_off = np.unique(graph.target[board.blocked(where[graph.source], where[graph.target])])
+    text = (
+        f"the routes of {counted(wrong.blocked, 'pair')} of cores meet dead routers or links in the best layout found, "
+        f"so that {len(cut_off)} of {counted(len(where), 'core')} cannot be reached by all that feed them"
+    )
+    room, reached = int(board.usable.sum()), best_reached(board)
+    if reached is not None and not reached[board.usable].all():
+        text += f"; of {room} cores of the board that work, none reaches more than {reached.sum()}, itself included"
+    advice = Remedy("chip.defects", None, "a board with fewer defects, or a network on fewer cores, may fit")
+    return refuse("routes", None, wrong.blocked, 0, text, [advice])
+
+
+def _refuse_reach(
+    wrong: Faults, first: Ints, graph: Wiring, board: Board, chip: ChipSpec, seed: int
+) -> DoesNotFitError:
+    """Say how far the best layout that was found goes; a wider reach is tried as it would be on that chip."""
     axis = int(wrong.far[1] > board.reach[1] and wrong.far[0] <= board.reach[0])
     way, bound = wrong.far[axis], int(board.reach[axis])
     text = f"a target lies {counted(way, 'core')} away along {'xy'[axis]}, a {chip.name} spike reaches {bound}"

@@ -78,11 +78,7 @@ def wiring(n_cores: int, wires: tuple[Ints, Ints]) -> Wiring:
         if len(ends) and not (ends.min() >= 0 and ends.max() < n_cores):
             wrong = int(ends.min() if ends.min() < 0 else ends.max())
             raise InputError(f"wires: found core {wrong}; allowed are 0 to {n_cores - 1}")
-    shape = (n_cores, n_cores)
-    ones = np.ones(len(source), np.float64)
-    directed = sparse.coo_array((ones, (source.astype(np.int32), target.astype(np.int32))), shape=shape).tocsr()
-    directed.setdiag(0)
-    directed.eliminate_zeros()
+    directed = _added_up(n_cores, source, target)
     pairs = directed.tocoo()
     flags = directed.copy()
     flags.data = np.full(flags.nnz, FORWARD, np.float64)
@@ -99,3 +95,17 @@ def wiring(n_cores: int, wires: tuple[Ints, Ints]) -> Wiring:
         both.data.astype(np.float64),
         flags.data.astype(np.uint8),
     )
+
+
+def _added_up(n_cores: int, source: Ints, target: Ints) -> sparse.csr_array:
+    """Count the wires of every pair of different cores; where there are more wires than pairs, in a table."""
+    shape = (n_cores, n_cores)
+    if n_cores * n_cores <= len(source):
+        counts = np.bincount(source * np.int64(n_cores) + target, minlength=n_cores * n_cores)
+        directed = sparse.csr_array(counts.reshape(shape).astype(np.float64))
+    else:
+        ones = np.ones(len(source), np.float64)
+        directed = sparse.coo_array((ones, (source.astype(np.int32), target.astype(np.int32))), shape=shape).tocsr()
+    directed.setdiag(0)
+    directed.eliminate_zeros()
+    return directed

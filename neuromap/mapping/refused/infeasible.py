@@ -24,7 +24,8 @@ class Remedy(Card):
     Attributes
     ----------
     lever : str
-        What to change (docs/mapping.md has the list): ``groups`` and ``weights`` of the edges into the node;
+        What to change (docs/mapping.md has the list): ``groups``, ``weights`` and ``pool`` of the edges into the node;
+        ``features`` of the node, ``source_features`` of those that it reads;
         ``chip``, another chip; ``chip.axons`` and other figures of the chip; ``splitters`` and other fields of
         :class:`~neuromap.mapping.asked.options.MappingOptions`; ``pins.tiles`` and other pins of the node.
     value : int, str, bool, tuple of int or None

@@ -15,6 +15,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.chip.synapse_lists import SynapseLists
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy
+from neuromap.mapping.remedy.smaller_networks import hidden_sources, with_features, with_pools
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.terms import MatrixSource
@@ -59,9 +60,11 @@ def apply_remedy(request: Request, refusal: Infeasibility, remedy: Remedy) -> Re
         One of the refusal's, with a value.
 
         ``groups`` cuts the edges into the node into so many groups, each with the weights that it has now;
-        ``weights`` sets every weight into it to 1; ``chip`` takes a packaged chip; ``chip.cores`` makes the board large
-        enough for so many cores that work; ``chip.reach`` holds along x and y; any other ``chip.`` is a figure of
-        the chip; ``pins.`` fixes tiles, cores or region of the node; the rest are fields of the options.
+        ``weights`` sets every weight into it to 1; ``features`` leaves it only so many features, ``source_features``
+        the hidden nodes that it reads; ``pool`` lets it read its sources through OR-pooling; ``chip`` takes a packaged
+        chip; ``chip.cores`` makes the board large enough for so many cores that work; ``chip.reach`` holds along x and
+        y; any other ``chip.`` is a figure of the chip; ``pins.`` fixes tiles, cores or region of the node; the rest are
+        fields of the options.
 
     Returns
     -------
@@ -78,6 +81,8 @@ def apply_remedy(request: Request, refusal: Infeasibility, remedy: Remedy) -> Re
     if lever in ("groups", "weights"):
         network = _with_other_edges(request.rollout.network, refusal.node, lever, value)
         return replace(request, rollout=_of_network(request.rollout, network))
+    if lever in ("features", "source_features", "pool"):
+        return replace(request, rollout=_smaller(request.rollout, refusal.node, lever, value))
     if lever == "chip":
         return replace(request, chip=load_chip(str(value)))
     if lever.startswith("chip."):
@@ -88,6 +93,19 @@ def apply_remedy(request: Request, refusal: Infeasibility, remedy: Remedy) -> Re
         changes: dict[str, Any] = {lever: value}
         return replace(request, options=replace(request.options, **changes))
     raise InputError(f"remedy {lever}: is not known; remedies are those of a refusal")
+
+
+def _smaller(rollout: Rollout, node: str | None, lever: str, value: Any) -> Rollout:
+    network = rollout.network
+    if node is None or node not in network.nodes:
+        raise InputError(f"remedy {lever}: is for a node, and none is named")
+    if lever == "pool":
+        pattern = with_pools(rollout.pattern, node, value)
+        return _of_network(rollout, pattern.network, pattern)
+    thinned = [node] if lever == "features" else hidden_sources(network, node)
+    if not thinned:
+        raise InputError(f"remedy {lever}: node {node} reads no hidden node")
+    return _of_network(rollout, with_features(network, dict.fromkeys(thinned, value)))
 
 
 def _with_pin(options: MappingOptions, table: str, node: str | None, value: Any) -> MappingOptions:
@@ -117,8 +135,9 @@ def _with_figure(chip: ChipSpec, figure: str, value: Any) -> ChipSpec:
     return replace(chip, **changes)
 
 
-def _of_network(rollout: Rollout, network: Network) -> Rollout:
-    pattern = RolloutPattern(network, rollout.pattern.values, rollout.pattern.name)
+def _of_network(rollout: Rollout, network: Network, pattern: RolloutPattern | None = None) -> Rollout:
+    if pattern is None:
+        pattern = RolloutPattern(network, rollout.pattern.values, rollout.pattern.name)
     latencies = rollout.latencies if rollout.is_tick_level else None
     return Rollout(network, pattern, rollout.execution, latencies, rollout.least_period)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.budget import Budget
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.bounds.bound import CoreBound
@@ -164,13 +165,15 @@ def dry_run(
         early = refuse_early(request)
         if early is not None:
             raise early
-        found = map_in_outline(request, progress)
+        options = options.after(time.monotonic() - began)
+        found = map_in_outline(replace(request, options=options), progress)
     except DoesNotFitError as refusal:
-        if options.seconds is not None:  # they are for the answer and the remedies together
-            left = max(0.0, options.seconds - (time.monotonic() - began))
+        if request.options.seconds is not None:  # they are for the answer and the remedies together
+            left = max(0.0, request.options.seconds - (time.monotonic() - began))
             seconds = left if seconds is None else min(seconds, left)
         answer = what_would_fit(request, refusal.infeasibility, seconds, progress)
         problems, with_remedies = answer.problems, answer.cores
+    budget = Budget(request.options.after(time.monotonic() - began).seconds)
     legal = _legalised(request, found)
     # the bound depends on the schedule: where that may change it is not known without a mapping
     is_known = found is not None or not may_change_schedule(request)
@@ -184,7 +187,7 @@ def dry_run(
         chip=spec,
         fits=found is not None,
         cores=None if found is None else found.n_cores,
-        bound=core_bound(legal, spec) if legal is not None and is_mappable and is_known else None,
+        bound=core_bound(legal, spec, budget=budget) if legal is not None and is_mappable and is_known else None,
         schedule="ticks" if found is not None and found.rollout.is_tick_level else "steps",
         split=tuple(sorted(found.split)) if found is not None else (),
         nodes=nodes,

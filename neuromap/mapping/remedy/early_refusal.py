@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_file import list_chips
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.budget import Budget
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.refused.infeasible import Remedy, count_cores, refuse
@@ -14,6 +15,9 @@ from neuromap.mapping.remedy.apply_remedy import Request
 from neuromap.mapping.remedy.node_demands import NodeDemand, demands_of
 
 __all__ = ["is_held", "may_change_schedule", "refuse_early"]
+
+EARLY = 0.15
+"""Part of the seconds asked for that the bound may take."""
 
 
 def refuse_early(request: Request) -> DoesNotFitError | None:
@@ -28,7 +32,7 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
     -------
     DoesNotFitError or None
         ``None`` where only the mapper can tell: also where a delay or a neuron does not fit, which it says better,
-        and where splitters, chosen or pinned, may change the schedule, on which the bound depends.
+        and where splitters, chosen or pinned, or other phases may change the schedule, on which the bound depends.
 
     Raises
     ------
@@ -44,7 +48,8 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
         return None
     if not is_held(demands_of(network, chip), chip):
         return None
-    bound = core_bound(network, chip, proven=True)
+    budget = Budget(None if options.seconds is None else EARLY * options.seconds)
+    bound = core_bound(network, chip, proven=True, budget=budget)
     room = chip.n_usable_cores
     if bound.total <= room:
         return None
@@ -60,10 +65,10 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
 
 
 def may_change_schedule(request: Request) -> bool:
-    """Whether the mapper may make the schedule anew: for splitters, chosen or pinned, or since it is in ticks."""
+    """Whether the mapper may change the schedule: for splitters, chosen or pinned, for phases, or as it is in ticks."""
     options = request.options
     splits = request.chip.core_model == "crossbar" and (options.splitters == "anywhere" or options.pins.splitters)
-    return bool(splits) or request.rollout.is_tick_level
+    return bool(splits) or options.phases != "least" or request.rollout.is_tick_level
 
 
 def is_held(nodes: Iterable[NodeDemand], chip: ChipSpec) -> bool:

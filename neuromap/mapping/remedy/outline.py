@@ -16,7 +16,7 @@ from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.refuse_spiking import require_no_currents
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.lists.fill_cores import ListPartition, ways
-from neuromap.mapping.lists.map_lists import partition_lists
+from neuromap.mapping.lists.map_lists import partition_lists, phases_for_lists
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.place.place import place
@@ -97,13 +97,16 @@ def _of_crossbars(rollout: Rollout, chip: ChipSpec, options: MappingOptions, pro
 
 
 def _of_lists(rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None) -> Outline:
-    parts = partition_lists(rollout, chip, options)
+    budget = Budget(options.seconds, progress)
+    rollout, options, _ = phases_for_lists(rollout, chip, options, budget)
+    parts = partition_lists(rollout, chip, options, budget)
     source, target = ways(parts)
     wires = (parts.core[source], target)
     try:
         place(parts.n_cores, wires, chip, "hilbert", seed=options.seed)
     except DoesNotFitError:
-        place(parts.n_cores, wires, chip, options.placer, seed=options.seed, seconds=options.seconds)
+        seconds = None if options.seconds is None else budget.left_s("placement")
+        place(parts.n_cores, wires, chip, options.placer, seed=options.seed, seconds=seconds)
     return Outline(rollout, frozenset(), parts, parts.n_cores)
 
 

@@ -20,6 +20,8 @@ __all__ = ["Answer", "try_remedies", "what_would_fit"]
 
 ROUNDS = 8
 """Refusals in a row to which remedies are sought."""
+OTHER_NETWORKS = ("pool", "source_features", "features")
+"""Levers that change what is computed; said only where the network then maps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +115,7 @@ def _answer(request: Request, refusal: Infeasibility, watch: Watch, rounds: int)
 
 def _short(problem: Infeasibility) -> str:
     remedy = problem.remedies[0]
-    where = f" for {problem.node}" if remedy.lever in ("groups", "weights") else ""
+    where = f" for {problem.node}" if remedy.lever in ("groups", "weights", *OTHER_NETWORKS) else ""
     return f"{remedy.lever} = {remedy.value}{where}"
 
 
@@ -171,13 +173,15 @@ def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: Watch)
     except InputError:  # the network, the chip or the pins do not allow it
         return _Outcome(remedy) if remedy in refusal.remedies else None
     except DoesNotFitError as error:
+        if remedy.lever in OTHER_NETWORKS:
+            return None
         then: Infeasibility = error.infeasibility
         if (then.limit, then.node) == (refusal.limit, refusal.node):
             return None
         if remedy.lever == "wide" and then.node == refusal.node:  # nor can its sums be computed in parts
             return None
         return _Outcome(remedy, applied, then)
-    if remedy.lever == "wide":
+    if remedy.lever in ("wide", *OTHER_NETWORKS):
         period = counted(found.network.period, "tick")
         remedy = replace(remedy, text=f"{remedy.text}, a frame every {period}")
     return _Outcome(replace(remedy, tried=True, cores=found.n_cores), applied)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import networkx as nx
@@ -18,6 +18,8 @@ from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.refused.infeasible import Infeasibility, Remedy, count_cores
 from neuromap.mapping.remedy.apply_remedy import Request
+from neuromap.mapping.remedy.smaller_networks import hidden_sources, pooled_sources, shape_of
+from neuromap.network.network import Network
 
 __all__ = ["OutOfTime", "Watch", "offers"]
 
@@ -25,6 +27,10 @@ BOUNDLESS = 1024
 """Columns and rows of the board on which the cores of a network too large are counted."""
 DOUBLINGS = 5
 """Times that the neurons of a core are doubled where copies run out."""
+HALVINGS = 3
+"""Numbers of features that are tried, each half of the one before."""
+KERNELS = (2, 3, 4)
+"""Rows and columns of windows over which sources are pooled."""
 
 
 _OF_LISTS: Mapping[str, Callable[[SynapseLists], int]] = ReadOnlyMapping(
@@ -102,7 +108,44 @@ def offers(
     yield from _packaged(request, refusal, is_settled)
     if refusal.limit in ("copies", "cores"):
         yield from _splitters(request)
+    yield from _smaller_networks(request, refusal, is_settled)
     yield from (remedy for remedy in refusal.remedies if remedy.value is None)
+
+
+def _smaller_networks(request: Request, refusal: Infeasibility, is_settled: Callable[[str], bool]) -> Iterator[Remedy]:
+    """Offer networks that ask for less and compute something else: pooled sources, and fewer features, most first."""
+    network, node = request.rollout.network, refusal.node
+    if network.is_spiking or node is None or node not in network.nodes:
+        return
+    if refusal.limit == "axons":
+        for kernel in KERNELS:
+            if pooled_sources(network, node, kernel) and not is_settled("pool"):
+                text = f"another network, with {kernel} x {kernel} OR-pooling of what {node} reads, would do"
+                yield Remedy("pool", kernel, text)
+        sources, whose = hidden_sources(network, node), f"hidden nodes that {node} reads"
+        yield from _fewer_features(network, sources, "source_features", whose, refusal, is_settled)
+    if refusal.limit in ("cores", "copies") and node not in {*network.inputs, *network.outputs}:
+        yield from _fewer_features(network, [node], "features", node, refusal, is_settled)
+
+
+def _fewer_features(
+    network: Network,
+    nodes: Sequence[str],
+    lever: str,
+    whose: str,
+    refusal: Infeasibility,
+    is_settled: Callable[[str], bool],
+) -> Iterator[Remedy]:
+    """Offer as many features as there would be room for in proportion, then half of them, and so on."""
+    now = max((shape_of(network, node)[2] for node in nodes), default=1)
+    features = min(now - 1, now * refusal.bound // refusal.demand)
+    for _ in range(HALVINGS):
+        if features < 1 or is_settled(lever):
+            return
+        yield Remedy(
+            lever, features, f"another network, with {features} instead of {now} features in {whose}, would do"
+        )
+        features //= 2
 
 
 def _is_on_cycle(request: Request, node: str | None) -> bool:

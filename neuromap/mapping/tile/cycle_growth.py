@@ -18,12 +18,15 @@ from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised, Link
 from neuromap.mapping.legalise.sources import Sources
+from neuromap.mapping.tile.neuron_growth import least_cores_of_neurons
 
 __all__ = ["CycleGrowth", "cycle_growth"]
 
 Ints = NDArray[np.int64]
 MOST_PLANNED = 512
 """Neurons of a cycle of which each is planned alone; of more, a source counts for one axon."""
+NEAR = 0.5
+"""Part of a core that its tiles ask for at least, from which on the neurons of a cycle are looked at one by one."""
 ROUNDING = 1e-6
 """What floating point may add to a spectral radius or to a sum of cores."""
 
@@ -93,7 +96,11 @@ def cycle_growth(
         return CycleGrowth(worst, radius, core.neurons, 0.0)
     owed = np.array([own[i].sum() for i in members], np.float64)
     tiles = np.linalg.solve(core.neurons * np.eye(len(members)) - asked.T, owed)
-    return CycleGrowth(worst, radius, core.neurons, float(tiles.sum()) * (1 - ROUNDING))
+    cores = float(tiles.sum()) * (1 - ROUNDING)
+    if alone and radius >= NEAR * core.neurons:
+        needed = {i: copies[i] for i in members}
+        cores = max(cores, least_cores_of_neurons(sources, needed, own, core))
+    return CycleGrowth(worst, radius, core.neurons, cores)
 
 
 def _least_axons(

@@ -59,8 +59,10 @@ def refuse_growth(network: Legalised, growth: CycleGrowth) -> DoesNotFitError:
     """
     node = _node_of(network, network.populations[growth.worst])
     demand = max(math.ceil(growth.asked), growth.room + 1)  # as many as it holds, and one to be read
+    of_each = growth.asked >= growth.room
+    each, has = ("every core asks", "has") if of_each else ("cores ask, on balance,", "have")
     text = (
-        f"copies cannot settle: on its cycle every core asks for {demand} copies or more and has room for "
+        f"copies cannot settle: on its cycle {each} for {demand} copies or more and {has} room for "
         f"{growth.room}, so that no number of cores is enough"
     )
     return refuse("copies", node, demand, growth.room, text, [_smaller(node)])

@@ -74,12 +74,22 @@ class Planner:
         Joined weights of all links into it.
     core : CoreModel
         What a tile must fit.
+    alone : dict of bytes to AxonPlan or None, optional
+        Plans of single neurons on such cores, shared by several planners; on cycles they are asked for in every round.
     """
 
-    def __init__(self, index: int, population: Population, matrix: Matrix, core: CoreModel) -> None:
+    def __init__(
+        self,
+        index: int,
+        population: Population,
+        matrix: Matrix,
+        core: CoreModel,
+        alone: dict[bytes, AxonPlan | None] | None = None,
+    ) -> None:
         self.population, self.matrix, self.core = population, matrix, core
         self._index = index
         self._known: dict[bytes, AxonPlan | None] = {}
+        self._alone = {} if alone is None else alone
 
     def tile(self, neurons: Ints, copies: Ints) -> Tile | None:
         """Plan a tile of some neurons, in any order; ``None`` where they do not fit a core."""
@@ -93,9 +103,10 @@ class Planner:
         digest = hashlib.blake2b(weights.tobytes(), digest_size=16, key=str(weights.shape).encode())
         digest.update(threshold.tobytes())
         look = digest.digest()
-        if look not in self._known:
-            self._known[look] = self.core.plan(weights, threshold)
-        plan = self._known[look]
+        known = self._alone if len(neurons) == 1 else self._known
+        if look not in known:
+            known[look] = self.core.plan(weights, threshold)
+        plan = known[look]
         return None if plan is None else Tile(self._index, neurons, copies, columns, plan)
 
     def asked_of_core(self, neurons: Ints) -> tuple[Ints, Ints, Ints]:

@@ -25,6 +25,7 @@ from neuromap.mapping.tile.pinned_tiles import pinned_populations
 from neuromap.mapping.tile.refuse_tiling import refuse_circle, refuse_cores, refuse_growth
 from neuromap.mapping.tile.split_tiles import split_overfull
 from neuromap.mapping.tile.tile import Planner, Tile
+from neuromap.mapping.tile.tile_alone import tile_alone
 from neuromap.mapping.tile.tilings import Tilings
 
 __all__ = ["tile_all"]
@@ -34,6 +35,8 @@ ROUNDS = 40
 """Rounds in which the copies of a cycle may settle."""
 ANEW = 4
 """Rounds in which the nodes of a cycle are tiled anew; later, tiles that are too full are split where they can be."""
+GROWING = 6
+"""Rounds in a row that ask for more new copies than the one before, from which on their growth is extrapolated."""
 MARGIN = 16
 """One neuron of a core in so many is left free in the last of these rounds, and when a node is tiled anew later."""
 HOPELESS = 2
@@ -120,6 +123,7 @@ class _Tiler:
             self._links_from.setdefault(link.source, []).append(link)
         self._copies: dict[int, Ints] = {}  # the most that were asked for: they only grow, so that the iteration ends
         self._size: dict[int, float] = {}  # cores
+        self._planners: dict[int, Planner] = {}  # of populations that are split; they know the plans of earlier rounds
         self._hopeless = HOPELESS * (max(cores.number, MANY) if options.packing else cores.number)
 
     def settle(self, members: Sequence[int], *, is_cycle: bool) -> Iterator[int]:
@@ -130,6 +134,7 @@ class _Tiler:
         DoesNotFitError
             If a neuron does not fit, copies do not settle, or there are far too few cores.
         """
+        asked: list[int] = []
         for earlier_rounds in range(ROUNDS):
             settled = True
             for index in members:
@@ -141,7 +146,33 @@ class _Tiler:
                 return
             if earlier_rounds == 0:
                 self._require_end(members)
-        raise self._refuse_circle(members)
+            if earlier_rounds >= ANEW:
+                asked.append(sum(int(self._copies[i].sum()) for i in members))
+            if (
+                self._are_alone(members)
+                or _extrapolated(asked, ROUNDS - 1 - earlier_rounds) > self._hopeless * self._core.neurons
+            ):
+                break
+        if not self._settle_alone(members):
+            raise self._refuse_circle(members, earlier_rounds + 1)
+
+    def _settle_alone(self, members: Sequence[int]) -> bool:
+        """Tile populations neuron by neuron, if their copies settle so and nothing is pinned."""
+        if not self._pinned.isdisjoint(members):
+            return False
+        planners, own = {i: self._planner(i) for i in members}, self._owed_outside(members)
+        found = tile_alone(self._network, self._sources, planners, own, self._hopeless)
+        if found is None:
+            return False
+        self.tiles |= found
+        for index in members:
+            self._copies[index] = self._asked(index)
+            self._require_hope(index)
+        return True
+
+    def _are_alone(self, members: Sequence[int]) -> bool:
+        """Whether all tiles hold single neurons, so that no tiling is left but to settle alone."""
+        return self._pinned.isdisjoint(members) and all(len(t.neurons) == 1 for i in members for t in self.tiles[i])
 
     def _tile(self, index: int, earlier_rounds: int) -> bool:
         """Bring the tiles of a population up to date in a round; say whether those that it had could be kept."""
@@ -172,8 +203,13 @@ class _Tiler:
         """Split the tiles that are too full; ``None`` where they have to be made anew, as those of pinned nodes."""
         if index in self._pinned:
             return None
-        planner = Planner(index, self._network.populations[index], self._sources[index].matrix, self._core)
-        return split_overfull(self.tiles[index], copies, planner)
+        return split_overfull(self.tiles[index], copies, self._planner(index))
+
+    def _planner(self, index: int) -> Planner:
+        if index not in self._planners:
+            population, matrix = self._network.populations[index], self._sources[index].matrix
+            self._planners[index] = Planner(index, population, matrix, self._core, self._tilings.alone)
+        return self._planners[index]
 
     def _tile_anew(self, index: int, copies: Ints, *, with_margin: bool) -> list[Tile]:
         core = self._core
@@ -192,11 +228,7 @@ class _Tiler:
 
     def _require_end(self, members: Sequence[int]) -> None:
         """Raise the refusal of a cycle whose copies cannot settle, or not in the cores that there are."""
-        outside = {i: [link for link in self._links_from.get(i, []) if link.target not in members] for i in members}
-        own = {
-            i: copies_asked(self._network.populations[i], links, self._sources, self.tiles)
-            for i, links in outside.items()
-        }
+        own = self._owed_outside(members)
         copies = {i: self._copies[i] for i in members}
         growth = cycle_growth(self._network, self._sources, copies, own, self._core)
         if not growth.settles:
@@ -205,11 +237,28 @@ class _Tiler:
             least = {**{i: math.ceil(size) for i, size in self._size.items()}, growth.worst: math.ceil(growth.cores)}
             raise refuse_cores(self._network, least, self._cores, given_up=True)
 
-    def _refuse_circle(self, members: Sequence[int]) -> DoesNotFitError:
+    def _owed_outside(self, members: Sequence[int]) -> dict[int, Ints]:
+        """Count the copies that are owed elsewhere than on a cycle."""
+        outside = {i: [link for link in self._links_from.get(i, []) if link.target not in members] for i in members}
+        return {
+            i: copies_asked(self._network.populations[i], links, self._sources, self.tiles)
+            for i, links in outside.items()
+        }
+
+    def _refuse_circle(self, members: Sequence[int], rounds: int) -> DoesNotFitError:
         asked = {i: int(self._asked(i).sum()) for i in members}
         held = {i: sum(int(tile.copies.sum()) for tile in self.tiles[i]) for i in members}
         worst = max(members, key=lambda i: asked[i] - held[i])
-        return refuse_circle(self._network, worst, asked[worst], held[worst], ROUNDS)
+        return refuse_circle(self._network, worst, asked[worst], held[worst], rounds)
+
+
+def _extrapolated(copies: Sequence[int], rounds: int) -> float:
+    """Foretell copies in so many rounds, where in every round of late more were added than in the one before."""
+    added = np.diff(copies)[-GROWING - 1 :].astype(np.float64)
+    if len(added) <= GROWING or not (np.diff(added) > 0).all() or added[0] <= 0:
+        return 0.0
+    growth = (added[-1] / added[0]) ** (1 / GROWING)
+    return copies[-1] + float(added[-1] * (growth ** np.arange(1, rounds + 1)).sum())
 
 
 def _with_copies(tiles: list[Tile], copies: Ints, core: CoreModel) -> list[Tile] | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.asked.options import Partitioner
+from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.mapping.tile.cut.axon_demand import AxonDemand, axon_demand
@@ -89,6 +90,7 @@ def tile_population(
     pin_cores: int | None = None,
     seed: int = 0,
     budget: Budget = NO_LIMIT,
+    alone: dict[bytes, AxonPlan | None] | None = None,
 ) -> list[Tile] | Stuck:
     """Tile a population along the order that costs least.
 
@@ -117,6 +119,8 @@ def tile_population(
         Of METIS.
     budget : Budget, optional
         Ends the search for cheaper orders.
+    alone : dict of bytes to AxonPlan or None, optional
+        Plans of single neurons that are known; those that are made are added.
 
     Returns
     -------
@@ -130,7 +134,7 @@ def tile_population(
     NotSupportedError
         If METIS is asked for and not installed.
     """
-    planner = Planner(index, population, matrix, core)
+    planner = Planner(index, population, matrix, core, alone)
     replicas, rest = _full_replicas(planner, copies)
     if isinstance(replicas, Stuck):
         return replicas
@@ -147,7 +151,8 @@ def tile_population(
         if whole is not None:
             return [*replicas, whole]
     demand = axon_demand(matrix, population.threshold, rest, fed_by_chip, core)
-    cuts = cuts_by(partitioner, NeuronsToCut(population.shape, demand, rest, core, seed), budget)
+    to_cut = NeuronsToCut(population.shape, demand, rest, core, seed)
+    cuts = cuts_by(partitioner, to_cut, budget, exchanged=pin_cores is None)
     if pin_cores is not None:
         return _joined(replicas, spread_evenly(planner, cuts[0].neurons, rest, pin_cores))
     return _joined(replicas, _cheapest(planner, cuts, demand, rest, budget))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised, Population
 from neuromap.mapping.legalise.sources import Sources
@@ -37,12 +38,15 @@ class Tilings:
         As given.
     n_tiles : int
         Tiles that are remembered.
+    alone : dict of bytes to AxonPlan or None
+        Plans of single neurons.
     """
 
     def __init__(self, options: MappingOptions) -> None:
         self.options = options
         self._known: dict[bytes, tuple[Tile, ...]] = {}
         self.n_tiles = 0
+        self.alone: dict[bytes, AxonPlan | None] = {}
 
     def tile(
         self,
@@ -103,6 +107,7 @@ class Tilings:
             pin_cores=pins.cores.get(own) if own is not None else None,
             seed=options.seed,
             budget=budget,
+            alone=self.alone,
         )
         if isinstance(tiles, Stuck):
             raise core.refuse_neuron(network, population, sources, tiles.neuron)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import neuromap as nm
 from neuromap.mapping.asked.budget import STAGES, Budget, OverBudget
+from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
 
 
@@ -32,7 +35,7 @@ def test_stages_end_one_after_the_other_and_say_so():
     assert budget.is_over("packing")
     assert budget.cut == ("tiling", "packing")
     assert [line.split(":")[0] for line in told] == ["packing", "tiling"]
-    left = [Budget(100.0).left_s(stage) for stage in STAGES]
+    left = [round(Budget(100.0).left_s(stage)) for stage in STAGES]
     assert left == sorted(left)
     assert left[-1] <= 100
     unlimited = Budget()
@@ -52,8 +55,26 @@ def test_what_reports_progress_is_ended_with_its_stage():
 def test_a_mapping_without_any_time_is_legal_and_computes_the_same(layers, computes, execution):
     rollout = nm.Rollout(layers, "streaming", execution)
     mapped = map_with_stages(rollout, "truenorth", nm.MappingOptions(seconds=1e-6))
-    assert mapped.cut_short == STAGES
+    assert mapped.cut_short == ("tiling", "splitters", "packing", "placement")
     computes(rollout, mapped.program)
+
+
+def test_cores_of_lists_are_filled_without_any_time(layers, computes):
+    rollout, chip = nm.Rollout(layers, "streaming"), replace(nm.load_chip("loihi1"), neurons=60)
+    mapped = map_with_stages(rollout, chip, nm.MappingOptions(seconds=1e-6))
+    assert mapped.cut_short == ("filling", "placement")
+    assert mapped.program.n_cores > 1
+    computes(rollout, mapped.program)
+    ample = map_with_stages(rollout, chip, nm.MappingOptions(seconds=1000.0))
+    assert ample.cut_short == ()
+    np.testing.assert_array_equal(ample.partition.core, map_with_stages(rollout, chip).partition.core)
+
+
+def test_a_bound_without_any_time_is_lower_and_says_so(layers):
+    budget, chip = Budget(1e-9), replace(nm.load_chip("truenorth"), axons=110)
+    network = legalise(nm.Rollout(layers, "streaming"), chip)
+    assert 1 <= core_bound(network, chip, budget=budget).total < core_bound(network, chip).total
+    assert budget.cut == ("bounds",)
 
 
 def test_without_or_with_ample_time_the_program_is_the_same(layers):

@@ -38,8 +38,9 @@ matrices = st.tuples(st.integers(1, 7), st.integers(1, 9), st.floats(0.1, 1), st
 )
 
 
+@pytest.mark.theorem
 @given(matrices, st.integers(1, 8))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=1000)
 def test_rows_read_at_least_what_degrees_and_expansion_say(matrix, most):
     least = least_unions(matrix)
     for rule in (by_degrees, by_expansion):
@@ -293,10 +294,12 @@ def rollout_of(data, net):
     return nm.Rollout(net, nm.RolloutPattern(net, tuple(values)), data.draw(st.sampled_from(["windowed", "pipelined"])))
 
 
+@pytest.mark.theorem
 @given(tiny_networks(), st.data(), st.integers(2, 6), st.integers(2, 5))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=1000)
 def test_no_partition_has_fewer_cores(chip, net, data, axons, neurons):
-    spec = chip(axons=axons, neurons=neurons)
+    """With a type for every axon: the oracle does not look at types."""
+    spec = chip(axons=axons, neurons=neurons, axon_types=axons)
     network = legalise(rollout_of(data, net), spec)
     assume(sum(len(p.neurons) for p in network.populations) <= 8)
     best = least_cores(network, spec)
@@ -304,8 +307,9 @@ def test_no_partition_has_fewer_cores(chip, net, data, axons, neurons):
         assert core_bound(network, spec).total <= best
 
 
+@pytest.mark.theorem
 @given(tiny_networks(largest=12, n_nodes=4), st.data(), st.integers(3, 24), st.integers(3, 24))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=1000)
 def test_no_mapping_has_fewer_cores(chip, net, data, axons, neurons):
     delay, types = (1, data.draw(st.sampled_from([1, 2, 15]))), data.draw(st.integers(1, 4))
     spec = chip(axons=axons, neurons=neurons, delay=delay, axon_types=types)

@@ -3,6 +3,7 @@
 from itertools import combinations, product
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -20,6 +21,7 @@ def least_unions(matrix):
     return [min(len(frozenset().union(*some)) for some in combinations(rows, n)) for n in range(len(rows) + 1)]
 
 
+@pytest.mark.theorem
 @given(
     st.sampled_from([(3, 3, 1), (2, 5, 1), (1, 9, 1), (2, 2, 2), (5, 2, 1), (1, 5, 2), (2, 3, 2), (4, 3, 1)]),
     st.tuples(st.integers(1, 3), st.integers(1, 3)),
@@ -28,7 +30,7 @@ def least_unions(matrix):
     st.booleans(),
     st.integers(0, 2**32),
 )
-@settings(deadline=None, max_examples=90)
+@settings(deadline=None, max_examples=1000)
 def test_rows_that_read_all_of_a_mask_read_at_least_what_it_says(target, kernel, stride, layout, same, seed):
     groups, channels = layout if target[2] % layout[0] == 0 else (1, 2)
     source = tuple((t - 1) * s + (1 if same else k) for t, s, k in zip(target, stride, kernel, strict=False))

@@ -23,6 +23,8 @@ MAY_READ_A_CHIP = {
     "emit/emit",  # the program is for a chip
     "legalise",  # delays
     "lists",  # limits of many-target cores, whose stages these are
+    "partition/choose_phases",  # delays
+    "partition/delay_costs",  # delays, and whether neurons have one target
     "partition/partition_rollout",  # from the chip to its delays and cores
     "partition/schedule",  # delays
     "partition/split_trials",

@@ -3,9 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from neuromap.mapping.lists import move_groups
+from neuromap.mapping.lists.fill_order import GroupOrder
 from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
 from neuromap.mapping.lists.partition_groups import number_order, partition_groups, settle
 from neuromap.mapping.tile.cut import cut_order
@@ -82,6 +85,25 @@ def test_compiled_and_plain_loops_agree(monkeypatch):
     plain = partition_groups(groups, FREE)
     monkeypatch.setattr(cut_order, "INTERPRETED", 0)
     assert np.array_equal(partition_groups(groups, FREE), plain)
+
+
+@pytest.mark.parametrize("room", [FREE, replace(FREE, output_axons=60), replace(FREE, memory=3500)])
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_of_bits_and_lists_lead_to_the_same_moves(monkeypatch, room, seed):
+    """In more cores than a word of bits has, compiled."""
+    rng = np.random.default_rng(seed)
+    near = np.abs(np.subtract.outer(np.arange(500), np.arange(505))) < 20
+    groups = groups_from(near & (rng.random(near.shape) < 0.4), rng.integers(1, 4, 500))
+    core, stuck, deliveries = settle(GroupOrder(rng.permutation(500), np.arange(1, 501)), groups, room)
+    assert stuck < 0
+    assert core.max() > 64
+    monkeypatch.setattr(cut_order, "INTERPRETED", 0)
+    monkeypatch.setattr(move_groups, "WORDS", 0.0)
+    by_lists = move_groups.move_groups(core, groups, room, deliveries)
+    monkeypatch.setattr(move_groups, "WORDS", np.inf)
+    by_bits = move_groups.move_groups(core, groups, room, deliveries)
+    np.testing.assert_array_equal(by_bits, by_lists)
+    assert counted(by_bits, groups, room) < counted(core, groups, room)
 
 
 def test_blocks_read_less_than_rows():

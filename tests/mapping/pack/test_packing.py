@@ -155,7 +155,7 @@ def irregular(seed: int, signs: str, n_nodes: int = 6) -> nm.Network:
     return build_network(nodes, edges, outputs=(names[-1], names[2]))
 
 
-@pytest.mark.parametrize("signs", ["sign-fixed", "ternary"])
+@pytest.mark.parametrize("signs", ["sign-fixed", pytest.param("ternary", marks=pytest.mark.thorough)])
 def test_irregular_networks_need_a_tenth_fewer_cores(chip, signs):
     spec = chip(axons=64, neurons=64)
     cores = np.zeros(2)
@@ -237,6 +237,7 @@ def test_more_inputs_than_populations(chip, neurons):
     assert_same(net, packed, 0)
 
 
+@pytest.mark.thorough
 def test_cores_of_long_chains_of_relays_are_shared_in_one_way(monkeypatch):
     ways = []
     fill = share_cores.fill

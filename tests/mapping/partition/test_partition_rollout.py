@@ -112,6 +112,21 @@ def test_splitters_are_labelled_as_relays_of_their_source(skip, chip):
     assert program.is_relay[program.is_splitter].all()
 
 
+@pytest.mark.parametrize(("edge", "keep"), [(("H", "D"), ()), (("D", "O"), ()), (("H", "D"), ("D",))])
+@pytest.mark.parametrize("pattern", ["streaming", "sequential"])
+def test_a_splitter_pinned_where_nothing_is_read_does_not_lengthen_the_schedule(edge, keep, pattern):
+    """D leads to O by weights of 0 only, so nothing is carried to it, unless it is kept."""
+    eye = np.eye(2, dtype=int)
+    nodes = {name: ((1, 1, 2), None if name == "I" else 1) for name in "IHDO"}
+    edges = {("I", "H"): eye, ("H", "O"): eye, ("H", "D"): eye, ("D", "O"): 0 * eye}
+    rollout = nm.Rollout(nm.build_network(nodes, edges), pattern)
+    options = MappingOptions(splitters="never", keep=keep, pins=Pins(splitters=frozenset({edge})))
+    mapped = map_with_stages(rollout, options=options)
+    assert nm.verify(rollout, mapped.program).verified
+    assert mapped.split == (options.pins.splitters if keep else frozenset())
+    assert (mapped.rollout is rollout) == (not keep)
+
+
 @pytest.mark.parametrize("edge", [("I", "X"), ("C", "A"), ("Q", "A")])
 def test_pinned_splitters_must_stand_on_edges_of_the_chip(skip, edge):
     with pytest.raises(InputError, match="pins"):

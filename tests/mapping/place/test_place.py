@@ -13,7 +13,8 @@ from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.defects import Defects
 from neuromap.hardware.routes.dead_routes import route_blocked
 from neuromap.mapping.asked.options import PLACERS
-from neuromap.mapping.place import exchange_kernel, wiring
+from neuromap.mapping.place import exchange_kernel, many_cores, wiring
+from neuromap.mapping.place.board import best_reached, board_for
 from neuromap.mapping.place.curves import hilbert_curve
 from neuromap.mapping.place.layout_cost import weighted_hops
 from neuromap.mapping.place.place import place
@@ -166,6 +167,31 @@ def test_no_exchange_and_no_move_saves(chip, n):
             assert weighted_hops(other, links) >= reached
 
 
+@pytest.mark.parametrize("n_wires", [20, 300])
+def test_wires_are_added_up(n_wires):
+    """Fewer than there are pairs of cores, and more."""
+    source, target = np.random.default_rng(n_wires).integers(0, 9, (2, n_wires))
+    there = np.zeros((9, 9))
+    np.add.at(there, (source, target), 1)
+    np.fill_diagonal(there, 0)
+    graph = wiring.wiring(9, (source, target))
+    np.testing.assert_array_equal(graph.matrix().toarray(), there + there.T)
+    np.testing.assert_array_equal(np.transpose([graph.source, graph.target]), np.argwhere(there))
+
+
+@pytest.mark.parametrize("boundary", [0.0, 3.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_of_all_pairs_leads_to_the_same_layout(chip, monkeypatch, boundary, seed):
+    """On a board of two chips, with cores that may be in one half of it only."""
+    spec, links = chip(cores=(6, 13), chips=(2, 1)), wires(90, seed)
+    regions = [((0, 0, 5, 12), None, None)[core % 3] for core in range(90)]
+    monkeypatch.setattr(many_cores, "_DENSE", 0.0)
+    dense = place(90, links, spec, boundary_cost=boundary, regions=regions, seed=seed)
+    monkeypatch.setattr(many_cores, "_DENSE", 2.0)
+    sparse = place(90, links, spec, boundary_cost=boundary, regions=regions, seed=seed)
+    np.testing.assert_array_equal(dense, sparse)
+
+
 @pytest.mark.parametrize("n", range(2, 7))
 @pytest.mark.parametrize("boundary", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize("seed", range(4))
@@ -269,7 +295,27 @@ def test_a_board_cut_in_two_is_refused_with_the_pairs(chip, placer):
         place(3, (np.array([0, 1]), np.array([1, 2])), spec, placer)
     found = refusal.value.infeasibility
     assert (found.limit, found.demand, found.bound) == ("routes", 1, 0)
+    assert "1 pair of cores" in found.statement
+    assert "1 of 3 cores cannot be reached" in found.statement
+    assert "of 4 cores of the board that work, none reaches more than 2" in found.statement
     assert found.remedies
+
+
+def test_as_many_places_are_reached_as_routes_lead_to(chip):
+    """Counted place by place, with routes that are walked."""
+    spec = chip(cores=(5, 4), defects=Defects(links=[((1, 0), (2, 0))], routers=[(2, 2), (3, 1)], cores=[(4, 3)]))
+    board = board_for(1, spec, None, 0.0)
+    places = [(x, y) for y in range(4) for x in range(5) if board.usable[y, x]]
+    reached = [sum(not route_blocked(spec, np.array([a]), np.array([b]))[0] for b in places) for a in places]
+    assert best_reached(board).sum() == max(reached) < len(places)
+
+
+def test_cores_that_fit_one_side_of_a_wall_are_placed_there(chip):
+    """Too many for the narrow side of a wall without a gap, few enough for the wide one."""
+    spec = chip(cores=(12, 12), defects=Defects(routers=[(4, y) for y in range(12)]))
+    n = 80
+    links = (np.arange(n - 1), np.arange(1, n))
+    check(place(n, links, spec, "hilbert"), n, links, spec)
 
 
 @pytest.mark.parametrize("placer", PLACERS)

@@ -150,9 +150,63 @@ def test_groups_keep_the_weights_that_lie_within_them(groups):
         assert made.edges["I", "A"].transform.groups == groups
 
 
+def test_other_networks_are_offered_where_they_map_and_say_so(chip):
+    """A dense layer too wide: its hidden source is pooled, or has fewer features; both with cores and ticks."""
+    rng = np.random.default_rng(0)
+    shapes = {"I": (4, 4, 8), "H": (4, 4, 8), "O": (1, 1, 4)}
+    edges = {
+        ("I", "H"): Conv(shapes["I"], shapes["H"], kernel=(1, 1), weights=rng.integers(-1, 2, (1, 1, 8, 8))),
+        ("H", "O"): Dense(shapes["H"], shapes["O"], weights=np.ones((4, 128), int)),
+    }
+    net = build_network({n: (s, None if n == "I" else 1) for n, s in shapes.items()}, edges)
+    request = Request(streaming(net), chip(axons=64, neurons=64))
+    refusal = refused(request)
+    found = {remedy.lever: remedy for remedy in try_remedies(request, refusal).remedies if remedy.tried}
+    assert (found["pool"].value, found["source_features"].value) == (2, 4)
+    for lever in ("pool", "source_features"):
+        assert found[lever].text.startswith("another network, ")
+        assert " tick" in found[lever].text
+        assert len(mapped(apply_remedy(request, refusal, found[lever])).coordinates) == found[lever].cores
+    levers = [remedy.lever for remedy in try_remedies(request, refusal).remedies]
+    assert levers.index("wide") < levers.index("pool")
+
+
+def test_smaller_networks_keep_the_weights_between_neurons_that_stay():
+    rng = np.random.default_rng(1)
+    shape, thresholds = (5, 4, 6), np.arange(120)
+    weights = {key: rng.integers(-3, 4, (120, 120)) for key in [("I", "A"), ("A", "A"), ("A", "O")]}
+    net = build_network({"I": (shape, None), "A": (shape, thresholds), "O": (shape, 1)}, weights)
+    request = Request(streaming(net), nm.load_chip("truenorth"))
+    fewer = apply_remedy(request, Infeasibility("cores", "A", 2, 1, ""), Remedy("features", 4, "")).rollout.network
+    stays = np.arange(120) % 6 < 4
+    assert fewer.nodes["A"].shape == (5, 4, 4)
+    np.testing.assert_array_equal(fewer.nodes["A"].threshold, thresholds[stays])
+    np.testing.assert_array_equal(fewer.edges["I", "A"].matrix().toarray(), weights["I", "A"][stays])
+    np.testing.assert_array_equal(fewer.edges["A", "A"].matrix().toarray(), weights["A", "A"][stays][:, stays])
+    np.testing.assert_array_equal(fewer.edges["A", "O"].matrix().toarray(), weights["A", "O"][:, stays])
+    pooled = apply_remedy(request, Infeasibility("axons", "O", 2, 1, ""), Remedy("pool", 2, "")).rollout
+    (pool,) = set(pooled.network.nodes) - set(net.nodes)
+    assert pooled.network.nodes[pool].shape == (2, 2, 6)
+    streams = dict(zip(pooled.network.edges, pooled.pattern.values, strict=True))
+    assert (streams["A", pool], streams[pool, "O"], ("A", "O") in streams) == (0, 1, False)
+    row, column, _ = np.unravel_index(np.arange(120), shape)
+    first = (row % 2 == 0) & (column % 2 == 0) & (row < 4)
+    np.testing.assert_array_equal(pooled.network.edges[pool, "O"].matrix().toarray(), weights["A", "O"][:, first])
+
+
 @pytest.mark.parametrize(
     ("lever", "value"),
-    [("size", None), ("groups", 3), ("chip.colour", 3), ("colour", 1), ("chip", "loihi9"), ("splitters", "nowhere")],
+    [
+        ("size", None),
+        ("groups", 3),
+        ("pool", 2),
+        ("features", 0),
+        ("source_features", 1),
+        ("chip.colour", 3),
+        ("colour", 1),
+        ("chip", "loihi9"),
+        ("splitters", "nowhere"),
+    ],
 )
 def test_what_cannot_be_applied_is_bad_input(lever, value):
     net = build_network(

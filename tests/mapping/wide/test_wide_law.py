@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
-from neuromap.mapping.asked.options import SPLITTERS, MappingOptions
+from neuromap.mapping.asked.options import PHASES, SPLITTERS, MappingOptions
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network import build_network
@@ -81,7 +81,7 @@ def test_sums_in_parts_are_the_sums(valid_pattern, computes, chip, data, executi
     ticks = data.draw(st.one_of(st.none(), st.integers(1, 40)))
     options = MappingOptions(
         wide="partial-sums", wide_ticks=ticks, splitters=data.draw(st.sampled_from(SPLITTERS)),
-        packing=data.draw(st.booleans()), placer="hilbert",
+        packing=data.draw(st.booleans()), placer="hilbert", phases=data.draw(st.sampled_from(PHASES)),
     )  # fmt: skip
     try:
         rollout = nm.Rollout(net, valid_pattern(data.draw, net), execution)
@@ -95,6 +95,7 @@ def test_sums_in_parts_are_the_sums(valid_pattern, computes, chip, data, executi
         return
     program = mapped.program
     event(f"parts: {program.is_part is not None}")
+    event(f"phases at least cost: {mapped.phases is not None and mapped.phases.is_taken}")
     computes(rollout, program, n_frames=6, seed=data.draw(st.integers(0, 99)))
     frames = {i: np.random.default_rng(1).random((2, net.nodes[i].size)) < 0.5 for i in net.inputs}
     fast, slow = (nm.simulate(program, frames, engine=engine) for engine in ("fast", "numpy"))
@@ -105,3 +106,20 @@ def test_sums_in_parts_are_the_sums(valid_pattern, computes, chip, data, executi
         if found.first_response_ticks is not None:
             assert found.first_response_ticks >= mapped.rollout.first_response(output) * scale
     assert core_bound(mapped.network, spec).total <= program.n_cores
+
+
+def test_after_the_last_frame_sums_are_emptied_as_in_frames_of_silence(chip):
+    # W reads A six frames late: when the stimulus has ended A's last frames still come, and the sums need their clocks.
+    rng = np.random.default_rng(2)
+    weights = {("I", "A"): rng.integers(0, 2, (8, 4)), ("A", "W"): rng.integers(-30, 31, (3, 8))}
+    net = build_network({"I": (4, None), "A": (8, 1), "W": (3, 1)}, weights, outputs=["A", "W"])
+    rollout = nm.Rollout(net, nm.RolloutPattern(net, (0, 6)), "pipelined")
+    program = nm.map_rollout(rollout, chip(axons=20, neurons=40), options=MappingOptions(wide="partial-sums"))
+    frames = nm.random_frames(net, n_frames=12, seed=0, density=0.7)
+    trace = nm.simulate(program, frames)
+    silence = {name: np.zeros((9, some.shape[1]), bool) for name, some in frames.items()}
+    longer = nm.simulate(program, {name: np.concatenate([some, silence[name]]) for name, some in frames.items()})
+    for output in ("A", "W"):
+        spikes = longer.spikes(output)
+        np.testing.assert_array_equal(trace.spikes(output), spikes[spikes[:, 0] < trace.n_ticks])
+    assert nm.verify(rollout, program, frames).verified

@@ -121,7 +121,7 @@ def _limits(reader: Reader, feed: Feed, chip: ChipSpec) -> list[_Limit]:
         whole = feed.matrix[np.flatnonzero(windows.rows)]
         single = single_axon_sources(whole, reader.neurons[windows.rows], windows, reader.shape, chip.axon_types)
         most = min(chip.neurons, int(windows.rows.sum()))
-        found.append(_Limit(windows.rows, axons_of_windows(windows, most, single), windows))
+        found.append(_Limit(windows.rows, axons_of_windows(windows, most, single, chip.axons), windows))
     return found
 
 
@@ -160,7 +160,7 @@ def _joint(reader: Reader, rows: Bools, windows: dict[Key, WholeWindows], most: 
     feeds = [windows[feed.key] for feed in reader.feeds if feed.key in windows]
     side_by_side = sparse.csr_array(sparse.hstack(matrices, format="csr"))
     single = single_axon_sources(side_by_side, neurons, feeds, reader.shape, chip.axon_types)
-    return axons_of_feeds(feeds, most, single)
+    return axons_of_feeds(feeds, most, single, chip.axons)
 
 
 def _need(matrix: Matrix, rows: Bools, limits: list[_Limit], most: int, chip: ChipSpec, proven: bool) -> Ints:

@@ -64,7 +64,7 @@ def fed_axons(crowds: list[list[Crowd]], chip: ChipSpec, two_hops: Mapping[Key, 
             of_feed[key] = max(of_feed.get(key, 0), _axons_in_all_cores(crowd, least))
             reads = crowd.reads[key]
             of_columns[key] = np.maximum(of_columns[key], reads) if key in of_columns else reads
-    axons = {key: max(of_feed[key], int(reads.sum())) for key, reads in of_columns.items()}
+    axons = {key: max(of_feed.get(key, 0), int(reads.sum())) for key, reads in of_columns.items()}
     return FedAxons(axons, of_columns, _relay_axons(of_columns, chip))
 
 

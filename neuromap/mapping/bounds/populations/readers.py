@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.bounds.populations.origins import origins_of
@@ -38,7 +39,7 @@ class HostKey(NamedTuple):
     """Frames of an input node: the tick at which frame 0 would arrive, and the first frame that is delivered."""
 
     node: int
-    arrival: int
+    arrival: Time
     first_frame: int
 
 

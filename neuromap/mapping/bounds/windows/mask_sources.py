@@ -61,6 +61,9 @@ def least_of_masks(offsets: Bools, stride: tuple[int, int], extent: tuple[int, i
     area = np.full(most + 1, TOO_MANY)
     area[0] = 0
     most = min(most, extent[0] * extent[1])
+    if most == 1:  # a window and no more: what chains of columns say too
+        area[1] = int(offsets.reshape(len(offsets), -1).sum(axis=1).min())
+        return area
     p, w, h = _columns_of_positions(most, extent)
     numbers = np.packbits(offsets.reshape(len(offsets) * offsets.shape[1], -1), axis=1)
     names = numbers.view(np.dtype((np.bytes_, numbers.shape[1]))).ravel()

@@ -7,16 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.mapping.bounds.windows.double_sources import axons_by_sets
 from neuromap.mapping.bounds.windows.whole_windows import TOO_MANY, WholeWindows, areas
 
 __all__ = ["axons_of_feeds", "axons_of_windows"]
 
 Ints = NDArray[np.int64]
+NO_LIMIT = 4096
+"""Axons up to which all is told where the core is not known."""
 IMPOSSIBLE = -TOO_MANY
 """Sources with one axon where neurons cannot lie so: far below 0, whatever is added."""
 
 
-def axons_of_windows(windows: WholeWindows, most: int, single: Ints) -> Ints:
+def axons_of_windows(windows: WholeWindows, most: int, single: Ints, limit: int = NO_LIMIT) -> Ints:
     """Bound the axons that n neurons take in one core.
 
     Say that the n neurons lie at p positions, for every p. These read a(p) sources or more. Some have one axon, all
@@ -36,16 +39,18 @@ def axons_of_windows(windows: WholeWindows, most: int, single: Ints) -> Ints:
         Greatest n.
     single : ndarray of int64, shape (windows.features + 1,)
         From :func:`~neuromap.mapping.bounds.windows.single_axons.single_axon_sources`.
+    limit : int, optional
+        Axons of a core; above it little need be known.
 
     Returns
     -------
     ndarray of int64, shape (min(most, rows) + 1,)
         Axons that any n of the rows take at least.
     """
-    return axons_of_feeds([windows], min(most, int(windows.rows.sum())), single)
+    return axons_of_feeds([windows], min(most, int(windows.rows.sum())), single, limit)
 
 
-def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints) -> Ints:
+def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints, limit: int = NO_LIMIT) -> Ints:
     """Bound the axons that n neurons take in one core for several feeds, whose sources share the types.
 
     Parameters
@@ -56,6 +61,8 @@ def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints) -> In
         Greatest n.
     single : ndarray of int64, shape (features + 1,)
         From :func:`~neuromap.mapping.bounds.windows.single_axons.single_axon_sources`, of the windows side by side.
+    limit : int, optional
+        Axons of a core; above it little need be known.
 
     Returns
     -------
@@ -81,6 +88,9 @@ def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints) -> In
         least[possible] = np.minimum(least[possible], axons[possible])
         if read[p] >= least.max():
             break  # more positions only take more
+    by_sets = axons_by_sets(feeds, read, sources - single, most, limit)
+    if by_sets is not None:
+        least = np.maximum(least, by_sets)
     # more neurons take no fewer axons than some of them do, so the bound of fewer neurons holds as well
     return np.maximum.accumulate(least)
 

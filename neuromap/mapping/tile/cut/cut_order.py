@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ __all__ = ["NO_CUT", "Cutter", "compiled_for", "join_items", "longest_run"]
 Ints = NDArray[np.int64]
 NO_CUT = 2**62
 """Cost where there is no cut."""
+R = TypeVar("R")
 INTERPRETED = 30_000
 """Items looked at up to which the plain loop is quicker than loading the compiler."""
 
@@ -166,7 +167,7 @@ def _join(indptr: Any, items: Any, neurons: Any, unit_of: Any, joined: Any, begi
     return count
 
 
-def compiled_for(function: Callable[..., int], work: int) -> Callable[..., int]:
+def compiled_for(function: Callable[..., R], work: int) -> Callable[..., R]:
     """Compile a loop, if that pays.
 
     Parameters
@@ -185,7 +186,7 @@ def compiled_for(function: Callable[..., int], work: int) -> Callable[..., int]:
 
 
 @cache
-def _compiled(function: Callable[..., int]) -> Callable[..., int]:
+def _compiled(function: Callable[..., R]) -> Callable[..., R]:
     from neuromap.compiling.numba_cache import cached
 
     return cached(function)  # type: ignore[no-any-return]

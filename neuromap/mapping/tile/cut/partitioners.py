@@ -73,7 +73,9 @@ Cuts = tuple[Callable[[NeuronsToCut], CutOrder | None], ...]
 """From neurons to an order of them, cut; ``None`` where a neuron does not fit, or the order takes too long to find."""
 
 
-def cuts_by(partitioner: Partitioner, neurons: NeuronsToCut, budget: Budget = NO_LIMIT) -> list[CutOrder]:
+def cuts_by(
+    partitioner: Partitioner, neurons: NeuronsToCut, budget: Budget = NO_LIMIT, *, exchanged: bool = True
+) -> list[CutOrder]:
     """Cut the orders of a partitioner.
 
     Parameters
@@ -84,6 +86,8 @@ def cuts_by(partitioner: Partitioner, neurons: NeuronsToCut, budget: Budget = NO
         What is cut.
     budget : Budget, optional
         Ends the search; one order is cut in any case.
+    exchanged : bool
+        Whether neurons are exchanged between tiles, which takes most of the time; of no use where the cuts are not.
 
     Returns
     -------
@@ -99,7 +103,9 @@ def cuts_by(partitioner: Partitioner, neurons: NeuronsToCut, budget: Budget = NO
     for cut_order in CUTS[partitioner]:
         if not (found and budget.is_over("tiling")) and (cut := cut_order(neurons)) is not None:
             found.append(cut)
-    cuts = [exchange_neurons(cut, neurons.demand, neurons.copies, neurons.core, budget) for cut in found]
+    cuts = found
+    if exchanged:
+        cuts = [exchange_neurons(cut, neurons.demand, neurons.copies, neurons.core, budget) for cut in found]
     if not cuts:  # the demand is a guess: only a plan can tell
         alive = neurons.alive
         cuts = [CutOrder(alive, np.arange(1, len(alive) + 1), 0)]

@@ -1,0 +1,96 @@
+"""Which side of found and proven is stuck, network by network, as text for the page of the mapping benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["gaps_text"]
+
+_HEAD = """\
+### Which side is stuck
+
+Found over proven is the product of three factors. *Read*: axons that cores read over those proven to be read. *Room*:
+axons of the cores in use over those that are read. *Counted*: the part of the proven cores' axons that is proven to be
+read; below 1, something else set the bound. Then neurons of cores in use, the part of them that are copies, and axons
+per delivery (2: every source has an axon for each sign). Of the node whose tiles are most beyond what is proven of it:
+neurons per core, as tiled and as is not excluded. *Apart*: cores that are proven if no two nodes share one. A side is
+called stuck by these figures, and by the crops below, in which the fewest cores are known.
+
+"""
+_COLUMNS = (
+    *("network", "found / proven", "read", "room", "counted", "neurons", "copies", "axons per delivery"),
+    *("node: held, not excluded", "apart", "stuck", "why"),
+)
+_CROPS_HEAD = """\
+### Crops
+
+Small layers of the same kinds, read from the host alone, on cores with fewer axons (the other figures are
+TrueNorth's); `benchmarks/mapping/gaps/crops.py` says what they are. An integer program (HiGHS) says of a number of
+cores that no mapping takes so few, taking for granted that two axons of a source make any weights; and of another that
+a legal mapping does. Where the solver did not end in time the fewest lie between two numbers.
+
+| crop | axons of a core | found | proven | fewest there are | stuck |
+|---|---:|---:|---:|---:|---|
+"""
+_NEAR = 1.1
+"""Found / proven up to which nothing is said to be stuck."""
+
+
+def gaps_text(rows: list[dict[str, Any]], crops: list[dict[str, Any]], reasons: Mapping[str, tuple[str, str]]) -> str:
+    """Make the tables.
+
+    Parameters
+    ----------
+    rows : list of dict
+        What ``python -m benchmarks.mapping.gaps`` stores.
+    crops : list of dict
+        What ``python -m benchmarks.mapping.gaps.crops`` stores.
+    reasons : mapping of str to (str, str)
+        Which side is stuck and why, by network; those that are proven to a tenth need none.
+
+    Returns
+    -------
+    str
+        Markdown, two sections.
+    """
+    lines = [_line(row, reasons) for row in rows if "read" in row]
+    header = f"| {' | '.join(_COLUMNS)} |\n|---{'|---:' * (len(_COLUMNS) - 3)}|---|---|\n"
+    return _HEAD + header + "".join(lines) + "\n" + _CROPS_HEAD + "".join(_crop(row) for row in crops)
+
+
+def _line(row: dict[str, Any], reasons: Mapping[str, tuple[str, str]]) -> str:
+    name, counted_on = row["network"], row.get("crop", row)
+    found, proven = counted_on["found"], counted_on["after"]
+    ratio = found / proven
+    stuck, why = reasons.get(name, ("-", "proven to a tenth")) if ratio > _NEAR else ("-", "proven to a tenth")
+    cells = (
+        f"{name}, crop of 64x64" if "crop" in row else name,
+        f"{ratio:.2f}",
+        f"{row['read']:.2f}",
+        f"{1 / row['axons']:.2f}",
+        f"{row['axons'] * found / (row['read'] * proven):.2f}",
+        f"{row['neurons']:.0%}",
+        f"{row['copies']:.0%}",
+        f"{row['per_delivery']:.2f}",
+        f"{row['node']}: {row['holds']:.1f}, {row['may_hold']:.1f}",
+        f"{row['apart']:,}",
+        stuck,
+        why,
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _crop(row: dict[str, Any]) -> str:
+    least, most = row["least"], row["most"]
+    fewest = f"{least}" if least == most else f"{least} to {most}"
+    stuck = [name for name, is_stuck in (("bound", least > row["proven"]), ("mapper", most < row["found"])) if is_stuck]
+    cells = (
+        row["crop"],
+        f"{row['axons']}",
+        f"{row['found']}",
+        f"{row['proven']}",
+        fewest,
+        " and ".join(stuck) or ("-" if least == most else "open"),
+    )
+    return f"| {' | '.join(cells)} |\n"

@@ -1,0 +1,28 @@
+"""Arrivals of host rows as a program holds them: ticks, and parts of a tick where frames come at unequal intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.times import Time
+
+__all__ = ["arrivals_in_ticks"]
+
+Ints = NDArray[np.int64]
+
+
+def arrivals_in_ticks(exact: Ints, period: Time) -> dict[str, Ints]:
+    """Give the columns ``arrival``, and ``part`` where there is one, of a host table.
+
+    Parameters
+    ----------
+    exact : ndarray of int64, shape (K,)
+        Arrivals of frame 0 in parts of a tick.
+    period : int or Fraction
+        Frame period in ticks.
+    """
+    if period.denominator == 1:
+        return {"arrival": exact.astype(np.int64)}
+    tick, part = np.divmod(exact.astype(np.int64), period.denominator)
+    return {"arrival": tick, "part": part}

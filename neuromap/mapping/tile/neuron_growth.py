@@ -1,0 +1,94 @@
+"""Whether copies on a cycle can settle, neuron by neuron: sharper than by populations, where neurons differ.
+
+Let C[n] be the copies of neuron n of the cycle, and N the neurons of a core. A tile asks for at least as many axons as
+each of its neurons takes alone, hence for their mean, weighted by copies: neuron m accounts for ``a[m] C[m] / N`` axons
+of tiles that hold it, and for ``C[m] / N`` of each source that it reads. So the copies of all neurons are at least
+those owed elsewhere and ``sum_m a[m] C[m] / N``, and those of n at least its own and ``C[m] / N`` summed over its
+readers m. The least sum C that does both is a linear program; where it has no solution, copies never settle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from neuromap.mapping.core.core_model import CoreModel
+from neuromap.mapping.legalise.legalised import Link
+from neuromap.mapping.legalise.sources import Sources
+
+__all__ = ["least_cores_of_neurons"]
+
+Ints = NDArray[np.int64]
+MOST_READS = 60_000
+"""Synapses on the cycle up to which the program is solved; some seconds."""
+ROUNDING = 1e-6
+"""What the solver may be off by: part of what every neuron asks for."""
+
+
+def least_cores_of_neurons(
+    sources: Sequence[Sources], copies: Mapping[int, Ints], own: Mapping[int, Ints], core: CoreModel
+) -> float:
+    """Bound the cores of a cycle from below.
+
+    Parameters
+    ----------
+    sources : sequence of Sources
+        What each population reads.
+    copies : mapping of int to ndarray of int64, shape (n,)
+        The populations of the cycle; neurons with 0 are left out.
+    own : mapping of int to ndarray of int64, shape (n,)
+        Copies that are owed elsewhere than on the cycle.
+    core : CoreModel
+        Its neurons, and the axons that weights take.
+
+    Returns
+    -------
+    float
+        Cores' worth of copies; infinite where no number is enough, 0 where the cycle has too many synapses to tell.
+    """
+    from scipy.optimize import linprog  # slow to import
+
+    reads = _reads_on_cycle(sources, copies)
+    if reads.nnz > MOST_READS:
+        return 0.0
+    axons = np.array([_axons_alone(weights, core) for weights in np.split(reads.data, reads.indptr[1:-1])], np.float64)
+    part, n = (1 - ROUNDING) / core.neurons, reads.shape[0]
+    asked = np.zeros((n + 1, n))  # of every neuron, and of all together, for each copy
+    np.add.at(asked, (reads.indices, np.repeat(np.arange(n), np.diff(reads.indptr))), part)
+    asked[n] = part * axons
+    held = np.vstack([np.eye(n), np.ones(n)])
+    owed = np.concatenate([own[i] for i in copies])
+    found: Any = linprog(np.ones(n), A_ub=asked - held, b_ub=-np.append(owed, owed.sum()))
+    if found.status == 2:  # infeasible
+        return float(np.inf)
+    return float(found.fun) / core.neurons * (1 - ROUNDING) if found.status == 0 else 0.0
+
+
+def _reads_on_cycle(sources: Sequence[Sources], copies: Mapping[int, Ints]) -> sparse.csr_array:
+    """Give the weights from all neurons of a cycle to all of them that are needed; shape (n, n)."""
+    first = dict(zip(copies, np.cumsum([0, *(len(c) for c in copies.values())]).tolist(), strict=False))
+    rows = []
+    for index, needed in copies.items():
+        mine = sources[index]
+        start = np.array([first.get(k.source, -1) if isinstance(k, Link) else -1 for k in mine.links], np.int64)
+        entries = mine.matrix.tocoo()
+        at = start[mine.link_of[entries.col]]
+        kept = (at >= 0) & (needed[entries.row] > 0)
+        column = at[kept] + mine.neuron_of[entries.col[kept]]
+        rows.append((entries.row[kept] + first[index], column, entries.data[kept]))
+    row, column, weight = (np.concatenate(part) for part in zip(*rows, strict=True))
+    n = sum(len(c) for c in copies.values())
+    order = np.lexsort((column, row))  # a source that is read at two delays takes an axon for each
+    return sparse.csr_array((weight[order], column[order], np.searchsorted(row[order], np.arange(n + 1))), shape=(n, n))
+
+
+def _axons_alone(weights: Ints, core: CoreModel) -> int:
+    """Count the axons that weights take at least, each or several together."""
+    if not len(weights) or core.has_axon_per_weight(np.unique(weights)):
+        return len(weights)
+    plan = core.plan(weights.astype(np.int64)[None, :], np.ones(1, np.int64))
+    return len(weights) if plan is None else plan.n_axons
