@@ -12,11 +12,12 @@ from neuromap.datasets.image_set import ImageSet
 from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.objectives import ACCURACY
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.explorer.candidates.asked import asked_for
+from neuromap.explorer.candidates.asked import asked_for, check_are_axes
 from neuromap.explorer.candidates.graph import graph_of
+from neuromap.explorer.candidates.hurried_space import hurried_space
 from neuromap.explorer.candidates.mapping_choices import mapping_choices
-from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.trained_spaces import trained_spaces
 from neuromap.explorer.measuring.deadline_accuracy import DeadlineAccuracy
 from neuromap.explorer.measuring.measurements import Measurements
@@ -28,14 +29,16 @@ from neuromap.explorer.search.gap import gap_of
 from neuromap.explorer.search.listed_rows import listed_rows
 from neuromap.explorer.search.open_rows import open_rows
 from neuromap.explorer.search.search_rows import search_rows
+from neuromap.explorer.search.searched_spaces import searched_spaces
 from neuromap.explorer.search.tolerance import check_tolerance, measured_tolerance
+from neuromap.explorer.search.unlisted import unlisted_rows
 from neuromap.files.given import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.workers import check_processes
+from neuromap.mapping.asked.budget import Budget
 from neuromap.network.complete import require_frames, require_weights
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.behaviour import class_key, count_behaviour_classes
-from neuromap.rollout.patterns.class_numbers import all_class_numbers
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import EXECUTIONS
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -43,6 +46,9 @@ from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stim
 from neuromap.simulation.stimulus.frame_defaults import DEFAULT_FRAMES, DEFAULT_STIMULI
 
 __all__ = ["explore"]
+
+FOR_SCHEDULES, FOR_BOUNDS = 0.25, 0.5
+"""Parts of the seconds asked for by which schedules of candidates end, and bounds on their cores after them."""
 
 
 def explore(
@@ -55,7 +61,9 @@ def explore(
     splitters: Sequence[str] = ("slack",),
     ticks_per_step: Sequence[int | None] = (None,),
     wide: Sequence[str | int] | str | int = "refuse",
+    phases: str = "least",
     within: str = "all",
+    objectives: Sequence[str] | str | None = None,
     limits: Callable[[ExploredRow], bool] | Any = None,
     trained: Any = None,
     images: ImageSet | None = None,
@@ -91,7 +99,7 @@ def explore(
         The pattern that the weights are for; its behaviour class needs no retraining.
     chip : chip or sequence of chips
         The same as ``chips``, as other functions spell it; one of the two is given.
-    executions : sequence of {"windowed", "pipelined", "pipelined:P"}
+    executions : sequence of {"windowed", "pipelined", "pipelined:P", "pipelined:best"}
         Executions to search; P up to 1000. Patterns whose cycles do not allow P have no row of that execution.
     splitters : sequence of {"slack", "anywhere", "never"}
         Where splitters may stand.
@@ -100,8 +108,14 @@ def explore(
     wide : sequence of {"refuse", "partial-sums"} or int
         What becomes of nodes that are wider than a core: they are refused; their sums are computed in parts
         (docs/wide-neurons.md), with all the ticks that these count and with 64, 16 and 4; or with so many ticks.
+    phases : {"least", "cheapest"}
+        When nodes between inputs and outputs are computed, in all rows: as early as they can be, or as takes fewest
+        cores with the same times (docs/time.md).
     within : {"all", "class"}
         Whether patterns of other behaviour classes, which need retraining, are searched too.
+    objectives : sequence of str, optional
+        Axes of the fronts, by their titles; ``"times"`` for all that are times. By default all. Where all are times the
+        best patterns of behaviour classes are found without listing any class, if that settles the fronts.
     limits : Limits or callable, optional
         Rows that cannot be within the limits are not mapped. A callable is asked about one row for all with equal times
         and so may look at figures only.
@@ -124,7 +138,9 @@ def explore(
         draw of stimuli might change: the relative half width of the 95 % confidence interval of the given pattern's
         energy, rounded up to 1, 2 or 5 times a power of ten; 0.001 with a single stimulus.
     seconds : float, optional
-        No mapping begins later than that many seconds after the search began.
+        For all of it, bounds and candidates included, of which there are fewer if schedules take long (not with
+        ``trained``): that many seconds after the call no mapping begins, and one under
+        way ends its searches, keeps the best so far and says which were cut short.
     most_mapped : int, optional
         Rows that are mapped (or taken from the file of results) at most.
     processes : int
@@ -148,8 +164,8 @@ def explore(
     Raises
     ------
     InputError
-        If an option is unknown or out of range, or the file of results is none; if the deadline is before any response,
-        or two trained networks are for one class.
+        If an option is unknown or out of range, or the file of results is none; if a limit is on what is no objective;
+        if the deadline is before any response, or two trained networks are for one class.
     PatternError
         If the given pattern is unknown or invalid.
     NetworkError
@@ -174,7 +190,10 @@ def explore(
         require_weights(network)
     if limits is not None and not callable(getattr(limits, "allows", limits)):
         needs("explore: limits", limits, Limits)
-    asked = asked_for(_one_of(chips, chip), executions, splitters, ticks_per_step, within, wide)
+    asked = asked_for(_one_of(chips, chip), executions, splitters, ticks_per_step, within, wide, phases, objectives)
+    check_are_axes(asked.objectives, limits)
+    if objectives is not None and ACCURACY in asked.objectives and not weights:
+        raise InputError(f"objective {ACCURACY.title}: takes trained, images and deadline; give them, or drop it")
     effort = Effort(seconds, most_mapped)
     check_processes(processes)
     names = names_with(network, given, weights)
@@ -189,32 +208,38 @@ def explore(
     )
     choice = EngineChoice(engine, threads, noise_seed)
     setting = Setting(network, {chip.name: chip for chip in asked.chips}, stimuli, verify, choice, by_class)
-    measurements = Measurements(setting, results, processes)
+    measurements = Measurements(setting, results, processes, effort.until)
 
-    # candidates: patterns, and the choices with which they are mapped; equal schedules are one row
-    space = pattern_space(graph_of(network), list(names.patterns), seed=seed)
-    numbers = all_class_numbers(network)
-    if space.sample is not None:
-        numbers = numbers.met(space.sample)
-    reached = deadline_of(space, numbers, names, accuracy, weights)
-    if asked.within == "class":
-        space = space.of_class(names.given)
-    parts = trained_spaces(space, weights) if weights else [space]
-    served = [one.pattern for one in weights] or [names.given]
-    choices = [
-        choice
-        for part, pattern in zip(parts, served, strict=True)
-        for choice in mapping_choices(part, pattern, asked, numbers)
-    ]
-    rows = search_rows(choices, names, lambda one: fingerprint_of_setting(setting.only(one)), accuracy)
-    check_deadline(rows)
-
-    # search: map rows until no other can be on a front
+    graph, n_classes = graph_of(network), count_behaviour_classes(network)
+    for_bounds = Budget(None if effort.seconds is None else FOR_BOUNDS * effort.seconds)
     with measurements:
-        if tolerance is None:
-            tolerance = measured_tolerance(rows, measurements, effort, len(stimuli), progress)
-        still_open = open_rows(rows, _allowed_by(limits), tolerance)
-        complete = map_best_first(still_open, measurements, effort, progress)
+        for searched in searched_spaces(graph, names, asked, seed):
+            # candidates: patterns, and the choices with which they are mapped; equal schedules are one row
+            space, numbers = searched.space, searched.numbers
+            if effort.seconds is not None and not weights:
+                space = hurried_space(space, searched.few, asked.executions, FOR_SCHEDULES * effort.seconds)
+            reached = deadline_of(space, numbers, names, accuracy, weights)
+            if asked.within == "class":
+                space = space.of_class(names.given)
+            parts = trained_spaces(space, weights) if weights else [space]
+            served = [one.pattern for one in weights] or [names.given]
+            choices = [
+                choice
+                for part, pattern in zip(parts, served, strict=True)
+                for choice in mapping_choices(part, pattern, asked, numbers, for_bounds)
+            ]
+            rows = search_rows(choices, names, lambda one: fingerprint_of_setting(setting.only(one)), accuracy)
+            check_deadline(rows)
+
+            # search: map rows until no other can be on a front
+            if tolerance is None:
+                tolerance = measured_tolerance(rows, measurements, effort, len(stimuli), progress)
+            still_open = open_rows(rows, _allowed_by(limits), tolerance, asked.objectives)
+            complete = map_best_first(still_open, measurements, effort, progress)
+            unlisted = None if weights or space.is_complete else unlisted_rows(choices, names, asked, n_classes)
+            gap = gap_of(still_open, space, complete, limits is not None, unlisted)
+            if gap.is_exact or searched.is_last or effort.is_late():
+                break
 
     # answer: the rows, their fronts, and what these are worth
     return Exploration(
@@ -223,16 +248,17 @@ def explore(
         chips=asked.chips,
         rows=listed_rows(still_open),
         n_valid_patterns=space.n_valid,
-        n_classes=count_behaviour_classes(network),
+        n_classes=n_classes,
         given_class=numbers.of_patterns([names.given])[0] or 0,
         classes_are_of_network=numbers.are_of_network,
         n_candidates=sum(part.n_patterns for part in parts) * asked.candidates_per_pattern,
         n_rows=sum(len(choice.table) for choice in choices),
         n_mapped=len(still_open.found),
-        gap=gap_of(still_open, space, complete, limits is not None),
+        gap=gap,
         stimulus=stimulus,
-        energy_tolerance=tolerance,
+        energy_tolerance=still_open.tolerance,
         deadline=reached,
+        axes=asked.objectives,
     )
 
 

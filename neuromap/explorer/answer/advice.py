@@ -259,4 +259,6 @@ def map_command(
         words += ["--wide", candidate.wide]
     if candidate.wide_ticks is not None and not has_lists:
         words += ["--wide-ticks", str(candidate.wide_ticks)]
+    if candidate.phases != "least":
+        words += ["--phases", candidate.phases]
     return shlex.join(words)

@@ -96,6 +96,8 @@ class Exploration(Formed):
     deadline : Deadline or None
         Where accuracy at a deadline is an objective: by when, on which images, with which weights. Then rows are those
         of the classes with trained weights, and none needs retraining.
+    axes : tuple of Objective
+        Objectives that were asked for, in their usual order.
     """
 
     _called = "an exploration"
@@ -115,6 +117,7 @@ class Exploration(Formed):
     stimulus: Mapping[str, Any] = field(default_factory=dict)
     energy_tolerance: float = 0.0
     deadline: Deadline | None = None
+    axes: tuple[Objective, ...] = OBJECTIVES
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stimulus", ReadOnlyMapping(self.stimulus))
@@ -167,7 +170,7 @@ class Exploration(Formed):
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """Axes of the front: accuracy is one with a deadline only."""
-        return tuple(o for o in OBJECTIVES if o != ACCURACY or self.deadline is not None)
+        return tuple(o for o in self.axes if o != ACCURACY or self.deadline is not None)
 
     @property
     def front(self) -> tuple[ExploredRow, ...]:

@@ -11,7 +11,7 @@ from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES, Objective
 from neuromap.explorer.answer.row_figures import plainness, value_of
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.messages import counted
-from neuromap.rollout.schedule.execution import TIME_AXIS
+from neuromap.rollout.schedule.execution import chosen_period, time_axis
 
 __all__ = [
     "Listing",
@@ -245,7 +245,7 @@ def time_axes(rows: Sequence[ExploredRow]) -> dict[str, str]:
         Execution -> its axis; all executions with a period of their own are ``"pipelined:P"``.
     """
     names = dict.fromkeys(row.candidate.execution for row in rows)
-    axes = {name: TIME_AXIS[name] for name in names if name in TIME_AXIS}
+    axes = {name: time_axis(name) for name in names if chosen_period(name) is None}
     if len(axes) < len(names):
         axes["pipelined:P"] = "pipelined with a frame every P update steps"
     return axes

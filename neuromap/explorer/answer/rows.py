@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from neuromap.arrays.times import Time
 from neuromap.forms.card import Card
 
 __all__ = ["Candidate", "ExploredRow", "RowStatus"]
@@ -32,6 +33,8 @@ class Candidate(Card):
         What becomes of nodes that are wider than a core.
     wide_ticks : int or None
         Ticks of partial sums; ``None`` for as many as they count.
+    phases : {"least", "cheapest"}
+        When nodes between inputs and outputs are computed.
     """
 
     values: tuple[int, ...]
@@ -41,6 +44,7 @@ class Candidate(Card):
     ticks_per_step: int | None = None
     wide: str = "refuse"
     wide_ticks: int | None = None
+    phases: str = "least"
 
     @property
     def choices(self) -> str:
@@ -50,6 +54,8 @@ class Candidate(Card):
             words.append(f"{self.ticks_per_step}")
         if self.wide != "refuse":
             words.append("whole sums" if self.wide_ticks is None else f"sums of {self.wide_ticks} ticks")
+        if self.phases != "least":
+            words.append(f"{self.phases} phases")
         return ", ".join(words)
 
 
@@ -79,8 +85,9 @@ class ExploredRow(Card):
         Why it does not fit, in one line; else empty.
     schedule : {"steps", "ticks"}
         As in :class:`neuromap.report.figures.row.ReportRow`.
-    frame_period_ticks : int
-        Between two frames of one node; predicted where the row is not mapped.
+    frame_period_ticks : int or Fraction
+        Between two frames of one node, a fraction being the mean of unequal intervals; predicted where the row is not
+        mapped.
     first_response_ticks, full_response_ticks, worst_case_reaction_ticks : int
         Over all outputs: the least first response, the greatest full response, the least reaction.
     full_response_exact : bool
@@ -116,6 +123,9 @@ class ExploredRow(Card):
     on_class_front : bool
         The same among the rows of its own class; of other classes than the given one, only rows that were mapped are
         looked at. With a deadline every row has weights of its own class, and this is ``on_front``.
+    cut_short : tuple of str
+        Stages of the mapper whose search ended with the exploration's time, where more of it may find fewer cores; and
+        ``"energy"`` where it was measured with one stimulus only.
     """
 
     candidate: Candidate
@@ -124,7 +134,7 @@ class ExploredRow(Card):
     behaviour_class: int
     needs_retraining: bool
     status: RowStatus
-    frame_period_ticks: int
+    frame_period_ticks: Time
     first_response_ticks: int
     full_response_ticks: int
     worst_case_reaction_ticks: int
@@ -144,6 +154,7 @@ class ExploredRow(Card):
     frames_by_deadline: int | None = None
     on_front: bool = False
     on_class_front: bool = False
+    cut_short: tuple[str, ...] = ()
 
     @property
     def first_response_seconds(self) -> float:

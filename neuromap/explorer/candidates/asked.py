@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from neuromap.errors import InputError
+from neuromap.explorer.answer.limits import Limits
+from neuromap.explorer.answer.objectives import CORES, ENERGY, OBJECTIVES, Objective, objective_named
 from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
 
-__all__ = ["MAX_PERIOD", "Asked", "AskedOptions", "asked_for"]
+__all__ = ["MAX_PERIOD", "Asked", "AskedOptions", "asked_for", "check_are_axes", "read_objectives"]
 
 MAX_PERIOD = 1000
 """Longest frame period that may be asked for, in update steps; far beyond what brings any response forward."""
-
 
 FEW_TICKS: tuple[int | None, ...] = (None, 64, 16, 4)
 """Ticks of partial sums that are tried where nobody says which: all that they count, then fewer by factors of four."""
 
 
 class AskedOptions(NamedTuple):
-    """With a chip, a mapping choice: where splitters may stand, ticks of an update step, wide nodes and their ticks."""
+    """With a chip, a mapping choice: places of splitters, ticks of an update step, wide nodes, their ticks, phases."""
 
     splitters: str
     ticks_per_step: int | None
     wide: str
     wide_ticks: int | None
+    phases: str = "least"
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,20 @@ class Asked:
         With a chip, a mapping choice each.
     within : {"all", "class"}
         Whether all patterns are searched, or those of the given one's behaviour class.
+    objectives : tuple of Objective
+        Axes of the front, in their usual order.
     """
 
     chips: tuple[ChipSpec, ...]
     executions: tuple[str, ...]
     options: tuple[AskedOptions, ...]
     within: str
+    objectives: tuple[Objective, ...] = OBJECTIVES
+
+    @property
+    def is_about_times(self) -> bool:
+        """Whether all objectives are times, which are known before anything is mapped."""
+        return all(objective.bound is None for objective in self.objectives)
 
     @property
     def candidates_per_pattern(self) -> int:
@@ -60,13 +70,20 @@ class Asked:
 
 
 def asked_for(
-    chips: Any, executions: Any, splitters: Any, ticks_per_step: Any, within: Any, wide: Any = "refuse"
+    chips: Any,
+    executions: Any,
+    splitters: Any,
+    ticks_per_step: Any,
+    within: Any,
+    wide: Any = "refuse",
+    phases: Any = "least",
+    objectives: Any = None,
 ) -> Asked:
     """Check what the user asks to be searched; single values stand for lists of one.
 
     Parameters
     ----------
-    chips, executions, splitters, ticks_per_step, within, wide
+    chips, executions, splitters, ticks_per_step, within, wide, phases, objectives
         As in :func:`neuromap.explorer.explore.explore`.
 
     Returns
@@ -82,7 +99,7 @@ def asked_for(
     """
     specs, wanted = _chips(chips), _executions(executions)
     options = [
-        AskedOptions(s, t, *w)
+        AskedOptions(s, t, *w, phases)
         for s in dict.fromkeys(_listed(splitters))
         for t in dict.fromkeys(_listed(ticks_per_step))
         for w in dict.fromkeys(_wide(_listed(wide)))
@@ -91,7 +108,67 @@ def asked_for(
         MappingOptions(**asked._asdict())
     if within not in ("all", "class"):
         raise InputError(f"within {within!r}: unknown; choose 'all' or 'class'")
-    return Asked(tuple(specs), tuple(wanted), tuple(options), within)
+    axes = read_objectives(objectives)
+    if ENERGY not in axes:  # then nothing is run for it
+        specs = [replace(chip, energy={}, energy_included=()) for chip in specs]
+    return Asked(tuple(specs), tuple(wanted), tuple(options), within, axes)
+
+
+def read_objectives(objectives: Any, option: str = "objectives") -> tuple[Objective, ...]:
+    """Read the axes of the front by their names; ``"times"`` stands for all times.
+
+    Parameters
+    ----------
+    objectives : sequence of str, str or None
+        ``None`` for all.
+    option : str
+        What messages call it.
+
+    Returns
+    -------
+    tuple of Objective
+        In their usual order.
+
+    Raises
+    ------
+    InputError
+        If there is none, or none of that name.
+    """
+    if objectives is None:
+        return OBJECTIVES
+    named: set[Objective] = set()
+    for name in _listed(objectives):
+        times = {objective for objective in OBJECTIVES if objective.bound is None}
+        named |= times if name == "times" else {objective_named(str(name), option)}
+    if not named:
+        raise InputError(f"{option}: none given; choose times, {CORES.title} or another objective")
+    return tuple(objective for objective in OBJECTIVES if objective in named)
+
+
+def check_are_axes(axes: Collection[Objective], limits: Any, best: Objective | None = None) -> None:
+    """Refuse limits on figures that are not compared, and the best in one: rows that keep them may be left out.
+
+    Parameters
+    ----------
+    axes : collection of Objective
+        What is compared.
+    limits : Limits or anything else
+        Bounds by the names of objectives.
+    best : Objective, optional
+        What is to be best.
+
+    Raises
+    ------
+    InputError
+        Naming the figure.
+    """
+    for objective in OBJECTIVES:
+        asked = objective == best or (isinstance(limits, Limits) and getattr(limits, objective.name) is not None)
+        if asked and objective not in axes:
+            titles = ", ".join(axis.title for axis in axes)
+            raise InputError(
+                f"{objective.title}: is bounded or to be best, but none of the objectives, {titles}; make it one"
+            )
 
 
 def _wide(given: list[Any]) -> list[tuple[str, int | None]]:

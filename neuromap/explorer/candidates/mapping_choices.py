@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
+from neuromap.explorer.answer.objectives import CORES
 from neuromap.explorer.candidates.asked import Asked
+from neuromap.explorer.candidates.class_curve import least_full_response
 from neuromap.explorer.candidates.core_estimate import core_weights
 from neuromap.explorer.candidates.pattern_space import PatternSpace
-from neuromap.explorer.candidates.row_bounds import core_bound_of_all
+from neuromap.explorer.candidates.row_bounds import core_bound_of_all, core_bound_of_class
 from neuromap.explorer.candidates.row_keys import RowKeys, sharing_of
 from neuromap.explorer.candidates.row_table import RowTable, row_table
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.legalise.delay_legs import legs_of_delay
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.rollout.patterns.class_numbers import ClassNumbers
@@ -24,10 +28,34 @@ from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
 
-__all__ = ["LeastTimes", "MappingChoice", "mapping_choices", "step_ticks"]
+__all__ = ["LeastTimes", "MappingChoice", "RowTimes", "mapping_choices", "step_ticks"]
 
 Ints = NDArray[np.int64]
 _CHUNK = 1 << 16
+
+
+class RowTimes(NamedTuple):
+    """Times of rows in ticks; all of one shape.
+
+    Attributes
+    ----------
+    first, full, reaction : ndarray of int64
+        First response, full response, worst-case reaction.
+    period, frames : ndarray of int64
+        Frame period as a fraction in lowest terms: so many frames in every ``period`` ticks.
+    """
+
+    first: Ints
+    full: Ints
+    reaction: Ints
+    period: Ints
+    frames: Ints
+
+    @classmethod
+    def of(cls, first: Ints, full: Ints, period: Ints, frames: Ints) -> Self:
+        """Add the worst-case reaction, which waits for the largest gap between frames."""
+        common = np.gcd(period, frames)
+        return cls(first, full, first - (-period // frames) - 1, period // common, frames // common)
 
 
 @dataclass(frozen=True)
@@ -60,12 +88,16 @@ class MappingChoice(Value):
         What becomes of nodes that are wider than a core.
     wide_ticks : int or None
         Ticks of partial sums.
+    phases : str
+        Whether phases are those at least cost.
     table : RowTable
         The distinct schedules.
     step_ticks : ndarray of int64, shape (rows,)
         Ticks of an update step, row by row.
     core_bound, neuron_bound : int
         Cores and neurons that no mapping of any row can do without; the neurons are those of chips with synapse lists.
+    class_bound : int
+        Cores that no mapping of any row of the given pattern's class can do without.
     least : LeastTimes
         Responses that no row is quicker than.
     """
@@ -75,10 +107,12 @@ class MappingChoice(Value):
     ticks_per_step: int | None
     wide: str
     wide_ticks: int | None
+    phases: str
     table: RowTable
     step_ticks: Ints
     core_bound: int
     neuron_bound: int
+    class_bound: int
     least: LeastTimes
 
     def __post_init__(self) -> None:
@@ -95,23 +129,24 @@ class MappingChoice(Value):
         As many ticks per step as the delays need anyway are no other choice, unless splitters may use them.
         """
         return (
-            (self.splitters, self.wide, self.wide_ticks) == (other.splitters, other.wide, other.wide_ticks)
+            (self.splitters, self.wide, self.wide_ticks, self.phases)
+            == (other.splitters, other.wide, other.wide_ticks, other.phases)
             and (self.ticks_per_step == other.ticks_per_step or not self.may_change_schedule)
             and np.array_equal(self.step_ticks, other.step_ticks)
         )
 
-    def exact_times(self, rows: int | slice) -> tuple[Ints, Ints, Ints, Ints]:
-        """First response, full response, worst-case reaction and frame period of rows in ticks, by their schedules."""
+    def exact_times(self, rows: int | slice) -> RowTimes:
+        """Give the times of rows in ticks, by their schedules."""
         table, step = self.table, self.step_ticks[rows]
-        first, full, period = table.first[rows] * step, table.full[rows] * step, table.period[rows] * step
-        return first, full, first + period - 1, period
+        period, frames = table.period[rows] * step, table.frames[rows].astype(np.int64)
+        return RowTimes.of(table.first[rows] * step, table.full[rows] * step, period, frames)
 
-    def optimistic(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Give the same four times of all rows: what a row has at least.
+    def optimistic(self) -> RowTimes:
+        """Give the same times of all rows: what a row has at least.
 
         They are those of its schedule but where splitters may change that. There, every delay is still at least as many
         ticks as a step has where the user says how many, and one else; and a cycle ratio of more than P - 1 steps is
-        one of more than (P - 1) times as many ticks (docs/explorer-proofs.md).
+        one of more than (P - 1) times as many ticks (docs/theorems/exact-fronts.md).
         """
         if not self.may_change_schedule:
             return self.exact_times(slice(None))
@@ -122,11 +157,12 @@ class MappingChoice(Value):
         # a frame period of the user's own counts in the unit of the schedule that is made
         period = np.where(chosen, table.period, (table.period - 1) * least + 1)
         first = self.least.first * least
-        return first, np.maximum(self.least.full * least, first), first + period - 1, period
+        full = np.maximum(self.least.full * least, first)
+        return RowTimes.of(first, full, period, np.maximum(table.frames.astype(np.int64), 1))
 
 
 def mapping_choices(
-    space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers
+    space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers, budget: Budget = NO_LIMIT
 ) -> list[MappingChoice]:
     """Make the tables of rows, and every choice that makes programs of its own.
 
@@ -140,6 +176,8 @@ def mapping_choices(
         Chips, executions, splitters and ticks per step.
     numbers : ClassNumbers
         Of the behaviour classes of all patterns of the space.
+    budget : Budget, optional
+        Of the bounds on cores.
 
     Returns
     -------
@@ -148,16 +186,20 @@ def mapping_choices(
     """
     network = space.graph.network
     streaming = Rollout(network, RolloutPattern.streaming(network))
-    least = _least_times(streaming)
+    least = LeastTimes(min(streaming.first_responses.values()), least_full_response(streaming))
     tables = _tables(space, given, asked, numbers)
     choices: list[MappingChoice] = []
     for chip in asked.chips:
-        bounds = {wide: core_bound_of_all(network, chip, wide) for wide in {options.wide for options in asked.options}}
+        wides = {options.wide for options in asked.options}
+        bounds = {wide: core_bound_of_all(network, chip, wide, budget) for wide in wides}
         of_chip: list[MappingChoice] = []
         for options in asked.options:
             table = tables[_may_change_schedule(options.splitters, options.wide)]
             steps, bound = step_ticks(table, chip, options.ticks_per_step), bounds[options.wide]
-            choice = MappingChoice(chip, *options, table, steps, bound.total, bound.neurons, least)
+            in_class = bound.total
+            if not _may_change_schedule(options.splitters, options.wide) and CORES in asked.objectives:
+                in_class = core_bound_of_class(given, chip, bound.total, budget)
+            choice = MappingChoice(chip, *options, table, steps, bound.total, bound.neurons, in_class, least)
             if not any(choice.maps_like(other) for other in of_chip):
                 of_chip.append(choice)
         choices += of_chip
@@ -168,19 +210,14 @@ def _may_change_schedule(splitters: str, wide: str) -> bool:
     return splitters == "anywhere" or wide != "refuse"
 
 
-def _least_times(streaming: Rollout) -> LeastTimes:
-    first = min(streaming.first_responses.values())
-    full = max(response.steps for response in streaming.full_responses.values())
-    is_exact = all(response.is_exact for response in streaming.full_responses.values())
-    return LeastTimes(first, full if is_exact else first)
-
-
 def _tables(space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers) -> dict[bool, RowTable]:
     """Make the tables that are needed, by whether schedules may be changed: then every pattern is a row."""
     graph, chips = space.graph, asked.chips
     number = {name: k for k, name in enumerate(graph.network.nodes)}
     populations = legalise(Rollout(graph.network, RolloutPattern.streaming(graph.network)), chips[0]).populations
     sharing = sharing_of(graph, {number[p.name]: p.threshold for p in populations if not p.is_relay}, chips)
+    if any(options.phases != "least" for options in asked.options):
+        sharing = replace(sharing, over_delays=True)  # how far apart nodes are says how far they are when some moved
     weights = core_weights(graph, chips[0])
     own = np.array(given.values, np.uint8)
     needed = dict.fromkeys(_may_change_schedule(options.splitters, options.wide) for options in asked.options)

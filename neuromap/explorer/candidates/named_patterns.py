@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import PatternError
+from neuromap.explorer.candidates.class_curve import CurvePoint, class_curve
 from neuromap.files.given import needs
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
@@ -35,6 +37,11 @@ class NamedPatterns:
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", ReadOnlyMapping(self.names))
 
+    @cached_property
+    def curve(self) -> list[CurvePoint]:
+        """What windowed execution takes at least under any pattern of the given one's class."""
+        return class_curve(self.given)
+
     def name_of(self, values: tuple[int, ...]) -> str:
         """Name of a pattern, or its streaming edges."""
         if values in self.names:
@@ -60,12 +67,12 @@ def named_patterns(
     Returns
     -------
     NamedPatterns
-        Invalid patterns of the file are left out.
+        Invalid patterns of the file, and those with edges that bridge frames, are left out.
 
     Raises
     ------
     PatternError
-        If the given pattern is unknown, invalid, or one of another network.
+        If the given pattern is unknown, invalid, bridges frames, or is one of another network.
     """
     pattern = RolloutPattern.named(network, given) if isinstance(given, str) else given
     needs("explore: given", pattern, RolloutPattern, PatternError)
@@ -76,7 +83,9 @@ def named_patterns(
         )
     pattern = RolloutPattern(network, pattern.values, pattern.name)
     pattern.require_valid()
-    known = [RolloutPattern.named(network, name) for name in ("streaming", "sequential", *network.patterns)]
+    pattern.require_binary("explore")
+    every = (RolloutPattern.named(network, name) for name in ("streaming", "sequential", *network.patterns))
+    known = [found for found in every if not found.bridging_edges]
     names: dict[tuple[int, ...], str] = {}
     for found in known:
         if found.is_valid:

@@ -12,14 +12,22 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.graph import Graph
-from neuromap.explorer.candidates.row_keys import RowKeys, Sharing
 from neuromap.network.network import Network
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
+from neuromap.rollout.cycles.indexed_network import indexed_network
+from neuromap.rollout.paths.block_paths import EXACT_NODES
+from neuromap.rollout.patterns.class_numbers import class_words
 from neuromap.rollout.patterns.counting import count_valid, enumerate_valid, every_choice
 from neuromap.rollout.patterns.pattern import RolloutPattern
-from neuromap.rollout.schedule.block_paths import EXACT_NODES
 
-__all__ = ["LISTED_PATTERNS", "ORDERED_PATTERNS", "PatternSpace", "affordable_patterns", "pattern_space"]
+__all__ = [
+    "LISTED_PATTERNS",
+    "ORDERED_PATTERNS",
+    "PatternSpace",
+    "affordable_patterns",
+    "few_patterns",
+    "pattern_space",
+]
 
 Values = NDArray[np.uint8]
 
@@ -78,9 +86,9 @@ class PatternSpace(Value):
         -------
         PatternSpace
         """
-        keys = RowKeys(self.graph, Sharing(), ("windowed",))
-        own = keys.classes(np.array([given.values], np.uint8))[0]
-        kept = [values[(keys.classes(values) == own).all(axis=1)] for values in self.chunks()]
+        indexed = indexed_network(self.graph.network)
+        own = class_words(indexed, np.array([given.values], np.uint8))[0]
+        kept = [values[(class_words(indexed, values) == own).all(axis=1)] for values in self.chunks()]
         rows = np.concatenate(kept)
         return PatternSpace(self.graph, self.n_valid, len(rows), rows, self.is_complete)
 
@@ -93,6 +101,25 @@ class PatternSpace(Value):
         free = [e for e in range(self.graph.n_edges) if e not in set(self.graph.self_edges)]
         for start in range(0, self.n_patterns, _CHUNK):
             yield every_choice(free, self.graph.n_edges, start, min(start + _CHUNK, self.n_patterns))
+
+
+def few_patterns(graph: Graph, patterns: Sequence[RolloutPattern]) -> PatternSpace:
+    """Make a space of a few patterns.
+
+    Parameters
+    ----------
+    graph : Graph
+        The network.
+    patterns : sequence of RolloutPattern
+        Valid ones with R of 0 and 1 only, each once.
+
+    Returns
+    -------
+    PatternSpace
+    """
+    n_valid = count_valid(graph.network)
+    values = np.array([pattern.values for pattern in patterns], np.uint8)
+    return PatternSpace(graph, n_valid, len(patterns), values, len(patterns) == n_valid)
 
 
 def affordable_patterns(network: Network) -> int:
@@ -125,6 +152,7 @@ def pattern_space(
     *,
     ordered: int = ORDERED_PATTERNS,
     listed: int | None = None,
+    most_sampled: int | None = None,
     seed: int = 0,
 ) -> PatternSpace:
     """Decide which patterns to search.
@@ -139,6 +167,8 @@ def pattern_space(
         Most patterns of networks whose only cycles are self-edges.
     listed : int, optional
         Most patterns of others, and of a sample; by default by :func:`affordable_patterns`.
+    most_sampled : int, optional
+        Most patterns of a sample, by default as many as ``listed``.
     seed : int
         Of the sample.
 
@@ -155,7 +185,7 @@ def pattern_space(
     if n_valid is not None and n_valid <= listed:
         found = [pattern.values for pattern in islice(enumerate_valid(graph.network), n_valid)]
         return PatternSpace(graph, n_valid, n_valid, np.array(found, np.uint8))
-    sample = _sample(graph, seeds, listed, seed)
+    sample = _sample(graph, seeds, listed if most_sampled is None else most_sampled, seed)
     return PatternSpace(graph, n_valid, len(sample), sample, len(sample) == n_valid)
 
 

@@ -2,29 +2,38 @@
 
 *Cores of any pattern.* The bound of the streaming rollout (:func:`neuromap.mapping.bounds.lower_bounds.core_bound`)
 holds for every valid pattern, execution, number of ticks per step and choice of splitters; the proof is in
-docs/explorer-proofs.md.
+docs/theorems. *Cores of a class* are more where a node must be read at several delays under all its patterns
+(docs/theorems/core-bounds.md).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from itertools import combinations
 
+import networkx as nx
+
+from neuromap.arrays.times import Time
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.rows import Candidate
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.bounds.bound import CoreBound
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.bounds.populations.readers import readers_of
 from neuromap.mapping.legalise.legalise import legalise
+from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
+from neuromap.rollout.paths.shortest_walks import shortest_walks
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.activity.energy import Counts, energy_of
 
-__all__ = ["core_bound_of_all", "core_bound_of_row", "energy_bound"]
+__all__ = ["core_bound_of_all", "core_bound_of_class", "core_bound_of_row", "energy_bound"]
 
 
-def core_bound_of_all(network: Network, chip: ChipSpec, wide: str = "refuse") -> CoreBound:
+def core_bound_of_all(network: Network, chip: ChipSpec, wide: str = "refuse", budget: Budget = NO_LIMIT) -> CoreBound:
     """Cores and neurons that no mapping of any pattern in any execution can do without.
 
     Parameters
@@ -36,6 +45,8 @@ def core_bound_of_all(network: Network, chip: ChipSpec, wide: str = "refuse") ->
     wide : str
         What becomes of nodes that are wider than a core. Where they may be summed in parts, all that is certain is
         that every neuron which leads to an output takes one of the chip.
+    budget : Budget, optional
+        With less time the bound is lower.
 
     Returns
     -------
@@ -45,9 +56,72 @@ def core_bound_of_all(network: Network, chip: ChipSpec, wide: str = "refuse") ->
     rollout = Rollout(network, RolloutPattern.streaming(network))
     network_in_ticks = legalise(rollout, chip)
     if wide == "refuse":
-        return core_bound(network_in_ticks, chip, proven=True)
+        return core_bound(network_in_ticks, chip, proven=True, budget=budget)
     neurons = sum(len(reader.neurons) for reader in readers_of(network_in_ticks))
     return CoreBound(max(1, -(-neurons // chip.neurons)), "neurons", neurons, 0, ())
+
+
+def core_bound_of_class(given: RolloutPattern, chip: ChipSpec, least: int, budget: Budget = NO_LIMIT) -> int:
+    """Cores that no mapping of any pattern of a behaviour class can do without, whatever its execution.
+
+    Edges that leave one node and have different delays under all patterns of the class carry different signals. The
+    bound is that of the streaming rollout with these signals told apart.
+
+    Parameters
+    ----------
+    given : RolloutPattern
+        Any valid pattern of the class; its network has weights.
+    chip : ChipSpec
+        The chip.
+    least : int
+        Bound of all patterns.
+    budget : Budget, optional
+        With less time the bound is lower; once it is over none is sought.
+
+    Returns
+    -------
+    int
+        ``least`` itself where the chip's cores are no crossbars, or its delays too few to tell signals apart.
+    """
+    if budget.is_over("bounds"):
+        return least
+    network = given.network
+    signals = _signals(given)
+    first = 2 * chip.delay[0]  # from here on a delay says nothing of what hands a spike on
+    if chip.core_model != "crossbar" or first + max(signals.values(), default=0) > chip.delay[1]:
+        return least
+    legal = legalise(Rollout(network, RolloutPattern.streaming(network)), chip)
+    names = [population.name for population in legal.populations]
+    if any(population.is_relay for population in legal.populations):
+        return least
+    links = tuple(replace(link, delay=first + signals[names[link.source], names[link.target]]) for link in legal.links)
+    return max(least, core_bound(replace(legal, links=links), chip, proven=True, budget=budget).total)
+
+
+def _signals(given: RolloutPattern) -> dict[EdgeKey, int]:
+    """Give edges that leave one node different numbers where their delays differ under all patterns of the class.
+
+    An edge to w has a longer delay than one to v if a walk leads from v to w over no more frames than their R differ.
+    Edges of which that is not known, in whatever order, are one signal; a self-edge may be as any other.
+    """
+    network = given.network
+    outgoing: dict[str, list[tuple[str, int]]] = {}
+    for (source, target), r in given.items():
+        outgoing.setdefault(source, []).append((target, r))
+    found: dict[EdgeKey, int] = {}
+    for u in network.nodes:
+        targets = [v for (source, v) in network.edges if source == u]
+        reach = {v: shortest_walks({v: 0}, lambda node: outgoing.get(node, ())) for v in targets}  # frames
+        alike: nx.Graph[str] = nx.Graph()
+        alike.add_nodes_from(targets)
+        for v, w in combinations(targets, 2):
+            apart = given[u, w] - given[u, v]
+            differ = reach[v].get(w, math.inf) <= apart or reach[w].get(v, math.inf) <= -apart
+            if u in (v, w) or not differ:
+                alike.add_edge(v, w)
+        for number, members in enumerate(nx.connected_components(alike)):
+            found |= {(u, v): number for v in members}
+    return found
 
 
 def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, least: int) -> int:
@@ -67,9 +141,9 @@ def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, le
     Returns
     -------
     int
-        ``least`` itself where splitters or partial sums may change the schedule, or the delays cannot be given.
+        ``least`` itself where splitters, partial sums or other phases may change delays, or these cannot be given.
     """
-    if candidate.splitters == "anywhere" or candidate.wide != "refuse":
+    if candidate.splitters == "anywhere" or candidate.wide != "refuse" or candidate.phases != "least":
         return least
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
     try:
@@ -79,14 +153,14 @@ def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, le
     return max(least, core_bound(legal, chip, proven=True).total)
 
 
-def energy_bound(chip: ChipSpec, period_ticks: int, cores: int, neurons: int) -> float | None:
+def energy_bound(chip: ChipSpec, period_ticks: Time, cores: int, neurons: int) -> float | None:
     """Energy per frame that no mapping can do without: what a silent chip takes in one frame period.
 
     Parameters
     ----------
     chip : ChipSpec
         Gives the figures.
-    period_ticks : int
+    period_ticks : int or Fraction
         Frame period, or what it is at least.
     cores, neurons : int
         Cores and neurons in use, or what they are at least. A crossbar core updates all its neurons, a core with
@@ -97,6 +171,7 @@ def energy_bound(chip: ChipSpec, period_ticks: int, cores: int, neurons: int) ->
     float or None
         Joules; ``None`` where the chip has no figures.
     """
-    chips = math.prod(chip.chips)
-    updates = (cores * chip.neurons if chip.core_model == "crossbar" else neurons) * period_ticks
-    return energy_of(chip, Counts(ticks=period_ticks, chips=chips, neuron_updates=updates)).joules
+    chips, ticks, frames = math.prod(chip.chips), period_ticks.numerator, period_ticks.denominator
+    updates = (cores * chip.neurons if chip.core_model == "crossbar" else neurons) * ticks
+    joules = energy_of(chip, Counts(ticks=ticks, chips=chips, neuron_updates=updates)).joules
+    return None if joules is None else joules / frames

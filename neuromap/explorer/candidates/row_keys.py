@@ -1,9 +1,11 @@
 """Row keys: when two candidates are one row.
 
 Two candidates are one row if the mapper makes the same program of them, up to labels. What it sees of a schedule are
-the delays of the edges in ticks, the ticks at which inputs arrive and bias spikes are due, and the frame period.
-Within a behaviour class the delays along a spanning forest, the sampling steps of the inputs relative to each other,
-and P fix all of that up to shifts by whole frames (docs/explorer-proofs.md). Such shifts show in two places only, and
+the delays of the edges in ticks, the ticks at which inputs arrive and bias spikes are due, and the frame period. (At
+unequal intervals these are exact times, in parts of a tick, and the key holds their number too.)
+Where patterns are shifts of each other at every node (within a behaviour class, unless some nodes reach no output) the
+delays along a spanning forest, the sampling steps of the inputs relative to each other, and P fix all of that up to
+shifts by whole frames (docs/theorems/one-row.md). Such shifts show in two places only, and
 the key holds both: which of the nodes that need bias spikes get them at the same tick, and whether two edges of
 one input begin with the same frame. Where synapses have delays, spikes that arrive in different ticks may share an axon
 too; then the key holds by how many steps the nodes' bias spikes are apart, and the frames of all edges of an input.
@@ -25,8 +27,8 @@ from neuromap.explorer.candidates.schedules import Schedules
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_of import core_of
 from neuromap.rollout.cycles.indexed_network import indexed_network
-from neuromap.rollout.patterns.class_numbers import class_words, shift_bits
-from neuromap.rollout.schedule.execution import chosen_period
+from neuromap.rollout.patterns.class_numbers import retiming_words, shift_bits
+from neuromap.rollout.schedule.execution import BEST, chosen_period
 
 __all__ = ["RowKeys", "Sharing", "sharing_of"]
 
@@ -69,7 +71,7 @@ class RowKeys:
         What the mapper tells apart besides.
     by_pattern : bool
         Whether every pattern and execution is a row of its own: where splitters may change the schedule, the delays
-        in update steps do not say what they will be. Pipelined schedules still depend on the class only.
+        in update steps do not say what they will be. Pipelined schedules still are those of all shifts.
     executions : sequence of str
         In the order of their numbers.
 
@@ -81,7 +83,7 @@ class RowKeys:
 
     def __init__(self, graph: Graph, sharing: Sharing, executions: Sequence[str], by_pattern: bool = False) -> None:
         self.graph, self.executions = graph, tuple(executions)
-        self._sharing, self._by_pattern = sharing, by_pattern
+        self._sharing, self._by_pattern, self._has_best = sharing, by_pattern, BEST in self.executions
         n = graph.n_nodes
         self._indexed = indexed_network(graph.network)
         # where the nodes have an order, P is at most n or what the user asks for, windowed delays are at most 2 P, and
@@ -100,16 +102,22 @@ class RowKeys:
         It is part of what results are kept under, so files of results are only taken up while it stays as it is.
         """
         widths = f"{shift_bits(self.graph.n_nodes)} {self._period_bits} {self._delay_bits} {self._execution_bits}"
-        return f"{self._sharing} {self.executions if self._by_pattern else ''} {widths}"
+        best = f" {BEST}" if self._has_best else ""
+        return f"{self._sharing} {self.executions if self._by_pattern else ''} {widths}{best}"
 
     @property
-    def class_words(self) -> int:
-        """Words of a key that tell the behaviour class; they come first."""
-        return int(self.classes(np.zeros((0, self.graph.n_edges), np.uint8)).shape[1])
+    def tells_frames_apart(self) -> bool:
+        """Whether shifts by whole frames may show, so that pipelined patterns of a class may be different rows."""
+        return bool(self._pairs or self._sharing.host_pairs)
 
-    def classes(self, values: Values) -> Words:
-        """R of every edge after the shift that makes the forest sequential: equal iff the class is."""
-        return class_words(self._indexed, values)
+    @property
+    def n_retiming_words(self) -> int:
+        """Words of a key that tell of which patterns its pattern is a shift at every node; they come first."""
+        return int(self.retimings(np.zeros((0, self.graph.n_edges), np.uint8)).shape[1])
+
+    def retimings(self, values: Values) -> Words:
+        """R of every edge after the shift that makes the forest sequential: the behaviour class follows from it."""
+        return retiming_words(self._indexed, values)
 
     def of(self, values: Values, schedules: Schedules, execution: str) -> Words:
         """Keys of schedules: an array of shape (N, words)."""
@@ -118,7 +126,7 @@ class RowKeys:
             rest = self._pattern_words(values, execution, depends_on_pattern=execution == "windowed" or bool(shown))
         else:
             rest = self._schedule_words(schedules, shown)
-        return np.concatenate([self.classes(values), rest], axis=1)
+        return np.concatenate([self.retimings(values), rest], axis=1)
 
     def _pattern_words(self, values: Values, execution: str, *, depends_on_pattern: bool) -> Words:
         """Words that tell execution and, where the row depends on it, pattern."""
@@ -138,7 +146,10 @@ class RowKeys:
             *[self._delay_bits + 2] * len(later),
             *[self._delay_bits + 2 if self._sharing.over_delays else 2] * len(shown),
         ]
-        return pack([schedules.period, *tree, *later, *shown], len(schedules.period), bits)
+        columns = [schedules.period, *tree, *later, *shown]
+        if self._has_best:
+            columns, bits = [*columns, schedules.frames], [*bits, self._period_bits]
+        return pack(columns, len(schedules.period), bits)
 
     def _bias_order(self, schedules: Schedules) -> list[Ints]:
         apart = [schedules.phases[:, a] - schedules.phases[:, b] for a, b in self._pairs]

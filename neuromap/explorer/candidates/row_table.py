@@ -53,7 +53,9 @@ class RowTable(Value):
     n_patterns : ndarray of int32, shape (M,)
         Patterns that share the row.
     period, first, full : ndarray of int32, shape (M,)
-        Frame period, first and full response in update steps.
+        Frame period (its numerator at unequal intervals), first and full response in update steps.
+    frames : ndarray of int16, shape (M,)
+        Denominator of the frame period, 1 at equal intervals.
     exact : ndarray of bool, shape (M,)
         Whether the full response is.
     estimate : ndarray of float32, shape (M,)
@@ -68,6 +70,7 @@ class RowTable(Value):
     needs_retraining: NDArray[np.bool_]
     n_patterns: Ints
     period: Ints
+    frames: NDArray[np.int16]
     first: Ints
     full: Ints
     exact: NDArray[np.bool_]
@@ -101,6 +104,10 @@ class RowTable(Value):
     def row_of(self, values: tuple[int, ...], execution: str) -> int:
         """Position of the row of a pattern (R of every edge) in an execution; -1 where there is none."""
         pattern = np.array([values], np.uint8)
+        stands_for = (self.values == np.packbits(pattern, axis=1)).all(axis=1)
+        stands_for &= self.execution == self.executions.index(execution)
+        if stands_for.any():  # it need not be computed again
+            return int(np.argmax(stands_for))
         schedules = schedules_of(self.graph, pattern, execution)
         if not schedules.period[0]:  # shorter than the pattern's cycles allow
             return -1
@@ -134,7 +141,7 @@ def row_table(
     weights : CoreWeights
         For the estimate.
     numbers : ClassNumbers
-        In which the class of every pattern of the space has a number.
+        In which the classes of the given pattern and of every pattern of the space have a number.
 
     Returns
     -------
@@ -146,9 +153,8 @@ def row_table(
             found.add(_merged(part))
     rows = found.merge()
     keys = rows["keys"].astype(np.uint64, copy=False)
-    rows["behaviour_class"] = _numbers(keys[:, : row_keys.class_words], rows["values"], row_keys, numbers)
-    own = row_keys.classes(given[None, :])[0]
-    rows["needs_retraining"] = (keys[:, : row_keys.class_words] != own).any(axis=1)
+    rows["behaviour_class"] = _numbers(keys[:, : row_keys.n_retiming_words], rows["values"], row_keys, numbers)
+    rows["needs_retraining"] = rows["behaviour_class"] != numbers.of(given[None, :])[0]
     kept = {name: adopted(column) for name, column in rows.items() if name not in ("keys", "sequential")}
     return RowTable(row_keys=row_keys, keys=adopted(keys), **kept)
 
@@ -172,6 +178,7 @@ def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterato
             "sequential": (graph.n_edges - values.sum(axis=1, dtype=np.int64)).astype(np.uint16),
             "n_patterns": (~again).astype(np.int32),
             "period": schedules.period.astype(np.int32),
+            "frames": schedules.frames.astype(np.int16),
             "first": schedules.first.astype(np.int32),
             "full": schedules.full.astype(np.int32),
             "exact": schedules.exact,
@@ -181,9 +188,9 @@ def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterato
         yield part if possible.all() else {name: column[possible] for name, column in part.items()}
 
 
-def _numbers(classes: Words, packed: Values, row_keys: RowKeys, numbers: ClassNumbers) -> Ints:
-    """Look up the numbers of the rows' classes, once for every class."""
-    chosen, group = first_of_equal(classes, np.zeros(len(classes), np.int64))
+def _numbers(retimings: Words, packed: Values, row_keys: RowKeys, numbers: ClassNumbers) -> Ints:
+    """Look up the numbers of the rows' classes, once for patterns that are shifts of each other."""
+    chosen, group = first_of_equal(retimings, np.zeros(len(retimings), np.int64))
     values = np.unpackbits(packed[chosen], axis=1, count=row_keys.graph.n_edges)
     return numbers.of(values)[group].astype(np.int32)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.value import Value
 from neuromap.explorer.candidates.graph import Graph
 from neuromap.rollout.patterns.pattern import RolloutPattern
@@ -38,10 +39,12 @@ class Schedules(Value):
     Attributes
     ----------
     period : ndarray of int64, shape (N,)
-        Frame period P; 0 where the execution names one that is too short for the pattern, whose other figures then mean
-        nothing.
+        Numerator of the frame period P, which is P itself at equal intervals; 0 where the execution names one that is
+        too short for the pattern, whose other figures then mean nothing.
+    frames : ndarray of int64, shape (N,)
+        Denominator of P: so many frames in every ``period`` update steps.
     phases : ndarray of int64, shape (N, n)
-        Phase of every node.
+        Phase of every node, in parts of an update step (``arrays/times.py``), which are steps at equal intervals.
     delays : ndarray of int64, shape (N, E)
         Delay of every edge.
     first, full : ndarray of int64, shape (N,)
@@ -51,6 +54,7 @@ class Schedules(Value):
     """
 
     period: Ints
+    frames: Ints
     phases: Ints
     delays: Ints
     first: Ints
@@ -70,7 +74,7 @@ def schedules_of(graph: Graph, values: Values, execution: str) -> Schedules:
         The network.
     values : ndarray of uint8, shape (N, E)
         R of every edge, a row per valid pattern.
-    execution : {"windowed", "pipelined", "pipelined:P"}
+    execution : {"windowed", "pipelined", "pipelined:P", "pipelined:best"}
         The execution.
 
     Returns
@@ -82,7 +86,10 @@ def schedules_of(graph: Graph, values: Values, execution: str) -> Schedules:
 
 
 def _ordered(graph: Graph, values: Values, execution: str) -> Schedules:
-    """Phases, then responses, node by node in the order that serves every pattern."""
+    """Phases, then responses, node by node in the order that serves every pattern.
+
+    No cycle is longer than its streaming edges here, so that P is 1 at best.
+    """
     # below a row per edge or node, so that every step runs through memory in order
     chosen = chosen_period(execution) or 1
     r = np.ascontiguousarray(values.T).astype(_wide_enough(graph, chosen))
@@ -98,6 +105,7 @@ def _ordered(graph: Graph, values: Values, execution: str) -> Schedules:
     delays = phase[list(graph.targets)] - phase[list(graph.sources)] + r * period
     return Schedules(
         period.astype(np.int64),
+        np.ones(len(values), np.int64),
         phase.T.astype(np.int64),
         delays.T.astype(np.int64),
         first.astype(np.int64),
@@ -157,17 +165,17 @@ def _one_by_one(graph: Graph, values: Values, execution: str) -> Schedules:
     network, n_rows = graph.network, len(values)
     period, first, full = (np.zeros(n_rows, np.int64) for _ in range(3))
     phases, delays = np.zeros((n_rows, graph.n_nodes), np.int64), np.zeros((n_rows, graph.n_edges), np.int64)
-    exact = np.zeros(n_rows, np.bool_)
+    exact, frames = np.zeros(n_rows, np.bool_), np.ones(n_rows, np.int64)
     chosen, one_step = chosen_period(execution), (1,) * graph.n_edges
     for k, row in enumerate(values.tolist()):
         pattern = RolloutPattern(network, tuple(row))
         if chosen is not None and chosen < pipelined_period(indexed_cycle_ratio(pattern.indexed, one_step)):
             continue
         rollout = Rollout(network, pattern, execution)
-        period[k] = rollout.frame_period
-        phases[k] = list(rollout.phases.values())
+        period[k], frames[k] = rollout.frame_period.numerator, rollout.frame_period.denominator
+        phases[k] = in_parts(rollout.phases.values(), rollout.frame_period)
         delays[k] = list(rollout.delays.values())
         first[k] = min(rollout.first_responses.values())
         full[k] = max(response.steps for response in rollout.full_responses.values())
         exact[k] = all(response.is_exact for response in rollout.full_responses.values())
-    return Schedules(period, phases, delays, first, full, exact)
+    return Schedules(period, frames, phases, delays, first, full, exact)

@@ -63,8 +63,14 @@ def to_pandas(exploration: Exploration, limits: Limits | None = None) -> DataFra
 def _lines(exploration: Exploration, limits: Limits | None) -> list[dict[str, Any]]:
     document = to_dict(exploration, limits)
     head = dict(zip(_HEAD, (document["network"]["name"], document["neuromap_version"]), strict=True))
-    return [{**head, **{key: _cell(value) for key, value in row.items()}} for row in document["rows"]]
+    return [head | _cells(row) for row in document["rows"]]
 
 
-def _cell(value: Any) -> Any:
-    return streaming_text([(u, v) for u, v in value]) if isinstance(value, list) else value
+def _cells(row: dict[str, Any]) -> dict[str, Any]:
+    cells: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            cells |= {f"{key}.{name}": part for name, part in value.items()}
+        else:
+            cells[key] = streaming_text([(u, v) for u, v in value]) if isinstance(value, list) else value
+    return cells

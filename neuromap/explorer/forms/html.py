@@ -24,7 +24,7 @@ from neuromap.explorer.forms.column_units import GIVEN_WEIGHTS_NOTE, column_unit
 from neuromap.explorer.forms.draw_front import constant_line, picture
 from neuromap.explorer.forms.notes import MET_CLASSES, count_line, deadline_lines, energy_line, gap_line
 from neuromap.explorer.forms.text import accuracy_cell
-from neuromap.forms.numbers import seconds, short_count
+from neuromap.forms.numbers import mean_period_lines, seconds, short_count
 from neuromap.forms.page import page_environment
 from neuromap.simulation.stimulus.choose_frames import describe_frames
 from neuromap.version import __version__
@@ -93,6 +93,7 @@ def to_html(
         counts=count_line(exploration),
         gap=gap_line(exploration),
         axes=time_axes(rows),
+        means=mean_period_lines(row.frame_period_ticks for row in rows),
         units=units,
         deadline=None if exploration.deadline is None else with_unit(exploration.deadline.seconds, "s"),
         deadline_lines=[] if exploration.deadline is None else deadline_lines(exploration.deadline),

@@ -14,8 +14,8 @@ from neuromap.explorer.answer.listing import streaming_edges
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.forms.documents import json_text, load_schema
 from neuromap.forms.formed import form
-from neuromap.forms.numbers import json_count
-from neuromap.rollout.schedule.execution import TIME_AXIS
+from neuromap.forms.numbers import as_number, intervals, json_count
+from neuromap.rollout.schedule.execution import time_axes
 from neuromap.version import __version__
 
 __all__ = ["FORMAT", "FORMAT_WITH_DEADLINE", "exploration_schema", "to_dict", "to_json"]
@@ -68,7 +68,7 @@ def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advi
         },
         "chips": [form(chip, "head") for chip in exploration.chips],
         "stimulus": dict(exploration.stimulus) or None,
-        "time_axis": dict(TIME_AXIS),
+        "time_axis": time_axes(row.candidate.execution for row in exploration.rows),
         "energy_tolerance": exploration.energy_tolerance,
         **({} if exploration.deadline is None else {"deadline": _deadline(exploration.deadline)}),
         "objectives": [
@@ -123,7 +123,8 @@ def _row(exploration: Exploration, row: ExploredRow, limits: Limits) -> dict[str
         "message": row.message or None,
         "schedule": row.schedule,
         "tick_seconds": row.tick_seconds,
-        "frame_period_ticks": row.frame_period_ticks,
+        "frame_period_ticks": as_number(row.frame_period_ticks),
+        **intervals(row.frame_period_ticks),
         "sampling_frequency_hz": row.sampling_frequency_hz,
         "first_response_ticks": row.first_response_ticks,
         "first_response_seconds": row.first_response_seconds,
@@ -141,6 +142,7 @@ def _row(exploration: Exploration, row: ExploredRow, limits: Limits) -> dict[str
         "energy_is_before_retraining": None if row.energy_joules is None else row.needs_retraining,
         "energy_bound_joules": row.energy_bound,
         "verified": row.verified,
+        "cut_short": list(row.cut_short),
         "on_front": row.on_front,
         "on_class_front": row.on_class_front,
         "within_limits": limits.allows(row),

@@ -10,11 +10,11 @@ from neuromap.explorer.answer.deadline import Deadline
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import Listing, is_known, rows_text, short_names, time_axes
-from neuromap.explorer.answer.objectives import ENERGY
+from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES
 from neuromap.explorer.answer.quantities import percent, with_unit
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.forms.column_units import GIVEN_WEIGHTS, GIVEN_WEIGHTS_NOTE
-from neuromap.forms.numbers import short_count
+from neuromap.forms.numbers import mean_period_lines, short_count
 from neuromap.simulation.stimulus.choose_frames import describe_stimuli
 
 __all__ = ["MET_CLASSES", "count_line", "deadline_lines", "energy_line", "gap_line", "note_lines"]
@@ -52,6 +52,11 @@ def _counted(number: int, what: str, plural: str) -> str:
 def _tolerance_text(exploration: Exploration, rows: Sequence[ExploredRow]) -> str:
     """Say in the legend of the front which energies count as equal there."""
     return f", energies within {percent(exploration.energy_tolerance)} being equal" if is_known(rows, ENERGY) else ""
+
+
+def _axes(exploration: Exploration) -> str:
+    axes = exploration.axes
+    return "everything" if len(axes) == len(OBJECTIVES) else " and ".join(axis.title for axis in axes)
 
 
 def _whose(exploration: Exploration) -> str:
@@ -125,6 +130,7 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
     """
     rows = [row for _, row in listing.all]
     notes = [f"{name}: {axis}." for name, axis in time_axes(rows).items()]
+    notes += mean_period_lines(row.frame_period_ticks for row in rows)
     if rows:
         notes.append(
             "First and full response from stimulus onset, worst-case reaction from the event, all predicted from the "
@@ -132,8 +138,8 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         )
         notes.append(
             "cores: in use (≥: a proven lower bound on those of any mapping; alone where the row was not mapped). "
-            f"front: no row on the front{_whose(exploration)} is at least as good in everything and better in one "
-            f"figure{_tolerance_text(exploration, rows)}."
+            f"front: no row on the front{_whose(exploration)} is at least as good in {_axes(exploration)} and better "
+            f"in one figure{_tolerance_text(exploration, rows)}."
         )
     if exploration.deadline is not None:
         notes += deadline_lines(exploration.deadline)
@@ -144,6 +150,8 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
     elif rows:
         one = len(exploration.chips) == 1
         why = "the chip has no such figures" if one else "the chips have no figures of the same terms to compare"
+        if ENERGY not in exploration.axes:
+            why = "was not asked for"
         notes.append(f"energy: {why}; it is no part of the front.")
     if any(not row.full_response_exact for row in rows):
         notes.append("≤: the search for the longest path was cut off; an upper bound.")

@@ -7,7 +7,7 @@ Patterns share a curve of accuracy over frames where it is proven that theirs ar
 in every frame, a node that reads the input has the same sum in every frame from 1 on, whether the edge streams or not:
 so all edges that leave the input may be taken as sequential. Then the input's frame 0 is read by nobody, and where no
 node fires without spikes, initial frames match and patterns of one class give the same frames, counted from the first
-that depends on the stimulus (docs/behaviour-classes.md).
+that depends on the stimulus (docs/theorems/one-row.md).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from neuromap.accuracy.image_frames import MOST_FRAMES, ImageFrames
 from neuromap.accuracy.measure import accuracy_of_reference
+from neuromap.arrays.times import Time
 from neuromap.datasets.image_set import ImageSet
 from neuromap.errors import InputError
 from neuromap.explorer.answer.quantities import with_unit
@@ -63,13 +64,15 @@ class DeadlineAccuracy:
         self.seconds, self.images, self.seed = float(seconds), images, seed
         self._by_network = {one.network: _Curves(one, images, seed) for one in trained}
 
-    def n_frames(self, first: int, period: int, tick_seconds: float) -> int:
+    def n_frames(self, first: int, period: Time, tick_seconds: float) -> int:
         """Count the frames that are known by the deadline.
 
         Parameters
         ----------
-        first, period : int
-            First response and frame period in ticks.
+        first : int
+            First response in ticks.
+        period : int or Fraction
+            Frame period in ticks; at unequal intervals those are counted that are known wherever the stimulus begins.
         tick_seconds : float
             Length of a tick.
 

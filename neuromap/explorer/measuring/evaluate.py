@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.rows import Candidate
 from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.setting import Setting
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.mapping.asked.budget import Budget, Stage
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.tile.tilings import Tilings
@@ -18,11 +22,17 @@ from neuromap.verification.law import hold_against_reference
 
 __all__ = ["evaluate"]
 
+_BEFORE_REFUSALS: tuple[Stage, ...] = ("tiling", "splitters", "packing")
+"""Stages that may find, with more time, that a network fits."""
+_LEAST_SECONDS = 1e-6
+"""Of a mapping that begins when the time is over: its searches end at once."""
 _MOST_TILES = 10_000
 """Tiles that are kept from row to row; they take as much memory as the cores of a row, some kilobytes each."""
 
 
-def evaluate(setting: Setting, candidate: Candidate, known: dict[str, Tilings] | None = None) -> Measured:
+def evaluate(
+    setting: Setting, candidate: Candidate, known: dict[str, Tilings] | None = None, until: float | None = None
+) -> Measured:
     """Map a candidate, measure its energy, verify it.
 
     Parameters
@@ -34,11 +44,13 @@ def evaluate(setting: Setting, candidate: Candidate, known: dict[str, Tilings] |
     known : dict of str to Tilings, optional
         How populations were tiled in rows that were mapped before, by chip; those of this row are added. Rows of one
         network are often tiled alike.
+    until : float, optional
+        When the mapper's searches end, by the monotonic clock.
 
     Returns
     -------
     Measured
-        The same for all candidates that share a row, and on every machine.
+        The same for all candidates that share a row, and on every machine, unless it is cut short.
     """
     network = setting.network_of(candidate.values)
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
@@ -47,19 +59,25 @@ def evaluate(setting: Setting, candidate: Candidate, known: dict[str, Tilings] |
         ticks_per_step=candidate.ticks_per_step,
         wide=candidate.wide,  # type: ignore[arg-type]
         wide_ticks=candidate.wide_ticks,
+        phases=candidate.phases,  # type: ignore[arg-type]
+        seconds=None if until is None else max(_LEAST_SECONDS, until - time.monotonic()),
     )
+    budget = Budget(options.seconds)
     tilings = None if known is None else _kept(known, candidate.chip)
     try:
         mapped = map_with_stages(rollout, setting.chips[candidate.chip], options, tilings=tilings)
     except DoesNotFitError as error:
-        return Measured("does not fit", message=str(error))
+        hurried = tuple(stage for stage in _BEFORE_REFUSALS if budget.is_over(stage))
+        _forget(known, candidate.chip, hurried)
+        return Measured("does not fit", message=str(error), cut_short=hurried)
+    _forget(known, candidate.chip, mapped.cut_short)
     timed, program = mapped.rollout, mapped.program
     scale = 1 if timed.is_tick_level else program.ticks_per_step
     outputs = network.outputs
     verified = None
     if setting.verify:
         verified = hold_against_reference(timed, program, setting.stimuli[0], None, setting.engine).verified
-    energy = _energy(setting, program)
+    energy, measured_in_haste = _energy(setting, program, until)
     return Measured(
         "mapped",
         schedule="ticks" if timed.is_tick_level else "steps",
@@ -72,7 +90,14 @@ def evaluate(setting: Setting, candidate: Candidate, known: dict[str, Tilings] |
         energy_joules=None if energy is None else energy.mean,
         energy_half_width_joules=None if energy is None else energy.half_width,
         verified=verified,
+        cut_short=(*mapped.cut_short, *measured_in_haste),
     )
+
+
+def _forget(known: dict[str, Tilings] | None, chip: str, cut_short: Sequence[str]) -> None:
+    """Keep no tilings of a mapping in a hurry: they are not those that a row finds with time."""
+    if known is not None and cut_short:
+        known.pop(chip, None)
 
 
 def _kept(known: dict[str, Tilings], chip: str) -> Tilings:
@@ -82,8 +107,17 @@ def _kept(known: dict[str, Tilings], chip: str) -> Tilings:
     return known[chip]
 
 
-def _energy(setting: Setting, program: ChipProgram) -> Spread | None:
-    """Energy per frame over the stimuli; where the chip has no figures nothing is run."""
+def _energy(setting: Setting, program: ChipProgram, until: float | None) -> tuple[Spread | None, tuple[str, ...]]:
+    """Measure energy per frame over the stimuli, or over the first where time is short; and say what was cut short.
+
+    Where the chip has no figures nothing is run.
+    """
     if not program.chip.energy:
-        return None
-    return steady_figures(program, setting.stimuli, setting.engine).joules_spread
+        return None, ()
+    if until is not None and len(setting.stimuli) > 1:
+        began = time.monotonic()
+        first = steady_figures(program, setting.stimuli[:1], setting.engine).joules_spread
+        now = time.monotonic()
+        if now + (now - began) * len(setting.stimuli) > until:
+            return first, ("energy",)
+    return steady_figures(program, setting.stimuli, setting.engine).joules_spread, ()

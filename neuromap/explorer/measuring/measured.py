@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from neuromap.arrays.times import Time
+
 __all__ = ["Measured"]
 
 
@@ -21,7 +23,7 @@ class Measured:
     schedule : {"steps", "ticks"}
         Unit of the schedule that was mapped.
     frame_period_ticks, first_response_ticks, full_response_ticks, worst_case_reaction_ticks : int or None
-        Of the schedule that was mapped.
+        Of the schedule that was mapped; a frame period that is a ``Fraction`` is the mean of unequal intervals.
     full_response_exact : bool or None
         Else it is an upper bound.
     cores : int or None
@@ -32,12 +34,15 @@ class Measured:
         Half width of its 95 % confidence interval; ``None`` also for a single stimulus.
     verified : bool or None
         Chip against reference; ``None`` where it was not asked.
+    cut_short : tuple of str
+        Stages of the mapper whose search the exploration's time ended, where more of it may find fewer cores; and
+        ``"energy"`` where it was measured with one stimulus only.
     """
 
     status: Literal["mapped", "does not fit"]
     message: str = ""
     schedule: Literal["steps", "ticks"] = "steps"
-    frame_period_ticks: int | None = None
+    frame_period_ticks: Time | None = None
     first_response_ticks: int | None = None
     full_response_ticks: int | None = None
     worst_case_reaction_ticks: int | None = None
@@ -46,3 +51,4 @@ class Measured:
     energy_joules: float | None = None
     energy_half_width_joules: float | None = None
     verified: bool | None = None
+    cut_short: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.results import explorer_results
 from neuromap.explorer.measuring.setting import Setting
 from neuromap.jobs.workers import Workers
+from neuromap.mapping.tile.tilings import Tilings
 
 __all__ = ["Measurements"]
 
@@ -27,6 +28,9 @@ class Measurements:
         File of results.
     processes : int
         Processes that map.
+    until : float, optional
+        When mappings under way end their searches, by the monotonic clock, which all processes share. What was cut
+        short is not added to the file.
 
     Raises
     ------
@@ -34,11 +38,15 @@ class Measurements:
         If the file of results is none.
     """
 
-    def __init__(self, setting: Setting, results: str | Path | None, processes: int) -> None:
+    def __init__(
+        self, setting: Setting, results: str | Path | None, processes: int, until: float | None = None
+    ) -> None:
         self._must_be_verified = setting.verify
         self._results = explorer_results(results)
         # What is known would travel to other processes with every candidate, and never come back.
-        work = partial(evaluate, setting) if processes > 1 else partial(evaluate, setting, known={})
+        known: dict[str, Tilings] | None = None if processes > 1 else {}
+        work = partial(evaluate, setting, known=known, until=until)
+        self._cut_short: dict[str, Measured] = {}
         self._workers: Workers[Candidate, Measured] = Workers(work, processes, "explore")
 
     def __enter__(self) -> Measurements:
@@ -54,6 +62,10 @@ class Measurements:
     def at_once(self) -> int:
         """Candidates that are measured at the same time."""
         return self._workers.processes
+
+    def has(self, fingerprint: str) -> bool:
+        """Whether a candidate was measured before, so that nothing has to be mapped."""
+        return self._known(fingerprint) is not None
 
     def prepare(self, fingerprint: str, candidate: Candidate) -> None:
         """Begin to measure a candidate that is likely to be asked for."""
@@ -85,12 +97,15 @@ class Measurements:
         if known is not None:
             return known
         measured = self._workers.get(fingerprint, candidate)
-        self._results.add(fingerprint, measured)
+        if measured.cut_short:
+            self._cut_short[fingerprint] = measured
+        else:
+            self._results.add(fingerprint, measured)
         return measured
 
     def _known(self, fingerprint: str) -> Measured | None:
         """Look up a result; one that was not held against the reference is none where it must be."""
-        found = self._results.get(fingerprint)
+        found = self._cut_short.get(fingerprint) or self._results.get(fingerprint)
         if found is not None and found.status == "mapped" and self._must_be_verified and found.verified is None:
             return None
         return found

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from neuromap.arrays.times import Time, whole
 from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.setting import Setting
 from neuromap.forms.printable import printable_line
@@ -22,8 +25,11 @@ _OLDER = ("neuromap-explorer-results-1",)
 _LARGEST = 1 << 53
 """Larger whole numbers are not exact as floating-point numbers, and no figure of a chip."""
 _LONGEST_MESSAGE = 2000
-_WHOLE = ("frame_period_ticks", "first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks", "cores")
+_WHOLE = ("first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks", "cores")
+_FRACTION = re.compile(r"[1-9][0-9]{0,15}/[1-9][0-9]{0,15}", re.ASCII)
 _ENERGIES = ("energy_joules", "energy_half_width_joules")
+_KEPT = tuple(field.name for field in fields(Measured) if field.name != "cut_short")
+"""What a line of the file has: what was cut short is not kept."""
 _FIGURES = tuple(field.name for field in fields(Measured) if field.default is None)
 
 
@@ -44,7 +50,7 @@ def explorer_results(path: str | Path | None) -> ResultsFile[Measured]:
     InputError
         If the file is no file of explorer results, or cannot be read or written.
     """
-    return ResultsFile(path, ResultKind(FORMAT, "explorer results", asdict, _measured, _OLDER))
+    return ResultsFile(path, ResultKind(FORMAT, "explorer results", _record, _measured, _OLDER))
 
 
 def fingerprint_of_setting(setting: Setting) -> str:
@@ -59,10 +65,17 @@ def fingerprint_of_setting(setting: Setting) -> str:
     return found.text()
 
 
+def _record(measured: Measured) -> dict[str, Any]:
+    """Write what was measured as a line of the file; a mean frame period that is a fraction as ``"3/2"``."""
+    period = measured.frame_period_ticks
+    found = {name: value for name, value in asdict(measured).items() if name in _KEPT}
+    return {**found, "frame_period_ticks": str(period) if isinstance(period, Fraction) else period}
+
+
 def _measured(record: Mapping[str, Any]) -> Measured | None:
     """Check a line's result: every figure where it was mapped, none where it does not fit; ``None`` if it is wrong."""
-    found = {field.name: record[field.name] for field in fields(Measured) if field.name in record}
-    if len(found) != len(fields(Measured)) or not isinstance(found["message"], str):
+    found = {name: record[name] for name in _KEPT if name in record}
+    if len(found) != len(_KEPT) or not isinstance(found["message"], str):
         return None
     if found["schedule"] not in ("steps", "ticks"):
         return None
@@ -72,13 +85,25 @@ def _measured(record: Mapping[str, Any]) -> Measured | None:
         return plain if message and all(found[name] is None for name in _FIGURES) else None
     if found["status"] != "mapped" or not all(_is_count(found[name]) for name in _WHOLE):
         return None
+    if (period := _period(found["frame_period_ticks"])) is None:
+        return None
     energies = {name: found[name] for name in _ENERGIES}
     if not all(energy is None or _is_energy(energy) for energy in energies.values()):
         return None
     if not isinstance(found["full_response_exact"], bool) or not isinstance(found["verified"], bool | None):
         return None
     energies = {name: None if energy is None else float(energy) for name, energy in energies.items()}
-    return Measured(**{**found, "message": message, **energies})
+    return Measured(**{**found, "message": message, "frame_period_ticks": period, **energies})
+
+
+def _period(value: Any) -> Time | None:
+    """Read a frame period, a count or ``"p/q"``; ``None`` if it is neither."""
+    if not isinstance(value, str):
+        return value if _is_count(value) else None
+    if not _FRACTION.fullmatch(value):
+        return None
+    period = whole(Fraction(value))
+    return period if 1 <= period <= _LARGEST else None
 
 
 def _is_energy(value: Any) -> bool:

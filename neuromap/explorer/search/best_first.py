@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 from neuromap.errors import InputError
@@ -27,9 +27,11 @@ class Effort(Card):
     Attributes
     ----------
     seconds : float or None
-        No mapping begins later than that many seconds after the search began.
+        That many seconds after the request began, no mapping begins, and one under way searches no further.
     most_mapped : int or None
         Rows that are mapped (or taken from the file of results) at most.
+    began : float
+        When the request began, by the monotonic clock.
 
     Raises
     ------
@@ -39,6 +41,7 @@ class Effort(Card):
 
     seconds: float | None = None
     most_mapped: int | None = None
+    began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         if self.seconds is not None:
@@ -50,11 +53,22 @@ class Effort(Card):
         if self.most_mapped is not None and self.most_mapped < 0:
             raise InputError(f"most_mapped = {self.most_mapped}: must be 0 or more")
 
-    def is_spent(self, began: float, n_mapped: int) -> bool:
-        """Whether no further row may be mapped in a search that began then, by the monotonic clock."""
-        if self.most_mapped is not None and n_mapped >= self.most_mapped:
-            return True
-        return self.seconds is not None and time.monotonic() - began >= self.seconds
+    @property
+    def until(self) -> float | None:
+        """When its time is over, by the monotonic clock; ``None`` for never."""
+        return None if self.seconds is None else self.began + self.seconds
+
+    def is_late(self) -> bool:
+        """Whether its time is over: no mapping may begin."""
+        return self.until is not None and time.monotonic() >= self.until
+
+    def is_full(self, n_mapped: int) -> bool:
+        """Whether as many rows as may be are mapped."""
+        return self.most_mapped is not None and n_mapped >= self.most_mapped
+
+    def is_spent(self, n_mapped: int) -> bool:
+        """Whether no further row may be mapped."""
+        return self.is_full(n_mapped) or self.is_late()
 
 
 def map_best_first(still_open: OpenRows, measurements: Measurements, effort: Effort, progress: Progress | None) -> bool:
@@ -76,27 +90,36 @@ def map_best_first(still_open: OpenRows, measurements: Measurements, effort: Eff
     bool
         Whether none is open.
     """
-    all_rows, began = still_open.all_rows, time.monotonic()
+    all_rows = still_open.all_rows
     queue = still_open.in_order()
     ahead: list[RowPlace] = []
-    while ahead := _next_places(still_open, queue, ahead, measurements.at_once):
-        if effort.is_spent(began, len(still_open.found)):
+    while ahead := _next_places(still_open, queue, ahead, measurements.at_once, effort):
+        if effort.is_full(len(still_open.found)):
             return False
         place, *ahead = ahead
+        if effort.is_late() and not measurements.has(all_rows.fingerprint(place)):
+            return False
         if progress is not None:
             row = all_rows.describe(place)
             progress(f"{row.pattern}, {row.candidate.execution}", len(still_open.found), still_open.n_open())
-        for later in ahead:
+        for later in () if effort.is_late() else ahead:
             measurements.prepare(all_rows.fingerprint(later), all_rows.candidate(later))
         still_open.take(place, measurements.get(all_rows.fingerprint(place), all_rows.candidate(place)))
     return True
 
 
-def _next_places(still_open: OpenRows, queue: Iterator[RowPlace], ahead: Sequence[RowPlace], n: int) -> list[RowPlace]:
-    """Keep those of the rows ahead that remain open, and take up more from the queue: n, if it has so many."""
+def _next_places(
+    still_open: OpenRows, queue: Iterator[RowPlace], ahead: Sequence[RowPlace], n: int, effort: Effort
+) -> list[RowPlace]:
+    """Keep those of the rows ahead that remain open, and take up more from the queue: n, if it has so many.
+
+    Once the effort is spent, no row's own bound is computed.
+    """
     found: list[RowPlace] = []
     for place in chain(ahead, queue):
-        if still_open.is_open(place) and not still_open.exclude_alone(place):
+        if still_open.is_open(place) and (
+            effort.is_spent(len(still_open.found)) or not still_open.exclude_alone(place)
+        ):
             found.append(place)
             if len(found) >= n:
                 break

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import NamedTuple
 
-from neuromap.explorer.answer.objectives import OBJECTIVES
+from neuromap.explorer.answer.objectives import OBJECTIVES, Objective
 from neuromap.explorer.measuring.measured import Measured
 
-__all__ = ["N_FIGURES", "N_TIMES", "Figures", "figures_of", "nan_of"]
+__all__ = ["N_FIGURES", "N_TIMES", "Figures", "compared", "figures_of", "nan_of"]
 
 
 class Figures(NamedTuple):
@@ -72,6 +73,15 @@ def figures_of(measured: Measured, tick_seconds: float, accuracy: float | None =
     cores = math.nan if measured.cores is None else float(measured.cores)
     error = math.nan if accuracy is None else 1 - accuracy
     return Figures(first, full, reaction, period, error, cores, nan_of(measured.energy_joules))
+
+
+def compared(figures: Figures, objectives: Collection[Objective]) -> Figures:
+    """Keep the figures that are compared; the others are not known (NaN), of any row."""
+    if len(objectives) == N_FIGURES:
+        return figures
+    return Figures._make(
+        figure if objective in objectives else math.nan for figure, objective in zip(figures, OBJECTIVES, strict=True)
+    )
 
 
 def nan_of(number: float | None) -> float:

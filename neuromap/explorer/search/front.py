@@ -5,7 +5,7 @@ that of r, and it is better in a figure, for energy: below (1 - t) times that of
 are no cycles: along one, all other figures would be equal, so that the energy would fall at every step. But it is not
 transitive, as small differences add up. So a row is on the **front** if no row *of the front* dominates it: as there
 are no cycles, this is one set, and whatever is left out is matched within t by a row that is shown. With t = 0 it is
-the Pareto front. Proofs are in docs/explorer-proofs.md.
+the Pareto front. Proofs are in docs/theorems/exact-fronts.md.
 
 Figures are compared as decimals of 12 significant digits: 10 ticks of 0.1 ms and one tick of 1 ms are the same time,
 though their floating-point products differ in the last bit.
@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["dominated_by", "excluded_by", "front_of"]
+__all__ = ["dominated_by", "excluded_by", "front_of", "matched_by"]
 
 Floats = NDArray[np.float64]
 
@@ -91,6 +91,29 @@ def excluded_by(bounds: ArrayLike, others: ArrayLike, tolerance: float = 0.0) ->
     ndarray of bool, shape (n,)
     """
     return _beaten(_rounded(bounds), _rounded(others), 1.0, 1 - tolerance)
+
+
+def matched_by(bounds: ArrayLike, others: ArrayLike) -> NDArray[np.bool_]:
+    """Mark the rows that some other row is as good as in every figure, whatever they are.
+
+    Such rows may be on the front, but with no figures that are not on it.
+
+    Parameters
+    ----------
+    bounds : array_like of float, shape (n, objectives)
+        Proven least figures of rows.
+    others : array_like of float, shape (m, objectives)
+        As in :func:`dominated_by`.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    table, found = _rounded(bounds), np.zeros(len(np.asarray(bounds)), np.bool_)
+    absent = np.isnan(table)
+    for row in _rounded(others):
+        found |= (absent == np.isnan(row)).all(axis=1) & ((row <= table) | absent).all(axis=1)
+    return found
 
 
 def _rounded(figures: ArrayLike) -> Floats:

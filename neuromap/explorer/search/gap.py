@@ -14,14 +14,19 @@ from neuromap.explorer.answer.quantities import percent
 from neuromap.explorer.answer.refusals import most_frequent_refusal
 from neuromap.explorer.candidates.pattern_space import PatternSpace
 from neuromap.explorer.search.figures import N_TIMES, Figures
+from neuromap.explorer.search.groups import Group
 from neuromap.explorer.search.open_rows import OpenRows
+from neuromap.explorer.search.unlisted import Unlisted
+from neuromap.files.messages import counted
 
 __all__ = ["gap_of"]
 
 Floats = NDArray[np.float64]
 
 
-def gap_of(ended: OpenRows, space: PatternSpace, complete: bool, limited: bool) -> Gap:
+def gap_of(
+    ended: OpenRows, space: PatternSpace, complete: bool, limited: bool, unlisted: Sequence[Unlisted] | None = None
+) -> Gap:
     """State the gap of a search that has ended.
 
     Parameters
@@ -34,19 +39,23 @@ def gap_of(ended: OpenRows, space: PatternSpace, complete: bool, limited: bool) 
         Whether no row is open.
     limited : bool
         Whether there were limits, beyond which nothing was mapped.
+    unlisted : sequence of Unlisted, optional
+        What is proven of all rows of the patterns that it was not over; ``None`` where nothing is.
 
     Returns
     -------
     Gap
     """
     fits = any(found.measured.status == "mapped" for found in ended.found.values())
-    is_complete = complete and ended.n_open() == 0 and space.is_complete
+    beyond = None if unlisted is None else [rows for rows in unlisted if not ended.is_matched(rows)]
+    is_covered = space.is_complete or beyond == []
+    is_complete = complete and ended.n_open() == 0 and is_covered and not _cut_short(ended)
     is_exact = is_complete and fits
     cores = [found.measured.cores for found in ended.found.values() if found.measured.cores is not None]
     gap = Gap(
         is_exact=is_exact,
         open_rows=ended.n_open(),
-        cores_factor=_cores_factor(ended),
+        cores_factor=_cores_factor(ended, beyond or ()),
         least_cores=min(cores, default=None),
         core_bound=min((group.choice.core_bound for group in ended.all_rows.groups), default=0),
         statement="",
@@ -55,10 +64,12 @@ def gap_of(ended: OpenRows, space: PatternSpace, complete: bool, limited: bool) 
     where = " within the limits" if limited else ""
     if is_exact:
         parts = [f"exact: every row{where} that could be on a front was mapped"]
+        if not space.is_complete:
+            parts.append(f"no pattern but the {space.n_patterns:,} that were searched can be better")
     elif gap.nothing_fits:
         return replace(gap, statement=_nothing_fits(ended, where))
     else:
-        parts = ["not exact: " + "; ".join(_shortcomings(gap, ended, space, where))]
+        parts = ["not exact: " + "; ".join(_shortcomings(gap, ended, space, beyond, where))]
     if any(group.choice.chip.energy for group in ended.all_rows.groups):
         parts.append(f"energies within {percent(ended.tolerance)} count as equal")
     return replace(gap, statement="; ".join(parts))
@@ -70,17 +81,22 @@ def _nothing_fits(ended: OpenRows, where: str) -> str:
     return f"no row fits{where}: {why}" if why else f"no row is{where}"
 
 
-def _cores_factor(ended: OpenRows) -> float:
-    """Find the factor of cores within which every open row is matched in all times by a mapped one."""
+def _cores_factor(ended: OpenRows, beyond: Sequence[Unlisted]) -> float:
+    """Find the factor of cores within which every row that is not known is matched in all times by a mapped one."""
     tables = {given: _times_and_cores(ended.rivals(given)) for given in (False, True)}
     factor = 1.0
-    for number, _ in ended.open_groups():
-        group = ended.all_rows.groups[number]
-        times, cores = tables[group.is_given_class]
+    still_open: list[Group | Unlisted] = [ended.all_rows.groups[number] for number, _ in ended.open_groups()]
+    for rows in [*still_open, *beyond]:
+        times, cores = tables[rows.is_given_class]
         # ticks of different chips are no binary fractions: equal times may differ in their last bits
-        as_good = (times <= np.array(group.bounds.times) * (1 + 1e-12)).all(axis=1)
-        factor = max(factor, float(cores[as_good].min(initial=math.inf)) / max(1.0, group.bounds.cores))
+        as_good = (times <= np.array(rows.bounds.times) * (1 + 1e-12)).all(axis=1)
+        factor = max(factor, float(cores[as_good].min(initial=math.inf)) / max(1.0, rows.bounds.cores))
     return factor
+
+
+def _matched(gap: Gap) -> str:
+    cores = f"{gap.cores_factor:.2f} times the cores that any mapping of it needs"
+    return f"is matched in every time by a mapped row with at most {cores}"
 
 
 def _times_and_cores(rows: Sequence[Figures]) -> tuple[Floats, Floats]:
@@ -88,11 +104,23 @@ def _times_and_cores(rows: Sequence[Figures]) -> tuple[Floats, Floats]:
     return times, np.array([figures.cores for figures in rows], np.float64)
 
 
-def _shortcomings(gap: Gap, ended: OpenRows, space: PatternSpace, where: str) -> Iterator[str]:
+def _cut_short(ended: OpenRows) -> list[tuple[str, ...]]:
+    """List the stages that were cut short, for every row of which some were."""
+    return [found.measured.cut_short for found in ended.found.values() if found.measured.cut_short]
+
+
+def _shortcomings(
+    gap: Gap, ended: OpenRows, space: PatternSpace, beyond: Sequence[Unlisted] | None, where: str
+) -> Iterator[str]:
     """Say in words why the fronts are not exact, and what is known all the same."""
-    if not space.is_complete:
+    if not space.is_complete and beyond != []:
         total = "not counted" if space.n_valid is None else f"{space.n_valid:,}"
         yield f"only {space.n_patterns:,} patterns of {total} valid ones were searched"
+        if beyond and gap.least_cores is not None and math.isfinite(gap.cores_factor):
+            yield f"any other one {_matched(gap)}"
+    if hurried := _cut_short(ended):
+        stages = ", ".join(dict.fromkeys(stage for stages in hurried for stage in stages))
+        yield f"{counted(len(hurried), 'row')} ran out of time in {stages}: more of it may find better figures"
     if ended.found and gap.least_cores is None:
         why = most_frequent_refusal(found.measured.message for found in ended.found.values())
         yield f"none of the {len(ended.found):,} rows that were tried fits: {why}"
@@ -102,10 +130,7 @@ def _shortcomings(gap: Gap, ended: OpenRows, space: PatternSpace, where: str) ->
         if gap.least_cores is None:
             return
         if math.isfinite(gap.cores_factor):
-            yield (
-                f"each of them is matched in every time by a mapped row with at most {gap.cores_factor:.2f} times the "
-                "cores that any mapping of it needs"
-            )
+            yield f"each of them {_matched(gap)}"
         else:
             yield "some of them are better in some time than every mapped row that could take their place"
         only_cores = sum(count for number, count in ended.open_groups() if ended.only_cores_open(number))

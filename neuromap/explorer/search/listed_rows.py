@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.explorer.search.figures import N_FIGURES
+from neuromap.explorer.search.figures import N_FIGURES, compared
 from neuromap.explorer.search.front import front_of
 from neuromap.explorer.search.open_rows import OpenRows
 
@@ -42,7 +42,8 @@ def _found_rows(ended: OpenRows) -> list[ExploredRow]:
     ]
     mapped = [k for k, row in enumerate(rows) if row.status == "mapped"]
     of_mapped = [found.figures for found in ended.found.values() if found.measured.status == "mapped"]
-    figures = np.array(of_mapped, np.float64).reshape(-1, N_FIGURES)
+    seen = [compared(one, ended.objectives) for one in of_mapped]
+    figures = np.array(seen, np.float64).reshape(-1, N_FIGURES)
     classes = np.array([rows[k].behaviour_class for k in mapped], np.int64)
     of_all = front_of(figures, ended.tolerance)
     of_class = np.zeros(len(mapped), np.bool_)

@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.explorer.answer.objectives import CORES, OBJECTIVES, Objective
 from neuromap.explorer.answer.rows import ExploredRow, RowStatus
 from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.explorer.measuring.measured import Measured
-from neuromap.explorer.search.figures import N_FIGURES, Figures, figures_of, nan_of
-from neuromap.explorer.search.front import excluded_by
+from neuromap.explorer.search.figures import N_FIGURES, Figures, compared, figures_of, nan_of
+from neuromap.explorer.search.front import excluded_by, matched_by
 from neuromap.explorer.search.groups import Group, RowPlace
 from neuromap.explorer.search.search_rows import SearchRows
+from neuromap.explorer.search.unlisted import Unlisted
 
 __all__ = ["Found", "OpenRows", "open_rows"]
 
@@ -47,24 +49,29 @@ class OpenRows:
         Groups that are beyond the limits.
     tolerance : float
         Part by which energies may differ and count as equal.
+    objectives : sequence of Objective
+        Axes of the front; other figures are not compared.
 
     Attributes
     ----------
-    all_rows, beyond, tolerance
+    all_rows, beyond, tolerance, objectives
         As given.
     found : dict of RowPlace to Found
         Rows that were mapped or refused, in their order.
     """
 
-    def __init__(self, all_rows: SearchRows, beyond: Bools, tolerance: float) -> None:
-        self.all_rows, self.beyond, self.tolerance = all_rows, beyond, tolerance
+    def __init__(
+        self, all_rows: SearchRows, beyond: Bools, tolerance: float, objectives: Sequence[Objective] = OBJECTIVES
+    ) -> None:
+        self.all_rows, self.beyond, self.tolerance, self.objectives = all_rows, beyond, tolerance, tuple(objectives)
         self.found: dict[RowPlace, Found] = {}
         self._excluded_groups = np.zeros(len(all_rows.groups), np.bool_)
         self._excluded_alone: set[RowPlace] = set()
         self._core_bounds: dict[RowPlace, int] = {}
         self._accuracy_bounds: dict[RowPlace, float | None] = {}
         self._rivals: dict[bool, list[Figures]] = {True: [], False: []}
-        self._bounds = np.array([group.bounds for group in all_rows.groups], np.float64).reshape(-1, N_FIGURES)
+        bounds = [compared(group.bounds, self.objectives) for group in all_rows.groups]
+        self._bounds = np.array(bounds, np.float64).reshape(-1, N_FIGURES)
         self._given = np.array([group.is_given_class for group in all_rows.groups], np.bool_)
         groups, within = all_rows.groups, np.flatnonzero(~beyond).tolist()
         self._ranked = sorted(
@@ -89,7 +96,8 @@ class OpenRows:
         bounds = self._with_own_accuracy(place)
         if not self._some_bound_excludes(group, bounds):
             return False
-        self._compute_bound(place)
+        if CORES in self.objectives:
+            self._compute_bound(place)
         cores = self.bound_of(place)
         energy = energy_bound(group.choice.chip, group.period_ticks, cores, group.choice.neuron_bound)
         bounds = bounds._replace(cores=float(cores), energy=nan_of(energy))
@@ -106,7 +114,7 @@ class OpenRows:
         figures = figures_of(measured, group.choice.chip.tick_seconds, accuracy)
         self.found[place] = Found(measured, figures)
         if measured.status == "mapped":
-            excluded = excluded_by(self._bounds, [figures], self.tolerance)
+            excluded = excluded_by(self._bounds, [compared(figures, self.objectives)], self.tolerance)
             self._excluded_groups |= excluded & _may_exclude(group.is_given_class, self._given)
             for is_given_class, rivals in self._rivals.items():
                 if _may_exclude(group.is_given_class, is_given_class):
@@ -118,7 +126,7 @@ class OpenRows:
 
     def bound_of(self, place: RowPlace) -> int:
         """Cores that no mapping of a row can do without: its own bound where it was computed."""
-        return self._core_bounds.get(place, self.all_rows.groups[place.group].choice.core_bound)
+        return self._core_bounds.get(place, self.all_rows.groups[place.group].core_bound)
 
     def open_groups(self) -> list[tuple[int, int]]:
         """List the groups with rows that might still be on a front, and how many."""
@@ -133,6 +141,11 @@ class OpenRows:
     def n_open(self) -> int:
         """Rows that might still be on a front and are not mapped."""
         return sum(count for _, count in self.open_groups())
+
+    def is_matched(self, unlisted: Unlisted) -> bool:
+        """Whether a mapped row is as good as any row could be of patterns that are not listed."""
+        rivals = [compared(rival, self.objectives) for rival in self.rivals(unlisted.is_given_class)]
+        return bool(matched_by([compared(unlisted.bounds, self.objectives)], rivals)[0])
 
     def only_cores_open(self, number: int) -> bool:
         """Whether a mapped row is better than any row of a group could be, cores aside."""
@@ -197,10 +210,16 @@ class OpenRows:
         return self._is_excluded(bounds._replace(cores=math.inf, energy=energy), group.is_given_class)
 
     def _is_excluded(self, bounds: Figures, is_given_class: bool) -> bool:
-        return bool(excluded_by([bounds], self.rivals(is_given_class), self.tolerance)[0])
+        rivals = [compared(rival, self.objectives) for rival in self.rivals(is_given_class)]
+        return bool(excluded_by([compared(bounds, self.objectives)], rivals, self.tolerance)[0])
 
 
-def open_rows(all_rows: SearchRows, allows: Callable[[ExploredRow], bool], tolerance: float) -> OpenRows:
+def open_rows(
+    all_rows: SearchRows,
+    allows: Callable[[ExploredRow], bool],
+    tolerance: float,
+    objectives: Sequence[Objective] = OBJECTIVES,
+) -> OpenRows:
     """Begin a search: all rows are open but those beyond the limits.
 
     Parameters
@@ -212,6 +231,8 @@ def open_rows(all_rows: SearchRows, allows: Callable[[ExploredRow], bool], toler
         until they are mapped, so one row answers for all.
     tolerance : float
         Part by which energies may differ and count as equal.
+    objectives : sequence of Objective
+        Axes of the front.
 
     Returns
     -------
@@ -221,7 +242,7 @@ def open_rows(all_rows: SearchRows, allows: Callable[[ExploredRow], bool], toler
         not allows(all_rows.describe(RowPlace(number, int(group.rows[0]))))
         for number, group in enumerate(all_rows.groups)
     ]
-    return OpenRows(all_rows, np.array(beyond, np.bool_), tolerance)
+    return OpenRows(all_rows, np.array(beyond, np.bool_), tolerance, objectives)
 
 
 def _may_exclude(is_given_class: bool, others: Bools | bool) -> Bools:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.times import whole
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.candidates.mapping_choices import MappingChoice
 from neuromap.explorer.candidates.named_patterns import NamedPatterns
@@ -55,7 +57,7 @@ class SearchRows:
         choice, row = self.groups[place.group].choice, place.row
         table = choice.table
         values, execution = self.named.get(place) or (table.pattern(row), table.executions[table.execution[row]])
-        options = (choice.splitters, choice.ticks_per_step, choice.wide, choice.wide_ticks)
+        options = (choice.splitters, choice.ticks_per_step, choice.wide, choice.wide_ticks, choice.phases)
         return Candidate(values, execution, choice.chip.name, *options)
 
     def fingerprint(self, place: RowPlace) -> str:
@@ -67,12 +69,15 @@ class SearchRows:
         )
         if choice.wide != "refuse":
             text += f" {choice.wide} {choice.wide_ticks}"
+        if choice.phases != "least":
+            text += f" {choice.phases} phases"
         return sha256(text.encode()).hexdigest()
 
     def core_bound(self, place: RowPlace) -> int:
         """Compute the cores that no mapping of a row can do without."""
-        choice = self.groups[place.group].choice
-        return core_bound_of_row(choice.table.graph.network, choice.chip, self.candidate(place), choice.core_bound)
+        group = self.groups[place.group]
+        choice = group.choice
+        return core_bound_of_row(choice.table.graph.network, choice.chip, self.candidate(place), group.core_bound)
 
     def accuracy_bound(self, place: RowPlace) -> float | None:
         """Accuracy that a row has at most at the deadline, by its own pattern; ``None`` without one."""
@@ -118,8 +123,12 @@ class SearchRows:
         table, tick = choice.table, choice.chip.tick_seconds
         bounded = bounded and choice.may_change_schedule
         # a schedule in ticks may be shorter than the one in steps
-        times = [round(t / tick) for t in group.bounds.times] if bounded else map(int, choice.exact_times(row))
-        first, full, reaction, period = times
+        if bounded:
+            first, full, reaction = (round(t / tick) for t in group.bounds.times[:3])
+            period = group.period_ticks
+        else:
+            first, full, reaction, ticks, frames = map(int, choice.exact_times(row))
+            period = whole(Fraction(ticks, frames))
         return ExploredRow(
             candidate=candidate,
             pattern=self.names.name_of(candidate.values),
@@ -134,8 +143,8 @@ class SearchRows:
             full_response_exact=bounded or bool(table.exact[row]),
             times_are_bounds=bounded,
             tick_seconds=tick,
-            core_bound=choice.core_bound,
-            energy_bound=energy_bound(choice.chip, group.period_ticks, choice.core_bound, choice.neuron_bound),
+            core_bound=group.core_bound,
+            energy_bound=energy_bound(choice.chip, group.period_ticks, group.core_bound, choice.neuron_bound),
             accuracy_bound=None if self.accuracy is None else float(f"{1 - group.bounds.error:.12g}"),
         )
 

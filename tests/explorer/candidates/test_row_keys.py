@@ -1,10 +1,12 @@
-"""Candidates with equal keys make equal programs up to labels; pipelined, all patterns of a class do."""
+"""Candidates with equal keys make equal programs up to labels; pipelined, all shifts of a pattern do."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -15,18 +17,24 @@ from neuromap.explorer.candidates.row_keys import RowKeys, sharing_of
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.hardware.program.list_program import ListProgram
 from neuromap.mapping.legalise.legalise import legalise
-from neuromap.rollout.patterns.behaviour import behaviour_classes
+from neuromap.rollout.patterns.behaviour import behaviour_classes, class_key
 
 EXECUTIONS = ("windowed", "pipelined")
 QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 
 
-def keys_of(net, chip):
+def keys_of(net, chip, phases="least"):
     graph = graph_of(net)
     legal = legalise(nm.Rollout(net, "streaming"), chip)
     number = {name: k for k, name in enumerate(net.nodes)}
     sharing = sharing_of(graph, {number[p.name]: p.threshold for p in legal.populations}, [chip])
-    return RowKeys(graph, sharing, EXECUTIONS)
+    return RowKeys(graph, replace(sharing, over_delays=sharing.over_delays or phases != "least"), EXECUTIONS)
+
+
+def retimings(net):
+    """All valid patterns, grouped by whether they are shifts of each other at every node: as if all were outputs."""
+    seen = replace(net, outputs=tuple(name for name in net.nodes if name not in net.inputs))
+    return [[nm.RolloutPattern(net, pattern.values) for pattern in patterns] for patterns in behaviour_classes(seen)]
 
 
 def labels_aside(program):
@@ -48,11 +56,23 @@ def labels_aside(program):
 @settings(max_examples=30, **QUIET)
 @given(data=st.data())
 def test_equal_keys_make_equal_programs(data, networks, chip, list_chip):
-    net = data.draw(networks(most_edges=5))
+    check_equal_keys(data, data.draw(networks(most_edges=5)), chip, list_chip)
+
+
+@pytest.mark.theorem
+@pytest.mark.thorough
+@settings(max_examples=1000, **QUIET)
+@given(data=st.data())
+def test_equal_keys_make_equal_programs_of_many_small_networks(data, networks, chip, list_chip):
+    check_equal_keys(data, data.draw(networks(most_inner=3, most_edges=4)), chip, list_chip)
+
+
+def check_equal_keys(data, net, chip, list_chip):
     size = data.draw(st.sampled_from([24, 64]))
     make = data.draw(st.sampled_from([chip, list_chip]))
     small = make(axons=size, neurons=size, delay=data.draw(st.sampled_from([(1, 15), (1, 2), (2, 7)])))
-    keys = keys_of(net, small)
+    phases = data.draw(st.sampled_from(["least", "cheapest"]))
+    keys = keys_of(net, small, phases)
     programs = defaultdict(set)
     n = 0
     for pattern in nm.rollout.enumerate_valid(net):
@@ -61,7 +81,7 @@ def test_equal_keys_make_equal_programs(data, networks, chip, list_chip):
             schedules = schedules_of(graph_of(net), values, execution)
             key = keys.of(values, schedules, execution)[0].tobytes()
             try:
-                program = nm.map_rollout(nm.Rollout(net, pattern, execution), small, placer="row-major")
+                program = nm.map_rollout(nm.Rollout(net, pattern, execution), small, placer="row-major", phases=phases)
             except DoesNotFitError as error:
                 programs[key].add(str(error.infeasibility.limit))
             else:
@@ -71,11 +91,12 @@ def test_equal_keys_make_equal_programs(data, networks, chip, list_chip):
     event("candidates share rows" if len(programs) < n else "no candidates share a row")
 
 
-@settings(max_examples=60, **QUIET)
+@pytest.mark.theorem
+@settings(max_examples=1000, **QUIET)
 @given(data=st.data())
-def test_pipelined_rows_of_a_class_are_equal_in_period_delays_and_responses(data, networks):
+def test_pipelined_shifts_are_equal_in_period_delays_and_responses(data, networks):
     net = data.draw(networks(most_inner=5, most_edges=8))
-    for patterns in behaviour_classes(net):
+    for patterns in retimings(net):
         rollouts = [nm.Rollout(net, pattern, "pipelined") for pattern in patterns]
         for rollout in rollouts[1:]:
             assert rollout.frame_period == rollouts[0].frame_period
@@ -86,29 +107,30 @@ def test_pipelined_rows_of_a_class_are_equal_in_period_delays_and_responses(data
 
 @settings(max_examples=40, **QUIET)
 @given(data=st.data())
-def test_without_bias_a_class_is_one_pipelined_row(data, networks, chip):
+def test_without_bias_all_shifts_are_one_pipelined_row(data, networks, chip):
     """But where two edges of one input begin with different frames: they share an axon or not."""
     net = data.draw(networks(most_inner=5, most_edges=8, biased=False))
     graph, keys = graph_of(net), keys_of(net, chip())
     fan_out = max(sum(u == i for u, _ in net.edges) for i in net.inputs)
-    for patterns in behaviour_classes(net):
+    for patterns in retimings(net):
         values = np.array([pattern.values for pattern in patterns], np.uint8)
         found = keys.of(values, schedules_of(graph, values, "pipelined"), "pipelined")
         event("one edge per input" if fan_out == 1 else "inputs with several edges")
         if fan_out == 1:
             assert len(np.unique(found, axis=0)) == 1
-        assert len(np.unique(found[:, : keys.class_words], axis=0)) == 1
+        assert len(np.unique(found[:, : keys.n_retiming_words], axis=0)) == 1
 
 
 @settings(max_examples=100, **QUIET)
 @given(data=st.data())
-def test_class_words_tell_the_class(data, networks, chip):
+def test_the_first_words_tell_shifts_at_every_node(data, networks, chip):
     net = data.draw(networks(most_inner=4, most_edges=8))
     keys = keys_of(net, chip())
-    classes = behaviour_classes(net)
+    groups = retimings(net)
     words = [
-        {row.tobytes() for row in keys.classes(np.array([pattern.values for pattern in patterns], np.uint8))}
-        for patterns in classes
+        {row.tobytes() for row in keys.retimings(np.array([pattern.values for pattern in patterns], np.uint8))}
+        for patterns in groups
     ]
     assert all(len(found) == 1 for found in words)
-    assert len(set.union(*words)) == len(classes)
+    assert len(set.union(*words)) == len(groups)
+    assert all(len({class_key(pattern) for pattern in patterns}) == 1 for patterns in groups)

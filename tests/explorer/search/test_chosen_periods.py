@@ -13,6 +13,9 @@ from neuromap.explorer.candidates.graph import graph_of
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.schedules import schedules_of
 from neuromap.explorer.explore import explore
+from neuromap.mapping.asked.options import MappingOptions, Pins
+from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.network.build import build_network
 
 
 @settings(deadline=None, max_examples=40)
@@ -36,10 +39,11 @@ def test_times_are_those_of_rollout(data, period, networks):
         assert found.full[k] == max(full.steps for full in rollout.full_responses.values())
 
 
+@pytest.mark.parametrize("largest", [3, pytest.param(5, marks=pytest.mark.thorough)])
 @settings(deadline=None, max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
-def test_the_front_is_that_of_brute_force(data, networks, chip, brute_force, point_of):
-    net = data.draw(networks(most_edges=5))
+def test_the_front_is_that_of_brute_force(largest, data, networks, chip, brute_force, point_of):
+    net = data.draw(networks(most_edges=largest))
     executions = ("windowed", "pipelined", "pipelined:2", "pipelined:3")
     pattern = data.draw(st.sampled_from(list(nm.rollout.enumerate_valid(net))))
     brute = brute_force(net, chip(), pattern, executions=executions, n_frames=4)
@@ -48,6 +52,19 @@ def test_the_front_is_that_of_brute_force(data, networks, chip, brute_force, poi
     assert found.gap.is_exact
     assert {point_of(row) for row in found.front} == brute.front
     assert {point_of(row) for row in found.class_front} == brute.class_front
+
+
+def test_a_period_of_ones_own_counts_in_the_unit_of_the_schedule_that_is_made(chip):
+    """Two legs take four ticks, a step two: so the schedule is in ticks, and P = 3 is three of them, not five."""
+    one = np.ones((1, 1), int)
+    edges = {("I", "A"): one, ("A", "O"): one, ("A", "A"): one}
+    net = build_network({"I": (1, None), "A": (1, 1), "O": (1, 1)}, edges, outputs=["O"])
+    small = chip(delay=(2, 15))
+    split = MappingOptions(splitters="anywhere", pins=Pins(splitters=frozenset({("A", "O")})), ticks_per_step=2)
+    assert map_with_stages(nm.Rollout(net, "streaming", "pipelined:3"), small, split).program.period == 3
+    options = {"splitters": "anywhere", "ticks_per_step": 2, "most_mapped": 0, "n_frames": 2}
+    found = explore(net, small, executions=("pipelined:3",), **options)
+    assert {row.frame_period_ticks for row in found.rows} == {3}
 
 
 def test_a_longer_period_can_be_worth_its_place_on_the_front(slow_path, chip):

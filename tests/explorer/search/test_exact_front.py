@@ -79,10 +79,24 @@ def test_dsr1_with_few_features(chip, brute_force, point_of):
     check(found, brute, point_of)
 
 
+@pytest.mark.parametrize("largest", [5, pytest.param(6, marks=pytest.mark.thorough)])
 @settings(deadline=None, max_examples=6, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
-def test_random_networks(data, networks, chip, list_chip, brute_force, point_of):
-    net = data.draw(networks(most_edges=data.draw(st.integers(4, 6))))
+def test_random_networks(largest, data, networks, chip, list_chip, brute_force, point_of):
+    net = data.draw(networks(most_edges=data.draw(st.integers(largest - 2, largest))))
+    check_random(data, net, chip, list_chip, brute_force, point_of)
+
+
+@pytest.mark.thorough
+@settings(deadline=None, max_examples=334, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(data=st.data())
+def test_many_small_networks(data, networks, chip, list_chip, brute_force, point_of):
+    """A law: three times as many in the thorough profile."""
+    net = data.draw(networks(most_inner=2, most_extra=1, most_edges=3))
+    check_random(data, net, chip, list_chip, brute_force, point_of)
+
+
+def check_random(data, net, chip, list_chip, brute_force, point_of):
     size = data.draw(st.sampled_from([16, 32, 256]))
     joules = {"synaptic_event_joules": 1e-6, "neuron_update_joules": 3e-7}
     make = data.draw(st.sampled_from([chip, partial(list_chip, energy=joules)]))
@@ -90,8 +104,10 @@ def test_random_networks(data, networks, chip, list_chip, brute_force, point_of)
     patterns = list(nm.rollout.enumerate_valid(net))
     pattern = data.draw(st.sampled_from(patterns))
     tolerance = data.draw(TOLERANCES)
-    brute = brute_force(net, small, pattern, n_frames=4, tolerance=tolerance)
-    found = explore(net, small, pattern, n_frames=4, n_stimuli=1, verify=False, energy_tolerance=tolerance)
+    phases = data.draw(st.sampled_from(["least", "cheapest"]))
+    brute = brute_force(net, small, pattern, n_frames=4, tolerance=tolerance, phases=phases)
+    how = {"phases": phases, "energy_tolerance": tolerance}
+    found = explore(net, small, pattern, n_frames=4, n_stimuli=1, verify=False, **how)
     event(f"front of {len(brute.front)}")
     event("cycles" if found.n_valid_patterns != 2 ** sum(u != v for u, v in net.edges) else "self-edges only")
     check(found, brute, point_of)
