@@ -9,6 +9,7 @@ from neuromap.lazy_names import lazy_names
 _HOMES = {
     "Activity": "activity.activity",
     "Batch": "trace.batch",
+    "Checkpoints": "checkpoint.checkpoints",
     "NumpyEngine": "engine.numpy_engine",
     "Potentials": "trace.readout",
     "Readout": "trace.readout",
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from neuromap.simulation.activity.measure_activity import measure_activity as measure_activity
     from neuromap.simulation.activity.measure_steady_activity import measure_steady_activity as measure_steady_activity
     from neuromap.simulation.activity.steady_figures import SteadyActivity as SteadyActivity
+    from neuromap.simulation.checkpoint.checkpoints import Checkpoints as Checkpoints
     from neuromap.simulation.engine.neuron import Width as Width
     from neuromap.simulation.engine.neuron import fire as fire
     from neuromap.simulation.engine.neuron import integrate as integrate

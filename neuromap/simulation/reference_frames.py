@@ -29,8 +29,9 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
 
         x_v[i] = 1  iff  sum over edges e = (u, v) of W_e x_u[i - R(e)]  >=  theta_v
 
-    and x_v[0] = 0. Time plays no part: windowed and pipelined execution have the same reference. The nodes of a spiking
-    network step from tick to tick instead (:mod:`neuromap.simulation.spiking_reference`).
+    and x_v[i] = 0 for i <= 0. Frames of inputs before frame 0, which edges that bridge frames read, are 0 too. Time
+    plays no part: windowed and pipelined execution have the same reference. The nodes of a spiking network step from
+    tick to tick instead (:mod:`neuromap.simulation.spiking_reference`).
 
     Parameters
     ----------
@@ -79,7 +80,8 @@ def reference(rollout: Rollout, frames: Mapping[str, ArrayLike]) -> dict[str, ND
     for i in range(1, n_frames):
         for name in order:
             drive = np.zeros(network.nodes[name].size, dtype=np.int64)
-            for source, streaming, matrix in incoming[name]:
-                drive += matrix @ x[source][i - streaming]
+            for source, r, matrix in incoming[name]:
+                if r <= i:  # frames before the first are silent
+                    drive += matrix @ x[source][i - r]
             x[name][i] = drive >= theta[name]
     return {name: rows.astype(np.bool_) for name, rows in x.items()}

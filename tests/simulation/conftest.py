@@ -180,3 +180,15 @@ def mixer(make_chip, make_program):
         return replace(program, neuron_node=label, neuron_index=index)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def assert_same_trace():
+    def check(found, expected):
+        for name in ("tick", "node", "index", "core", "neuron", "counts"):
+            assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+        tables = [None if (table := trace.potential_table) is None else table.values for trace in (found, expected)]
+        assert np.array_equal(*tables)
+        assert (found.n_ticks, found.n_frames) == (expected.n_ticks, expected.n_frames)
+
+    return check

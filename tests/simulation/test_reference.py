@@ -49,8 +49,8 @@ def by_definition(network, pattern, frames):
 
     def x(name, i, k):
         if name in network.inputs:
-            return int(frames[name][i][k])
-        if i == 0:
+            return int(frames[name][i][k]) if i >= 0 else 0
+        if i <= 0:
             return 0
         if (name, i, k) not in known:
             total = 0
@@ -88,7 +88,8 @@ def test_reference_follows_the_definition(seed, n_nodes, n_frames, execution):
     rank = dict(zip(names, rng.permutation(n_nodes).tolist(), strict=True))
     bits = rng.random(len(pairs)) < 0.5
     values = [int(bit or rank[u] >= rank[v]) for (u, v), bit in zip(network.edges, bits, strict=True)]
-    pattern = RolloutPattern.from_values(network, values)
+    bridged = rng.choice([1, 1, 2, 4], len(values)).tolist()
+    pattern = RolloutPattern.from_values(network, [r * more for r, more in zip(values, bridged, strict=True)])
     frames = random_frames(network, n_frames, seed=seed)
     result = reference(Rollout(network, pattern, execution=execution), frames)
     assert list(result) == list(network.nodes)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
+from neuromap.arrays.times import Time
 from neuromap.errors import InputError
 from neuromap.forms.card import Card
 from neuromap.forms.numbers import joules
@@ -147,12 +148,12 @@ class Energy(Card):
         """Mean energy of one tick in joules; ``None`` where no figure is known or no tick ran."""
         return None if self.joules is None or self.counts.ticks == 0 else self.joules / self.counts.ticks
 
-    def joules_per_frame(self, frame_period_ticks: int) -> float | None:
+    def joules_per_frame(self, frame_period_ticks: Time) -> float | None:
         """Mean energy of one frame period of the run in joules, its start and end included.
 
         Parameters
         ----------
-        frame_period_ticks : int
+        frame_period_ticks : int or Fraction
             Ticks between two frames of a node: ``Program.period``.
 
         Returns
@@ -160,7 +161,7 @@ class Energy(Card):
         float or None
             Energy per tick times the period; ``None`` where no figure is known or no tick ran.
         """
-        return None if self.joules_per_tick is None else self.joules_per_tick * frame_period_ticks
+        return None if self.joules_per_tick is None else self.joules_per_tick * float(frame_period_ticks)
 
     def watts(self, seconds: float | None = None) -> float | None:
         """Mean power of the board.

@@ -18,7 +18,7 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.activity.activity import Activity, energy_counts
 from neuromap.simulation.activity.energy import Counts
 from neuromap.simulation.activity.steady_figures import SteadyActivity, SteadyFigures
-from neuromap.simulation.activity.steady_run import steady_window
+from neuromap.simulation.activity.steady_run import steady_window, whole_turns
 from neuromap.simulation.activity.work_counter import WorkCounter
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
@@ -107,6 +107,7 @@ def measure_steady_activity(
 
 def count_steady_activity(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice) -> SteadyActivity:
     """Count over the windows of checked stimuli; see :func:`measure_steady_activity`."""
+    stimuli = [whole_turns(program, frames) for frames in stimuli]
     n_frames, chips = _frames_each(stimuli), math.prod(program.chip.chips)
     traffic, work = TrafficCounter(program), WorkCounter(program)
     first = _count(program, stimuli[:1], choice, traffic, work)
@@ -142,6 +143,7 @@ def steady_figures(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice 
     ProgramError
         If the program has no input node, or its tables point outside it.
     """
+    stimuli = [whole_turns(program, frames) for frames in stimuli]
     n_frames, wires, work = _frames_each(stimuli), WireSums(program), WorkCounter(program)
     each = _count(program, stimuli, choice, wires, work)
     return SteadyFigures(program.chip, n_frames, each, wires.counts, work.result().spikes)

@@ -11,18 +11,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from math import gcd
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 from neuromap.simulation.stimulus.stimulus import frame_count
 
-__all__ = ["SteadyWindow", "steady_window"]
+__all__ = ["SteadyWindow", "steady_window", "whole_turns"]
 
 Frames = Mapping[str, NDArray[np.bool_]]
 
@@ -52,7 +54,7 @@ def steady_window(
     program : ChipProgram
         Mapped, or written by hand, with input nodes.
     frames : mapping of str to ndarray of bool, shape (n_frames, size)
-        The circle of input frames, checked.
+        The circle of input frames, checked; gone round as often as :func:`whole_turns` says.
     choice : EngineChoice
         What runs the ticks.
     first_tick : int
@@ -61,13 +63,14 @@ def steady_window(
     Returns
     -------
     SteadyWindow
-        Of ``n_frames`` frame periods; the run goes on while its ticks are taken.
+        Of as many frame periods as there are frames then; the run goes on while its ticks are taken.
 
     Raises
     ------
     ProgramError
         If the program has no input node, or its tables point outside it.
     """
+    frames = whole_turns(program, frames)
     n_frames = frame_count(frames)
     if not n_frames:
         raise ProgramError(f"program {program.name}: has no input node, so no frames; count a run of ticks instead")
@@ -76,10 +79,17 @@ def steady_window(
     silent, warm = len(program.nodes) + 1, max(3 * len(program.nodes), _longest_way(program))
     fed = {name: _in_a_circle(rows, silent, warm) for name, rows in frames.items()}
     first_input = min(port.sample_tick for port in program.nodes if port.kind == "input")
-    begin = max(0, first_input + (silent + warm) * program.period)
-    run = run_ticks(program, fed, n_ticks=begin + n_frames * program.period, choice=choice)
+    begin = max(0, tick_of_frame(first_input, program.period, silent + warm))
+    run = run_ticks(program, fed, n_ticks=begin + int(n_frames * program.period), choice=choice)
     before = deque(islice(run, begin), maxlen=max(1, program.greatest_delay))
     return SteadyWindow(tuple(before), (spikes._replace(tick=k) for k, spikes in enumerate(run, first_tick)))
+
+
+def whole_turns(program: ChipProgram, frames: Frames) -> Frames:
+    """Repeat frames until they take a whole number of ticks: at equal intervals once is enough."""
+    q = program.period.denominator
+    times = q // gcd(q, frame_count(frames))
+    return frames if times == 1 else {name: np.tile(rows, (times, 1)) for name, rows in frames.items()}
 
 
 def _longest_way(program: ChipProgram) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.frozen import frozen
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import HostEvents, Spikes, check_run
 from neuromap.simulation.engine.kernel.barrier import ABORT
@@ -97,6 +98,8 @@ class CompiledRuns(ABC):
     def _record(self, watched: NDArray[np.bool_] | None) -> tuple[Record, NDArray[np.int64]]:
         """Say what the kernel is to keep, and the core of each of its rows; remembered for the next call."""
         n_cores = self.program.n_cores
+        if self._watch is not None and watched is self._watch[0] and watched is not None:
+            return self._watch[1], self._watch[2]
         mask = np.ones(self.program.shape, np.bool_) if watched is None else watched
         if self._watch is not None and np.array_equal(self._watch[0], mask):
             return self._watch[1], self._watch[2]
@@ -107,7 +110,7 @@ class CompiledRuns(ABC):
         bits = np.packbits(mask[cores], axis=1, bitorder="little")
         words[:, : bits.shape[1]] = bits
         record = Record(row, words.reshape(-1).view(np.uint32), np.zeros(0, np.uint32), len(cores))
-        self._watch = (mask.copy(), record, cores)
+        self._watch = (frozen(mask), record, cores)
         return record, cores
 
 

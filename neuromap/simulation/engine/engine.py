@@ -16,6 +16,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.engine.engine_state import EngineState
 
 __all__ = ["Engine", "Footprint", "HostEvents", "Spikes", "Totals", "check_run", "require_inside"]
 
@@ -227,6 +228,19 @@ class Engine(Protocol):
             If an event points outside the program.
         InputError
             If the mask has another shape or type.
+        """
+
+    @property
+    def state(self) -> EngineState:
+        """All that the ticks to come depend on, but for the seed of the noise."""
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of this program, whatever engine it comes from.
+
+        Raises
+        ------
+        InputError
+            If it does not fit the program.
         """
 
     def reset(self, noise_seed: int | None = None) -> None:

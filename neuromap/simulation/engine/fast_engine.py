@@ -17,9 +17,10 @@ from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.compiled_runs import CompiledRuns, run_together
 from neuromap.simulation.engine.engine import Footprint, Totals
+from neuromap.simulation.engine.engine_state import EngineState, check_state
 from neuromap.simulation.engine.kernel import layout
 from neuromap.simulation.engine.kernel.compiled import compiled
-from neuromap.simulation.engine.kernel.image import make_image, make_state, vector_groups
+from neuromap.simulation.engine.kernel.image import make_image, make_state, put_spikes, vector_groups
 from neuromap.simulation.engine.kernel.layout import Flag, Image
 from neuromap.simulation.engine.kernel.team import make_team
 from neuromap.simulation.engine.kernel.vectors.extents import extent
@@ -92,6 +93,20 @@ class FastEngine(CompiledRuns):
         for _, scratches in (self._alone, self._team):
             for scratch in scratches:
                 scratch.totals[:] = 0
+
+    @property
+    def state(self) -> EngineState:
+        """All that the ticks to come depend on, a copy."""
+        return EngineState(self.tick, self.potentials, self.pending, self.totals)
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of this program, whatever engine it comes from; ``visits`` count from 0."""
+        check_state(self.program, state)
+        self.reset()
+        self.tick = state.tick
+        self._state = make_state(self.program, self._image, state.potentials)
+        put_spikes(self._image, self._state, state.spikes)
+        self._alone[1][0].totals[[SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS]] = state.totals
 
     def fork(self) -> Self:
         """Make another engine at tick 0 on the same image, with the same seed."""

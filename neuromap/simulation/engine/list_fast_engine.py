@@ -18,11 +18,17 @@ from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.list_program import ListProgram
 from neuromap.simulation.engine.compiled_runs import CompiledRuns, run_together
 from neuromap.simulation.engine.engine import Totals
+from neuromap.simulation.engine.engine_state import CurrentState, EngineState, check_state
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, VISITS, Events, Record
 from neuromap.simulation.engine.list_kernel.list_compiled import list_kernel
-from neuromap.simulation.engine.list_kernel.list_image import make_list_image, make_list_state, make_list_team
+from neuromap.simulation.engine.list_kernel.list_image import (
+    make_list_image,
+    make_list_state,
+    make_list_team,
+    put_reached,
+)
 from neuromap.simulation.engine.list_kernel.list_layout import ListImage
-from neuromap.simulation.engine.list_pending import pending_amounts, pending_rows
+from neuromap.simulation.engine.list_pending import due_and_amounts, pending_amounts, pending_rows, reached_axons
 from neuromap.simulation.engine.noise import check_seed
 
 __all__ = ["ListFastEngine"]
@@ -92,6 +98,40 @@ class ListFastEngine(CompiledRuns):
         return other
 
     @property
+    def state(self) -> EngineState:
+        """All that the ticks to come depend on, a copy."""
+        due, amounts = due_and_amounts(self.program, self.tick, self._due)
+        spikes = reached_axons(self.program, self.tick, self._reached)
+        resting = np.maximum(self._of_neurons(self._state.resting) - (self.tick - self._epoch) + 1, 0)
+        currents = CurrentState(self.currents, resting, due, amounts)
+        return EngineState(self.tick, self.potentials, spikes, self.totals, currents)
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of this program, whatever engine it comes from; ``visits`` count from 0."""
+        check_state(self.program, state)
+        self.reset()
+        self.tick = self._epoch = state.tick
+        put_reached(self._image, self._state, state.spikes)
+        if state.currents is not None:
+            self._put(state.potentials, state.currents)
+        self._alone.totals[[SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS]] = state.totals
+
+    def _put(self, voltages: Ints, currents: CurrentState) -> None:
+        """Put what neurons hold, and what is due, into the new state, whose epoch begins now."""
+        state, shape = self._state, self._image.shape
+        resting = currents.resting
+        tables = ((state.voltage, voltages), (state.current, currents.current), (state.resting, resting - 1))
+        for table, values in tables:
+            table.reshape(-1, shape.lanes)[:, : self.program.chip.neurons] = values
+        last = self.tick + resting.max(axis=1, initial=0) - 1
+        state.rests[:] = np.where(resting.any(axis=1), last, -1)
+        due, core, neuron = currents.due.T
+        state.due.reshape(-1, shape.slots, shape.lanes)[core, due % shape.slots, neuron] = (
+            currents.amounts >> shape.due_shift
+        )
+        np.maximum.at(state.busy, core, due)
+
+    @property
     def potentials(self) -> Ints:
         """Voltages v of all neurons after the last tick, a copy, shape (C, N)."""
         return self.potentials_of(np.arange(self.program.n_cores))
@@ -117,15 +157,27 @@ class ListFastEngine(CompiledRuns):
     @property
     def pending_amounts(self) -> Ints:
         """As :attr:`neuromap.simulation.engine.list_numpy_engine.ListNumpyEngine.pending_amounts`."""
+        return pending_amounts(self.program, self.tick, self._due, self._reached)
+
+    @property
+    def _due(self) -> Ints:
+        """Sums of weights as :func:`~neuromap.simulation.engine.list_pending.pending_amounts` takes them."""
         shape, n = self._image.shape, self.program.chip.neurons
         ring = self._state.due.reshape(-1, shape.slots, shape.lanes)[:, :, :n].swapaxes(0, 1)
         ahead = self.tick + np.arange(int(self.program.synapses.delay.max(initial=0)) + 1)
         due = np.zeros((len(ahead), *self.program.shape), np.int64)
         due[ahead % len(ahead)] = ring[ahead % shape.slots]
+        return due << shape.due_shift
+
+    @property
+    def _reached(self) -> NDArray[np.bool_]:
+        """Axons that will be reached, in the same way."""
+        shape = self._image.shape
         bytes_ = self._state.reached.view(np.uint8).reshape(shape.spike_delay + 1, -1)
         bits = np.unpackbits(bytes_, axis=1, bitorder="little")
         used = np.concatenate([np.arange(k) + 64 * w for k, w in zip(self.program.axon_counts, self._image.word)])  # noqa: B905
-        return pending_amounts(self.program, self.tick, due << shape.due_shift, bits[:, used.astype(np.int64)] != 0)
+        reached: NDArray[np.bool_] = bits[:, used.astype(np.int64)] != 0
+        return reached
 
     @property
     def totals(self) -> Totals:

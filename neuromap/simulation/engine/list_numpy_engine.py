@@ -17,7 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.list_program import ListProgram
 from neuromap.simulation.engine.engine import HostEvents, Spikes, Totals, check_run
-from neuromap.simulation.engine.list_pending import pending_amounts, pending_rows, synapses_of, wrapped
+from neuromap.simulation.engine.engine_state import CurrentState, EngineState, check_state
+from neuromap.simulation.engine.list_pending import (
+    due_and_amounts,
+    pending_amounts,
+    pending_rows,
+    reached_axons,
+    synapses_of,
+    wrapped,
+)
 from neuromap.simulation.engine.noise import check_seed
 
 __all__ = ["ListNumpyEngine", "kept"]
@@ -77,6 +85,27 @@ class ListNumpyEngine:
         other = copy(self)
         other.reset()  # makes state of its own
         return other
+
+    @property
+    def state(self) -> EngineState:
+        """All that the ticks to come depend on, a copy."""
+        due, amounts = due_and_amounts(self.program, self.tick, self._due)
+        spikes = reached_axons(self.program, self.tick, self._reached)
+        currents = CurrentState(self._current, self._rest, due, amounts)
+        return EngineState(self.tick, self._voltage, spikes, self._totals, currents)
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of this program, whatever engine it comes from."""
+        check_state(self.program, state)
+        self.reset()
+        self.tick, self._totals = state.tick, Totals(*state.totals)
+        self._voltage = state.potentials.copy()
+        due, core, axon = state.spikes.T
+        self._reached[due % len(self._reached), self.program.synapses.axons[core] + axon] = True
+        if (currents := state.currents) is not None:
+            self._current, self._rest = currents.current.copy(), currents.resting.copy()
+            due, core, neuron = currents.due.T
+            self._due[due % len(self._due), core, neuron] = currents.amounts
 
     @property
     def potentials(self) -> Ints:

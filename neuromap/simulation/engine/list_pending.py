@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.ragged import ragged_ranges
 from neuromap.hardware.program.list_program import ListProgram
 
-__all__ = ["pending_amounts", "pending_rows", "synapses_of", "wrapped"]
+__all__ = ["due_and_amounts", "pending_amounts", "pending_rows", "reached_axons", "synapses_of", "wrapped"]
 
 Ints = NDArray[np.int64]
 
@@ -50,6 +50,28 @@ def pending_rows(amounts: Ints, tick: int) -> Ints:
     """
     ahead, core, neuron = np.nonzero(amounts)
     return np.stack([tick + ahead, core, neuron], axis=1).astype(np.int64)
+
+
+def due_and_amounts(program: ListProgram, tick: int, due: Ints) -> tuple[Ints, Ints]:
+    """List what axons that were reached will add to currents; the arguments are those of :func:`pending_amounts`.
+
+    Returns
+    -------
+    rows : ndarray of int64, shape (m, 3)
+        Tick, core and neuron, in order.
+    amounts : ndarray of int64, shape (m,)
+        Wrapped into the width of currents.
+    """
+    amounts = wrapped(due[(tick + np.arange(len(due))) % len(due)], program.chip.lists.current_bits)
+    rows = pending_rows(amounts, tick)
+    return rows, amounts[amounts != 0]
+
+
+def reached_axons(program: ListProgram, tick: int, reached: NDArray[np.bool_]) -> Ints:
+    """List axons that spikes will reach, as sorted rows (tick, core, axon); arguments as :func:`pending_amounts`."""
+    ahead, number = np.nonzero(reached[(tick + np.arange(len(reached))) % len(reached)])
+    core = np.searchsorted(program.synapses.axons, number, side="right") - 1
+    return np.stack([tick + ahead, core, number - program.synapses.axons[core]], axis=1).astype(np.int64)
 
 
 def synapses_of(program: ListProgram, lists: Ints) -> tuple[Ints, Ints]:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program import Program
 
 __all__ = ["LEAK", "THRESHOLD", "Noise", "check_seed", "core_numbers", "keys", "mix", "rho", "streams"]
@@ -84,12 +85,12 @@ def rho(key: NDArray[np.uint32], neurons: NDArray[np.int64]) -> NDArray[np.uint8
     return (x >> np.uint32(24)).astype(np.uint8)
 
 
-def core_numbers(program: Program) -> NDArray[np.int64]:
+def core_numbers(program: ChipProgram) -> NDArray[np.int64]:
     """Return the places of a program's cores on the board, y * columns + x: they do not depend on the order of rows.
 
     Parameters
     ----------
-    program : Program
+    program : ChipProgram
 
     Returns
     -------

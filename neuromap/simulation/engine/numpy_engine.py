@@ -18,6 +18,7 @@ from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.program import Program
 from neuromap.simulation.engine.engine import HostEvents, Spikes, Totals, check_run
+from neuromap.simulation.engine.engine_state import EngineState, check_state
 from neuromap.simulation.engine.neuron import Parameters, Width, by_chance, fire, integrate, leak
 from neuromap.simulation.engine.noise import LEAK, THRESHOLD, Noise
 
@@ -96,6 +97,20 @@ class NumpyEngine:
         other = copy(self)
         other.reset()  # makes state of its own
         return other
+
+    @property
+    def state(self) -> EngineState:
+        """All that the ticks to come depend on, a copy."""
+        return EngineState(self.tick, self._potentials, self.pending, self._totals)
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of this program, whatever engine it comes from."""
+        check_state(self.program, state)
+        self.reset()
+        self.tick, self._totals = state.tick, Totals(*state.totals)
+        self._potentials = state.potentials.copy()
+        due, core, axon = state.spikes.T
+        self._due[due % len(self._due), core, axon] = True
 
     @property
     def potentials(self) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.parts_of_ticks import ticks_of_frames
 from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
@@ -20,7 +21,10 @@ __all__ = ["FedFrames", "HostFeed"]
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Columns ``start`` to ``stop - 1``: rows of the host table that share node, arrival and first frame."""
+    """Columns ``start`` to ``stop - 1``: rows of the host table that share node, arrival and first frame.
+
+    Of the frames of a turn they deliver one, the same in every turn: ``phase``, ``phase + q`` and so on, q a turn.
+    """
 
     start: int
     stop: int
@@ -28,40 +32,53 @@ class _Rows:
     """Input node; None on bias rows, which spike in every frame."""
     index: NDArray[np.int64] | slice
     lag: int
-    """Frame i arrives in turn i + lag of the clock, a turn being one period."""
+    """Frame phase + q i arrives in turn i + lag of the clock."""
     first_frame: int
+    phase: int
+
+    def turns(self, n_frames: int, per_turn: int) -> tuple[int, int]:
+        """First turn in which frames arrive, and the first after the last of them."""
+        first, end = (-((self.phase - frame) // per_turn) for frame in (self.first_frame, n_frames))
+        return self.lag + first, self.lag + end
 
 
 class HostFeed:
     """Spikes from the host, laid out for a range of ticks and for many stimuli at once.
 
-    Time is cut into turns of one period. In a turn every row of the host table delivers at most once, always at
-    the same tick of the turn. With rows sorted by that tick, a table (turns x rows) of what is delivered, read
-    row by row, is in the order of ticks: nothing has to be sorted when frames come.
+    Time is cut into turns of one period; where the period is a fraction p/q, into turns of p ticks with q frames each,
+    and every row of the host table counts q times, once for each of these frames. In a turn every row then delivers at
+    most once, always at the same tick of the turn. With rows sorted by that tick, a table (turns x rows) of what is
+    delivered, read row by row, is in the order of ticks: nothing has to be sorted when frames come.
 
     Parameters
     ----------
     program : ChipProgram
-        ``host``, ``period`` and ``nodes`` are used; its indices are checked (engines do that).
+        ``host``, ``period``, ``nodes`` and ``is_part`` are used; its indices are checked (engines do that).
     """
 
     def __init__(self, program: ChipProgram) -> None:
-        host, self._period = program.host, program.period
-        turn, tick = np.divmod(host.arrival.astype(np.int64), program.period)
-        order = np.lexsort((host.first_frame, turn, host.node, tick))
-        clock = np.stack([tick, host.node, turn, host.first_frame], axis=1)[order]
+        host, self._turn, self._per_turn = program.host, program.period.numerator, program.period.denominator
+        self._clocks_run_on = program.is_part is not None  # what is left in sums of parts would spike at any tick
+        self._n_rows = len(host)
+        phase = np.repeat(np.arange(self._per_turn), len(host))
+        start = np.tile(host.exact_arrival(program.period), self._per_turn)
+        turn, tick = np.divmod(ticks_of_frames(start, program.period, phase), self._turn)
+        row = np.tile(np.arange(len(host)), self._per_turn)
+        order = np.lexsort((phase, host.first_frame[row], turn, host.node[row], tick))
+        row = row[order]
+        clock = np.stack([tick[order], host.node[row], turn[order], host.first_frame[row], phase[order]], axis=1)
         self._tick = np.ascontiguousarray(clock[:, 0])
-        self._core, self._axon, index = host.core[order], host.axon[order], host.index[order]
+        self._core, self._axon, index = host.core[row], host.axon[row], host.index[row]
         self._of_tick = [(int(self._tick[a]), a, b) for a, b in _stretches(clock[:, :1])]
         self._rows = []
-        for start, stop in _stretches(clock):
-            _, node, lag, first_frame = (int(k) for k in clock[start])
+        for begin, end in _stretches(clock):
+            _, node, lag, first_frame, of_turn = (int(k) for k in clock[begin])
             name = None if node == BIAS else program.nodes[node].name
-            self._rows.append(_Rows(start, stop, name, _as_slice(index[start:stop]), lag, first_frame))
+            self._rows.append(_Rows(begin, end, name, _as_slice(index[begin:end]), lag, first_frame, of_turn))
 
     def __len__(self) -> int:
         """Rows of the host table."""
-        return len(self._tick)
+        return self._n_rows
 
     def events(
         self, frames: Mapping[str, NDArray[np.bool_]], n_frames: int, first_tick: int, n_ticks: int
@@ -75,7 +92,7 @@ class HostFeed:
         frames : mapping of str to ndarray of bool, shape (S, n_frames, size)
             Checked input frames of S stimuli.
         n_frames : int
-            Frames of each stimulus; bias rows end with them.
+            Frames of each stimulus; bias rows end with them, but go on where there are sums in parts to be emptied.
         first_tick, n_ticks : int
             The ticks.
 
@@ -88,29 +105,33 @@ class HostFeed:
         n_stimuli = len(next(iter(frames.values()))) if frames else 1
         if n_ticks == 0 or len(self) == 0:
             return HostEvents.none(n_stimuli * n_ticks)
-        period, last_tick = self._period, first_tick + n_ticks - 1
-        begin, end = first_tick // period, last_tick // period + 1
-        fed = np.zeros((n_stimuli, end - begin, len(self)), dtype=np.bool_)
+        length, step, last_tick = self._turn, self._per_turn, first_tick + n_ticks - 1
+        begin, end = first_tick // length, last_tick // length + 1
+        fed = np.zeros((n_stimuli, end - begin, len(self._tick)), dtype=np.bool_)
         for rows in self._rows:
             # turns in which the frames of this stimulus arrive, as far as they are asked for
-            a, b = max(begin, rows.first_frame + rows.lag), min(end, n_frames + rows.lag)
+            first, behind = rows.turns(n_frames, step)
+            if rows.node is None and self._clocks_run_on:
+                behind = end
+            a, b = max(begin, first), min(end, behind)
             if a >= b:
                 continue
             part = fed[:, a - begin : b - begin, rows.start : rows.stop]
             if rows.node is None:
                 part[:] = True
             else:
-                part[:] = frames[rows.node][:, a - rows.lag : b - rows.lag, rows.index]
-        fed[:, 0, : np.searchsorted(self._tick, first_tick - begin * period)] = False
-        fed[:, -1, np.searchsorted(self._tick, last_tick - (end - 1) * period, side="right") :] = False
+                i, j = ((turn - rows.lag) * step + rows.phase for turn in (a, b))
+                part[:] = frames[rows.node][:, i:j:step, rows.index]
+        fed[:, 0, : np.searchsorted(self._tick, first_tick - begin * length)] = False
+        fed[:, -1, np.searchsorted(self._tick, last_tick - (end - 1) * length, side="right") :] = False
 
         counts = np.zeros((n_stimuli, n_ticks), dtype=np.int64)
         turns = np.arange(end - begin)
         for tick, start, stop in self._of_tick:
-            at = (begin + turns) * period + tick - first_tick
+            at = (begin + turns) * length + tick - first_tick
             mine = (at >= 0) & (at < n_ticks)
             counts[:, at[mine]] = np.count_nonzero(fed[:, mine, start:stop], axis=2)
-        column = np.flatnonzero(fed) % len(self)  # several times as quick as nonzero of a table
+        column = np.flatnonzero(fed) % len(self._tick)  # several times as quick as nonzero of a table
         return HostEvents(np.concatenate([[0], np.cumsum(counts)]), self._core[column], self._axon[column])
 
 

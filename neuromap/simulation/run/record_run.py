@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 
 from neuromap.errors import InputError
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.checkpoint.checkpoints import Checkpoints
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.host_feed import FedFrames
+from neuromap.simulation.run.loaded import Loaded, load_engine
 from neuromap.simulation.run.recorder import Recorder, run_chunks
-from neuromap.simulation.stimulus.stimulus import check_frames
+from neuromap.simulation.run.resumable_run import resumable_chunks
+from neuromap.simulation.stimulus.stimulus import check_frames, frame_count
 from neuromap.simulation.trace.readout import Potentials
 from neuromap.simulation.trace.recorded_run import RecordedRun
 from neuromap.simulation.trace.recording import Recording
@@ -25,16 +27,20 @@ __all__ = ["prepare_run", "record_run"]
 _MAX_BYTES = 2**32
 """Memory that the recorded spikes, or potentials, of a run may take."""
 _SPIKE_BYTES = 24
+_NONE = Checkpoints()
 
 
 def prepare_run(
     program: ChipProgram,
     frames: Mapping[str, ArrayLike],
-    choice: EngineChoice,
+    choice: EngineChoice | Callable[[ChipProgram], Loaded],
     record: Recording | None = None,
     progress: Callable[[int, int], object] | None = None,
+    checkpoints: Checkpoints = _NONE,
 ) -> RecordedRun:
     """Load a program and get ready to run it; see :func:`neuromap.simulation.run.simulate.simulate`.
+
+    ``choice`` may be what loads it: a rank among several does so in its own way.
 
     Raises
     ------
@@ -42,9 +48,14 @@ def prepare_run(
         As there.
     """
     checked = check_frames(frames, program)
-    chip = make_engine(program, choice)  # refuses indices that point nowhere
-    fed = FedFrames(program, checked)
-    recorder = Recorder(program, Recording() if record is None else record, fed.n_frames)
+    # refuses indices that point nowhere
+    loaded = load_engine(program, choice) if isinstance(choice, EngineChoice) else choice(program)
+    recording, n_frames = Recording() if record is None else record, frame_count(checked)
+    recorder = Recorder(program, recording, n_frames)
+    if checkpoints == _NONE:
+        chunks = run_chunks(loaded.chip, FedFrames(loaded.fed, checked), recorder, progress, agree=loaded.agree)
+    else:
+        chunks = resumable_chunks(loaded, checked, recorder, recording, checkpoints, progress)
     nothing = np.zeros(0, dtype=np.int32)
     header = Trace(
         name=program.name,
@@ -52,7 +63,7 @@ def prepare_run(
         execution=program.execution,
         nodes=recorder.neurons.nodes,
         period=program.period,
-        n_frames=fed.n_frames,
+        n_frames=n_frames,
         n_ticks=recorder.n_ticks,
         tick=nothing.astype(np.int64),
         node=nothing,
@@ -66,7 +77,7 @@ def prepare_run(
         recorder.neurons,
         recorder.potential_neurons,
         recorder.counts,
-        run_chunks(chip, fed, recorder, progress),
+        chunks,
         peak=-program.chip.potential_range[0],
     )
 
@@ -74,9 +85,10 @@ def prepare_run(
 def record_run(
     program: ChipProgram,
     frames: Mapping[str, ArrayLike],
-    choice: EngineChoice,
+    choice: EngineChoice | Callable[[ChipProgram], Loaded],
     record: Recording | None = None,
     progress: Callable[[int, int], object] | None = None,
+    checkpoints: Checkpoints = _NONE,
 ) -> Trace:
     """Run a program into memory; see :func:`neuromap.simulation.run.simulate.simulate`.
 
@@ -85,7 +97,7 @@ def record_run(
     StimulusError, InputError, ProgramError
         As there.
     """
-    run = prepare_run(program, frames, choice, record, progress)
+    run = prepare_run(program, frames, choice, record, progress, checkpoints)
     n_ticks, n_potentials = run.header.n_ticks, len(run.potential_neurons)
     if 4 * n_ticks * n_potentials > _MAX_BYTES:
         raise InputError(

@@ -8,6 +8,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.errors import InputError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes
 from neuromap.simulation.run.host_feed import FedFrames
@@ -69,6 +70,20 @@ class Recorder:
         """Neurons whose spikes the engine hands out."""
         return len(self.neurons) if self.counts is None else self._row_of.size
 
+    def go_on_from(self, counts: NDArray[np.int64] | None) -> None:
+        """Count spikes on from those of a checkpoint.
+
+        Raises
+        ------
+        InputError
+            If there are none, or of another program.
+        """
+        if self.counts is None:
+            return
+        if counts is None or counts.shape != self.counts.shape:
+            raise InputError("lacks the counts of spikes that are recorded; simulate from tick 0")
+        self.counts[:] = counts
+
     def run(self, chip: Engine, events: HostEvents) -> Chunk:
         """Run some ticks on what the host feeds."""
         if len(self.potential_neurons):
@@ -103,19 +118,25 @@ def run_chunks(
     fed: FedFrames,
     recorder: Recorder,
     progress: Callable[[int, int], object] | None = None,
+    every: int | None = None,
+    agree: Callable[[float], float] = float,
 ) -> Iterator[Chunk]:
     """Run all ticks; chunks grow as long as they are short, so that there is news a few times a second.
 
     Parameters
     ----------
     chip : Engine
-        At tick 0.
+        At tick 0, or restored to a later one.
     fed : FedFrames
         What the host feeds.
     recorder : Recorder
         Of the same program; says how many ticks are run.
     progress : callable, optional
         Called as ``progress(ticks done, ticks in all)`` after every chunk.
+    every : int, optional
+        A chunk ends at every multiple of so many ticks.
+    agree : callable, optional
+        Gives all ranks of a run the value of rank 0, so that their chunks are equally long.
 
     Yields
     ------
@@ -127,10 +148,11 @@ def run_chunks(
     length, n_ticks = 1, recorder.n_ticks
     while chip.tick < n_ticks:
         began = perf_counter()
-        yield recorder.run(chip, fed.events(chip.tick, min(length, n_ticks - chip.tick)))
+        left = n_ticks - chip.tick if every is None else min(n_ticks - chip.tick, every - chip.tick % every)
+        yield recorder.run(chip, fed.events(chip.tick, min(length, left)))
         if progress is not None:
             progress(chip.tick, n_ticks)
-        seconds = perf_counter() - began
+        seconds = agree(perf_counter() - began)
         if seconds < _CHUNK_SECONDS:
             length = min(2 * length, most)
         elif seconds > 4 * _CHUNK_SECONDS:

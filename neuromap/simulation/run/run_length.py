@@ -36,5 +36,5 @@ def ticks_to_run(program: ChipProgram, n_frames: int, recorded: Iterable[NodePor
     read_out = [port for port in program.nodes if port.kind == "output"]
     if not read_out:
         raise ProgramError(f"program {program.name}: has no output node to read out; run it with run_events")
-    slowest = max(port.sample_tick for port in (*read_out, *recorded))
-    return max(0, slowest + (n_frames - 1) * program.period + 1)
+    slowest = max((*read_out, *recorded), key=lambda port: port.sample_tick)
+    return max(0, slowest.tick(program.period, n_frames - 1) + 1)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from neuromap.files.given import needs, path_given, refuse_swapped
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.checkpoint.checkpoints import Checkpoints
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.record_run import prepare_run, record_run
 from neuromap.simulation.trace.forms.hdf5_file import hdf5_writer
@@ -17,7 +18,7 @@ from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
 from neuromap.simulation.trace.recording import Recording
 from neuromap.simulation.trace.trace import Trace
 
-__all__ = ["simulate", "simulate_to_file"]
+__all__ = ["counted_chunks", "simulate", "simulate_to_file"]
 
 
 def simulate(
@@ -29,6 +30,7 @@ def simulate(
     noise_seed: int = 0,
     record: Recording | None = None,
     progress: Callable[[int, int], object] | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Trace:
     """Run a program on input frames until the slowest node, read out or recorded, has shown the last frame.
 
@@ -49,6 +51,8 @@ def simulate(
         What is kept; by default the spikes of the neurons that are read out.
     progress : callable, optional
         Called as ``progress(ticks done, ticks in all)`` from time to time, and at the end.
+    checkpoints : Checkpoints, optional
+        What is written so that a run that is stopped can go on, and what this one goes on from.
 
     Returns
     -------
@@ -61,14 +65,15 @@ def simulate(
         If the frames do not match the program's input nodes.
     InputError
         If there is no such engine, node or core, a number is out of range, or more is to be recorded than the memory
-        is meant to hold (4 GiB): :func:`simulate_to_file` has no such bound.
+        is meant to hold (4 GiB): :func:`simulate_to_file` has no such bound. Also if a checkpoint cannot be written or
+        read, or belongs to another run.
     ProgramError
         If the program has no output node, or its tables point outside it.
     """
     refuse_swapped("simulate(program, frames)", program, ChipProgram, frames)
     needs("simulate", program, ChipProgram)
-    _check_recording("simulate", record)
-    return record_run(program, frames, EngineChoice(engine, threads, noise_seed), record, progress)
+    asked = _check("simulate", record, checkpoints)
+    return record_run(program, frames, EngineChoice(engine, threads, noise_seed), record, progress, asked)
 
 
 def simulate_to_file(
@@ -81,6 +86,7 @@ def simulate_to_file(
     noise_seed: int = 0,
     record: Recording | None = None,
     progress: Callable[[int, int], object] | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> FrameCounts:
     """Run a program as :func:`simulate` does, and write what is recorded into an HDF5 file while it runs.
 
@@ -92,7 +98,7 @@ def simulate_to_file(
     ----------
     path : str or Path
         The file.
-    program, frames, engine, threads, noise_seed, record, progress
+    program, frames, engine, threads, noise_seed, record, progress, checkpoints
         As in :func:`simulate`.
 
     Returns
@@ -109,21 +115,25 @@ def simulate_to_file(
     """
     path = path_given("simulate_to_file", path)
     needs("simulate_to_file", program, ChipProgram)
-    _check_recording("simulate_to_file", record)
+    asked = _check("simulate_to_file", record, checkpoints)
     choice = EngineChoice(engine, threads, noise_seed)
     with hdf5_writer(path) as write:
-        run = prepare_run(program, frames, choice, record, progress)
+        run = prepare_run(program, frames, choice, record, progress, asked)
         counter = FrameCounter(run.header)
-        write(run._replace(chunks=_counted(run, counter)))
+        write(run._replace(chunks=counted_chunks(run, counter)))
     return counter.result()
 
 
-def _check_recording(where: str, record: Recording | None) -> None:
+def _check(where: str, record: Recording | None, checkpoints: Checkpoints | None) -> Checkpoints:
     if record is not None:
         needs(f"{where}: record", record, Recording)
+    if checkpoints is None:
+        return Checkpoints()
+    needs(f"{where}: checkpoints", checkpoints, Checkpoints)
+    return checkpoints
 
 
-def _counted(run: RecordedRun, counter: FrameCounter) -> Iterator[Chunk]:
+def counted_chunks(run: RecordedRun, counter: FrameCounter) -> Iterator[Chunk]:
     """Hand the chunks of a run on and count their spikes on the way."""
     for chunk in run.chunks:
         counter.add(chunk.tick, run.neurons.node[chunk.row], run.neurons.index[chunk.row])

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.parts_of_ticks import frames_until, in_parts, ticks_of_frames
+from neuromap.arrays.times import Time
 from neuromap.forms.card import Card
 from neuromap.hardware.program.ports import NodePort
 
@@ -37,29 +39,30 @@ class SpikeFrames(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FrameClock(Card):
-    """Ticks at which nodes show their frames: frame i of a node at ``sample_tick + i * period``.
+    """Ticks at which nodes show their frames: frame i of a node at ``sample_tick + i * period``, rounded down.
 
     Attributes
     ----------
-    sample_tick : ndarray of int64, shape (number of nodes,)
-        Tick of every node's frame 0; may be negative.
-    period : int
+    start : ndarray of int64, shape (number of nodes,)
+        Exact time of every node's frame 0 in parts of a tick (``arrays/times.py``), which are ticks at equal intervals;
+        may be negative.
+    period : int or Fraction
         Frame period in ticks.
     n_frames : int
         Frames of the stimulus, including frame 0.
     """
 
-    sample_tick: NDArray[np.int64]
-    period: int
+    start: NDArray[np.int64]
+    period: Time
     n_frames: int
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
     @classmethod
-    def of(cls, nodes: Sequence[NodePort], period: int, n_frames: int) -> Self:
+    def of(cls, nodes: Sequence[NodePort], period: Time, n_frames: int) -> Self:
         """Make the clock of some nodes of a program."""
-        return cls(np.array([port.sample_tick for port in nodes], dtype=np.int64), period, n_frames)
+        return cls(in_parts((port.sample_tick for port in nodes), period), period, n_frames)
 
     def frames_of(self, tick: NDArray[np.int64], node: NDArray[np.integer] | int) -> SpikeFrames:
         """Tell the frames of spikes.
@@ -75,6 +78,7 @@ class FrameClock(Card):
         -------
         SpikeFrames
         """
-        frame, between = np.divmod(tick - self.sample_tick[node], self.period)
-        is_stray = (between != 0) | (frame < 1)
+        start = self.start[node]
+        frame = frames_until(start, self.period, tick)
+        is_stray = (ticks_of_frames(start, self.period, frame) != tick) | (frame < 1)
         return SpikeFrames(frame, ~is_stray & (frame < self.n_frames), is_stray)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 
+from neuromap.arrays.times import Time
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
@@ -23,8 +26,8 @@ class RunLabels(Card):
         Labels of the program.
     nodes : tuple of NodePort
         The recorded nodes, by default the output nodes.
-    period : int
-        Frame period in ticks.
+    period : int or Fraction
+        Frame period in ticks; a fraction is a mean.
     n_frames : int
         Frames of a stimulus, including frame 0.
     n_ticks : int
@@ -35,7 +38,7 @@ class RunLabels(Card):
     pattern: str
     execution: str
     nodes: tuple[NodePort, ...]
-    period: int
+    period: Time
     n_frames: int
     n_ticks: int
 
@@ -63,13 +66,15 @@ class RunLabels(Card):
             If the node was not recorded, or one of its frames from 1 on lies before or after the ticks of the run.
         """
         position = self._position(name)
-        sample = self.nodes[position].sample_tick
-        late = max(1, -((sample - self.n_ticks) // self.period))  # the first frame after the run
-        missing = [i for i in (1, late) if i < self.n_frames and not 0 <= sample + i * self.period < self.n_ticks]
+        port = self.nodes[position]
+        late = max(1, ceil((self.n_ticks - port.sample_tick) / Fraction(self.period)))  # the first after the run
+        at = {i: port.tick(self.period, i) for i in (1, late) if i < self.n_frames}
+        missing = [tick for tick in at.items() if not 0 <= tick[1] < self.n_ticks]
         if missing:
+            frame, tick = missing[0]
             raise InputError(
-                f"{type(self).__name__.lower()}: frame {missing[0]} of node {name} was not run: it is at tick "
-                f"{sample + missing[0] * self.period}, and {counted(self.n_ticks, 'tick')} were run from tick "
+                f"{type(self).__name__.lower()}: frame {frame} of node {name} was not run: it is at tick "
+                f"{tick}, and {counted(self.n_ticks, 'tick')} were run from tick "
                 "0; simulate again "
                 f"with node:{name} recorded, or take single spikes"
             )

@@ -64,8 +64,9 @@ def test_bounds_with_ports_are_sums_over_chips(meshes, ways_on, clocks, brute, d
     assert arrival_bounds(mesh, clock, ways).tolist() == expected
 
 
+@pytest.mark.theorem
 @given(st.data())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=1000)
 def test_no_order_of_service_breaks_the_bound(meshes, ways_on, clocks, brute, data):
     mesh, clock = data.draw(meshes(largest_chip=3)), data.draw(clocks())
     ways = data.draw(ways_on(mesh, most=16))

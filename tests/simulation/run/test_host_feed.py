@@ -1,5 +1,9 @@
 """What the host feeds: every row of the host table, frame by frame, against the definition."""
 
+from dataclasses import replace
+from fractions import Fraction
+from math import floor
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +14,7 @@ from neuromap.simulation.run.host_feed import HostFeed
 
 @given(
     seed=st.integers(0, 2**32 - 1),
-    period=st.sampled_from([1, 2, 3, 7, 10**9]),
+    period=st.sampled_from([1, 2, 3, 7, 10**9, Fraction(3, 2), Fraction(7, 3), Fraction(11, 10)]),
     n_stimuli=st.integers(1, 3),
     n_frames=st.integers(2, 5),
     first=st.integers(0, 25),
@@ -21,7 +25,7 @@ def test_every_row_delivers_its_frames_and_nothing_else(
     make_chip, make_program, seed, period, n_stimuli, n_frames, first, n_ticks
 ):
     rng = np.random.default_rng(seed)
-    late = min(period, 6)
+    late, q = min(floor(period), 6), period.denominator
     rows = [
         (int(rng.choice([BIAS, 0, 1])), int(rng.integers(3)), int(rng.integers(2)), int(rng.integers(4)),
          int(rng.integers(-late, 3 * late)), int(rng.integers(2)))
@@ -30,14 +34,17 @@ def test_every_row_delivers_its_frames_and_nothing_else(
     program = make_program(
         make_chip(), np.ones((2, 4, 4)), nodes=[("I", 3, "input", 0), ("J", 3, "input", 0)], host=rows, period=period
     )
+    part = rng.integers(0, q, len(rows))
+    program = replace(program, host=replace(program.host, part=part if q > 1 else None))
     frames = {name: rng.random((n_stimuli, n_frames, 3)) < 0.5 for name in "IJ"}
     expected = [
         [
             sorted(
                 (core, axon)
-                for node, index, core, axon, arrival, first_frame in rows
+                for (node, index, core, axon, arrival, first_frame), late_by in zip(rows, part.tolist(), strict=True)
                 for i in range(first_frame, n_frames)
-                if arrival + i * period == tick and (node == BIAS or frames["IJ"[node]][s, i, index])
+                if floor(arrival + Fraction(late_by, q) + i * period) == tick
+                and (node == BIAS or frames["IJ"[node]][s, i, index])
             )
             for tick in range(first, first + n_ticks)
         ]

@@ -15,7 +15,7 @@ from neuromap.simulation.engine.kernel.narrow_tables import INT16, NarrowTables
 from neuromap.simulation.engine.kernel.padding import aligned, joined, packed_bits, padded_lanes
 from neuromap.simulation.engine.kernel.vectors.extents import as_extent, extent
 
-__all__ = ["make_image", "make_state", "read_only", "vector_groups"]
+__all__ = ["make_image", "make_state", "put_spikes", "read_only", "vector_groups"]
 
 _BLOCK = 1024
 """Cores that are laid out at once: bounds the memory beside the arrays themselves."""
@@ -69,13 +69,14 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def make_state(program: Program, image: Image) -> State:
-    """State before tick 0."""
+def make_state(program: Program, image: Image, potentials: NDArray[np.int64] | None = None) -> State:
+    """State before tick 0, or with other potentials, shape (C, N); no spikes are under way."""
     shape = image.shape
     lanes = 32 * extent(shape.groups)
     words = extent(shape.words)
     blocks = -(-shape.n_cores // 64)
-    potential = padded_lanes(program.neurons.potential, lanes, 0).reshape(shape.n_cores, lanes)
+    given = program.neurons.potential if potentials is None else potentials
+    potential = padded_lanes(given, lanes, 0).reshape(shape.n_cores, lanes)
     peak = np.maximum(potential.max(axis=1, initial=0), -potential.min(axis=1, initial=0).astype(np.int64))
     flags, floor = (image.header.reshape(-1, at.HEADER)[:, k] for k in (at.FLAGS, at.FLOOR))
     is_wide = (peak > shape.limit) | (flags & Flag.WIDE_ONLY != 0)
@@ -97,6 +98,16 @@ def make_state(program: Program, image: Image) -> State:
         busy=busy,
         awake=awake,
     )
+
+
+def put_spikes(image: Image, state: State, spikes: NDArray[np.int64]) -> None:
+    """Put spikes that are under way, rows (tick at which it is due, core, axon), into the ring of a new state."""
+    slots, shape = 1 << image.shape.slot_bits, image.shape
+    due, core, axon = spikes.T
+    ring = state.ring.view(np.uint8).reshape(slots, shape.n_cores, 8 * extent(shape.words))
+    bits = np.left_shift(1, axon & 7).astype(np.uint8)
+    np.bitwise_or.at(ring, (due % slots, core, axon >> 3), bits)
+    state.busy.reshape(slots, -1)[due % slots, core] = 1
 
 
 def _shape(program: Program) -> Shape:

@@ -13,7 +13,7 @@ from neuromap.simulation.engine.kernel.layout import aligned_empty
 from neuromap.simulation.engine.kernel.padding import aligned, padded_lanes
 from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListShape, ListState, ListTeam
 
-__all__ = ["make_list_image", "make_list_state", "make_list_team"]
+__all__ = ["make_list_image", "make_list_state", "make_list_team", "put_reached"]
 
 
 def make_list_image(program: ListProgram) -> ListImage:
@@ -67,6 +67,15 @@ def make_list_state(program: ListProgram, image: ListImage) -> ListState:
         extra=_full(shape.n_cores * shape.lanes if image.has_joins.any() else 1, np.int64, 0),
         words=_full(shape.n_cores * shape.lanes // 32 if image.has_joins.any() else 1, np.uint64, 0),
     )
+
+
+def put_reached(image: ListImage, state: ListState, spikes: NDArray[np.int64]) -> None:
+    """Put spikes that are under way, rows (tick at which it is due, core, axon), into a new state."""
+    turns = image.shape.spike_delay + 1
+    due, core, axon = spikes.T
+    bits = np.uint64(1) << (axon & 63).astype(np.uint64)
+    np.bitwise_or.at(state.reached.reshape(turns, -1), (due % turns, image.word[core] + (axon >> 6)), bits)
+    state.fed.reshape(turns, -1)[due % turns, core] = 1
 
 
 def make_list_team(image: ListImage, threads: int) -> ListTeam:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from types import NoneType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.times import Time
+from neuromap.hardware.program.file_format import FRAMES_KEY, PART_KEY, period_of_file, tick_of_file
 from neuromap.hardware.program.ports import NodePort
 from neuromap.simulation.trace.forms.file_layout import DTYPES, EVENTS, POTENTIAL_PLACES
 from neuromap.simulation.trace.readout import Potentials, Readout
@@ -41,8 +44,10 @@ def checked_trace(labels: Any, arrays: dict[str, NDArray[Any]]) -> Trace:
         If anything is missing or wrong.
     """
     labels = {"potential_nodes": [], "tick_seconds": None, "nodes_are_whole": False, **labels}
-    nodes, potential_nodes = (_ports(labels.pop(key)) for key in ("nodes", "potential_nodes"))
     _check_labels(labels)
+    labels["period"] = period_of_file(labels)
+    labels.pop(FRAMES_KEY, None)
+    nodes, potential_nodes = (_ports(labels.pop(key), labels["period"]) for key in ("nodes", "potential_nodes"))
     for name, array in arrays.items():
         if name in DTYPES and array.dtype.name != DTYPES[name]:
             raise ValueError(f"tensor {name} must be {DTYPES[name]}, is {array.dtype.name}")
@@ -79,9 +84,8 @@ def _check_ticks(tick: NDArray[np.int64], labels: dict[str, Any], nodes: tuple[N
         raise ValueError("a spike lies outside the ticks that were run")
     if len(tick) and (np.diff(tick) < 0).any():
         raise ValueError("spikes are not in the order of their ticks")
-    last = (labels["n_frames"] - 1) * labels["period"]
     for port in nodes:
-        if port.kind == "output" and port.sample_tick + last >= labels["n_ticks"]:
+        if port.kind == "output" and port.tick(labels["period"], labels["n_frames"] - 1) >= labels["n_ticks"]:
             raise ValueError(f"node {port.name} has frames after the ticks that were run")
 
 
@@ -100,12 +104,16 @@ def _potentials(arrays: dict[str, NDArray[Any]], nodes: tuple[NodePort, ...], n_
     return Potentials(Readout(nodes, core, neuron, node, index), values)
 
 
-def _ports(ports: list[dict[str, Any]]) -> tuple[NodePort, ...]:
-    found = tuple(NodePort(**port) for port in ports)
+def _ports(ports: list[dict[str, Any]], period: Time) -> tuple[NodePort, ...]:
+    plain = [{key: value for key, value in port.items() if key != PART_KEY} for port in ports]
+    found = tuple(
+        NodePort(**{**without, "sample_tick": tick_of_file(port, period)})
+        for without, port in zip(plain, ports, strict=True)
+    )
     for port in found:
-        if not (isinstance(port.name, str) and type(port.size) is int and type(port.sample_tick) is int):
+        if not (isinstance(port.name, str) and type(port.size) is int and type(port.sample_tick) in (int, Fraction)):
             raise ValueError(f"node {port.name} has a size or sample tick that is no integer")
-        if not (0 <= port.size < 2**31 and abs(port.sample_tick) < _MOST):
+        if not (0 <= port.size < 2**31 and -_MOST < port.sample_tick < _MOST):
             raise ValueError(f"node {port.name} has a size or sample tick out of range")
     return found
 

@@ -1,16 +1,19 @@
 """The neuron of synapse lists: every engine follows its equations, bit by bit, on any program."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from local_ranks import run_local
 
 from neuromap.errors import InputError, StimulusError
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
 from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.ranks.rank_engine import RankEngine
 
 CHOICES = [EngineChoice("numpy", threads=1), EngineChoice("fast", threads=1), EngineChoice("fast", threads=2)]
 
@@ -132,3 +135,51 @@ def test_what_points_outside_is_refused(list_chips, list_program, engine, data):
         chip.run(HostEvents.none(1), np.ones((1, 1), np.bool_))
     with pytest.raises(InputError, match="seed"):
         chip.reset(noise_seed=-1)
+
+
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1), cut=st.integers(0, 19))
+@settings(deadline=None, max_examples=40)
+def test_any_engine_goes_on_from_the_state_of_any_other(list_chips, list_program, fed_axons, data, seed, cut):
+    rng = np.random.default_rng(seed)
+    program = list_program(rng, data.draw(list_chips), 3)
+    whole = make_engine(program, EngineChoice("numpy"))
+    first, second = (make_engine(program, data.draw(st.sampled_from(CHOICES))) for _ in range(2))
+    for tick in range(20):
+        fed = fed_axons(rng, program, 0.1).T
+        expected = whole.step(*fed)
+        if tick == cut:
+            second.restore(first.state)
+        engine = first if tick < cut else second
+        assert [part.tolist() for part in engine.step(*fed)] == [part.tolist() for part in expected]
+    assert np.array_equal(second.pending_amounts, whole.pending_amounts)
+    assert np.array_equal(second.currents, whole.currents)
+    assert (second.tick, second.totals) == (whole.tick, whole.totals)
+
+
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1), cut=st.integers(0, 19))
+@settings(deadline=None, max_examples=30)
+def test_any_number_of_ranks_is_one_engine(list_chips, list_program, fed_axons, data, seed, cut):
+    rng = np.random.default_rng(seed)
+    program = list_program(rng, data.draw(list_chips), 4)
+    fed = [fed_axons(rng, program, 0.1).T for _ in range(20)]
+    whole = make_engine(program, EngineChoice("numpy"))
+    expected = [[part.tolist() for part in whole.step(*axons)] for axons in fed]
+
+    def work(exchange, choice, ticks, state):
+        engine = RankEngine(program, exchange, choice)
+        if state is not None:
+            engine.restore(state)
+        spikes = [[part.tolist() for part in engine.step(*axons)] for axons in ticks]
+        return spikes, engine.state, engine.pending, engine.totals
+
+    state, found = None, []
+    for ticks in (fed[:cut], fed[cut:]):
+        choice, n_ranks = data.draw(st.sampled_from(CHOICES)), data.draw(st.integers(1, 4))
+        given = functools.partial(work, choice=choice, ticks=ticks, state=state)
+        spikes, state, pending, totals = run_local(n_ranks, given)[0]
+        found += spikes
+    assert found == expected
+    assert np.array_equal(pending, whole.pending)
+    assert totals == whole.totals
+    assert np.array_equal(state.potentials, whole.potentials)
+    assert np.array_equal(state.currents.current, whole.currents)

@@ -1,0 +1,1 @@
+"""What dividing a run among ranks of MPI costs."""

@@ -1,0 +1,98 @@
+"""The files of a checkpoint: safetensors with a format, a text and a checksum over both text and tensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from neuromap.errors import InputError
+from neuromap.files.regular_file import read_bytes
+from neuromap.files.whole_file import write_whole
+from neuromap.simulation.trace.forms.checksum import checksum
+
+__all__ = ["MOST_BYTES", "read_checked", "write_checked"]
+
+_FORMAT = "neuromap run checkpoint 1"
+MOST_BYTES = 2**36
+"""Of a file that is read, at most."""
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def write_checked(path: Path, about: Mapping[str, Any], arrays: Arrays) -> str:
+    """Write a file whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    about : mapping
+        What JSON can hold.
+    arrays : mapping of str to ndarray
+
+    Returns
+    -------
+    str
+        The checksum.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps(about, sort_keys=True)
+    found = checksum(text, tensors)
+    write_whole(path, save_tensors(tensors, metadata={"format": _FORMAT, "about": text, "checksum": found}))
+    return found
+
+
+def read_checked(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
+    """Read a file of a checkpoint.
+
+    Parameters
+    ----------
+    path : Path
+    kind : str
+        What its text must say that it is, ``"state"`` or ``"part"``.
+
+    Returns
+    -------
+    about : dict
+        Its text.
+    arrays : dict of str to ndarray
+        Its tensors.
+    checksum : str
+        What its content gives.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is damaged or no such file.
+    """
+    try:
+        data = read_bytes(path, "checkpoint", MOST_BYTES, InputError)
+    except InputError as error:
+        raise InputError(f"checkpoint {path}: {error}") from None
+    try:
+        arrays = load_tensors(data)
+        metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+        text = metadata["about"]
+        about = json.loads(text)
+        if metadata["format"] != _FORMAT or about["kind"] != kind:
+            raise ValueError
+    except (SafetensorError, KeyError, ValueError, TypeError, RecursionError):
+        raise InputError(
+            f"checkpoint {path}: is no checkpoint of a run; give the file that --checkpoint has written"
+        ) from None
+    found = checksum(text, arrays)
+    if metadata.get("checksum") != found:
+        raise InputError(f"checkpoint {path}: is damaged, it does not fit its checksum; simulate from tick 0")
+    return about, arrays, found

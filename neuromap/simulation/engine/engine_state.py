@@ -1,0 +1,139 @@
+"""What an engine holds between two ticks, as a value: any engine can go on from the state of another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
+from neuromap.errors import InputError
+from neuromap.hardware.program.chip_program import ChipProgram
+
+__all__ = ["CurrentState", "EngineState", "check_state", "state_of_cores"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class CurrentState(Value):
+    """What synapse-list cores hold beside voltages.
+
+    Attributes
+    ----------
+    current : ndarray of int64, shape (C, N)
+        u of every neuron.
+    resting : ndarray of int64, shape (C, N)
+        Ticks that a neuron rests yet.
+    due : ndarray of int64, shape (m, 3)
+        Neurons to whose currents synapses of axons that were reached will add something, as sorted rows (tick, core,
+        neuron).
+    amounts : ndarray of int64, shape (m,)
+        What is added, wrapped into the width of currents; never 0.
+    """
+
+    current: Ints
+    resting: Ints
+    due: Ints
+    amounts: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+@dataclass(frozen=True, eq=False)
+class EngineState(Value):
+    """A chip between two ticks; equal for all engines, numbers of threads and numbers of ranks.
+
+    Attributes
+    ----------
+    tick : int
+        The tick that runs next.
+    potentials : ndarray of int64, shape (C, N)
+        After the last tick; voltages where there are currents.
+    spikes : ndarray of int64, shape (n, 3)
+        Spikes that have not reached their axons, as sorted rows (tick at which it is due, core, axon).
+    totals : tuple of int
+        The fields of :class:`~neuromap.simulation.engine.engine.Totals`.
+    currents : CurrentState or None
+        Of synapse-list cores.
+    """
+
+    tick: int
+    potentials: Ints
+    spikes: Ints
+    totals: tuple[int, int, int]
+    currents: CurrentState | None = None
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+        object.__setattr__(self, "totals", tuple(self.totals))
+
+
+def check_state(program: ChipProgram, state: EngineState) -> None:
+    """Refuse the state of another program, or one that no run leads to.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        What goes on from the state.
+    state : EngineState
+        What is restored.
+
+    Raises
+    ------
+    InputError
+        If a shape, a potential or something under way does not fit the program.
+    """
+    low, high = program.chip.potential_range
+    tables = [state.potentials]
+    if state.currents is not None:
+        tables += [state.currents.current, state.currents.resting]
+    if any(table.shape != program.shape for table in tables):
+        found = next(table.shape for table in tables if table.shape != program.shape)
+        raise InputError(f"state: found values of shape {found}; program {program.name} needs {program.shape}")
+    if (state.currents is None) != (program.chip.core_model == "crossbar"):
+        raise InputError(f"state: is not one of {program.chip.core_model} cores; restore that of the same program")
+    if state.tick < 0 or state.potentials.min(initial=0) < low or state.potentials.max(initial=0) > high:
+        raise InputError(f"state: holds potentials outside {low} to {high}, or a tick below 0; simulate from tick 0")
+    _check_under_way(state.spikes, state.tick, int(program.wires.delay.max(initial=0)), program.axon_counts)
+    if state.currents is not None:
+        n_neurons = np.full(program.n_cores, program.chip.neurons)
+        _check_under_way(state.currents.due, state.tick, program.greatest_delay - program.chip.delay[0], n_neurons)
+
+
+def _check_under_way(rows: Ints, tick: int, delay: int, places: Ints) -> None:
+    due, core, place = rows.T
+    inside = (due >= tick) & (due < tick + delay) & (core >= 0) & (core < len(places)) & (place >= 0)
+    inside[inside] &= place[inside] < places[core[inside]]
+    if not inside.all():
+        first = rows[np.argmin(inside)].tolist()
+        raise InputError(
+            f"state: what is under way (such as tick {first[0]}, core {first[1]}, place {first[2]}) lies outside the "
+            "program; restore the state of the same program"
+        )
+
+
+def state_of_cores(state: EngineState, cores: Ints, totals: tuple[int, int, int]) -> EngineState:
+    """Take some cores out of a state, renumbered from 0; spikes that are under way are left out.
+
+    Parameters
+    ----------
+    state : EngineState
+        Of all cores.
+    cores : ndarray of int64, shape (n,)
+        Ascending.
+    totals : tuple of int
+        What the part has done; parts together have done what the whole has.
+    """
+    none = np.zeros((0, 3), np.int64)
+    part = EngineState(state.tick, state.potentials[cores], none, totals)
+    whole = state.currents
+    if whole is None:
+        return part
+    mine = np.isin(whole.due[:, 1], cores)
+    due = whole.due[mine]
+    due[:, 1] = np.searchsorted(cores, due[:, 1])
+    return replace(part, currents=CurrentState(whole.current[cores], whole.resting[cores], due, whole.amounts[mine]))

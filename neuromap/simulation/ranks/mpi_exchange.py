@@ -1,0 +1,111 @@
+"""Ranks as processes of MPI, on one machine or many."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import NotSupportedError
+
+__all__ = ["MpiExchange", "import_mpi"]
+
+Ints = NDArray[np.int64]
+
+_SPINS = 200
+"""Times that a rank looks for what it waits for before it sleeps in between."""
+_NAP = 5e-5
+"""Seconds of such a sleep. Who sleeps has the core sooner than who yields: five times as quick on a busy machine."""
+
+
+def import_mpi() -> Any:
+    """Import MPI, which begins then.
+
+    Raises
+    ------
+    NotSupportedError
+        If mpi4py is not installed, or finds no MPI.
+    """
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError):
+        raise NotSupportedError(
+            "--engine mpi: needs mpi4py and an MPI, which are not installed; pip install 'neuromap-rollouts[mpi]'"
+        ) from None
+    return MPI
+
+
+class MpiExchange:
+    """One rank's end; see :class:`neuromap.simulation.ranks.exchange.Exchange`.
+
+    Parcels go from point to point, to ranks with which there are wires; nobody waits for a rank that it has no wires
+    with. A rank sends what there is, and receives into room for all that may come.
+
+    Raises
+    ------
+    NotSupportedError
+        If mpi4py is not installed.
+    """
+
+    def __init__(self) -> None:
+        self._mpi = import_mpi()
+        self._ranks = self._mpi.COMM_WORLD
+        self.rank, self.size = int(self._ranks.rank), int(self._ranks.size)
+        self._room: dict[int, NDArray[Any]] = {}
+        self._to: list[int] = []
+        self._nothing: NDArray[Any] = np.zeros(0, np.int32)
+        self._under_way: list[Any] = []
+        self._sent: list[NDArray[Any]] = []
+
+    def open(self, most_out: Ints, most_in: Ints, dtype: Any) -> None:
+        """Make room for what may come."""
+        self._to = np.flatnonzero(most_out).tolist()
+        self._room = {int(peer): np.empty(most_in[peer], dtype) for peer in np.flatnonzero(most_in)}
+        self._nothing = np.zeros(0, dtype)
+
+    def start(self, parcels: Sequence[NDArray[Any]]) -> None:
+        """Begin to receive and to send."""
+        byte = self._mpi.BYTE
+        receive = [self._ranks.Irecv([room, byte], peer) for peer, room in self._room.items()]
+        self._sent = [np.ascontiguousarray(parcels[peer]) for peer in self._to]  # kept until they are gone
+        send = [self._ranks.Isend([part, byte], peer) for part, peer in zip(self._sent, self._to, strict=True)]
+        self._under_way = receive + send
+
+    def finish(self) -> list[NDArray[Any]]:
+        """Wait until all has come and gone."""
+        states = self._wait(self._under_way)
+        found = [self._nothing] * self.size
+        for (peer, room), state in zip(self._room.items(), states, strict=False):
+            found[peer] = room[: state.Get_count(self._mpi.BYTE) // room.itemsize].copy()
+        return found
+
+    def agree(self, value: float) -> float:
+        """Take the value of rank 0."""
+        told = np.array([value])
+        self._wait([self._ranks.Ibcast(told)])
+        return float(told[0])
+
+    def gather(self, array: Ints) -> list[Ints]:
+        """Take the arrays of all ranks, on rank 0."""
+        mine, counts = np.ascontiguousarray(array, np.int64), np.zeros(self.size, np.int64)
+        length = np.array([len(mine)])
+        self._wait([self._ranks.Igather(length, counts)])
+        whole = np.empty(int(counts.sum()), np.int64)
+        self._wait([self._ranks.Igatherv(mine, [whole, counts] if self.rank == 0 else None)])
+        return np.split(whole, np.cumsum(counts)[:-1]) if self.rank == 0 else []
+
+    def _wait(self, requests: list[Any]) -> list[Any]:
+        """Wait for all of them, and let others have the core after a while; how each has ended."""
+        states, spins = [self._mpi.Status() for _ in requests], 0
+        while not self._mpi.Request.Testall(requests, states):
+            spins += 1
+            if spins > _SPINS:
+                time.sleep(_NAP)
+        return states
+
+    def abort(self, exit_code: int) -> None:
+        """End all ranks at once, this one too."""
+        self._ranks.Abort(exit_code)

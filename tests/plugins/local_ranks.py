@@ -1,0 +1,96 @@
+"""Ranks as threads of one process: to try ranks, and test them, where there is no MPI."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LocalExchange", "run_local"]
+
+_T = TypeVar("_T")
+Ints = NDArray[np.int64]
+
+
+class LocalExchange:
+    """One rank's end; see :class:`neuromap.simulation.ranks.exchange.Exchange`.
+
+    Parameters
+    ----------
+    rank : int
+        This rank.
+    board : list
+        A place for what each rank shows to all, shared by them.
+    barrier : threading.Barrier
+        Where they wait for each other.
+    """
+
+    def __init__(self, rank: int, board: list[Any], barrier: threading.Barrier) -> None:
+        self.rank, self.size = rank, len(board)
+        self._board, self._barrier = board, barrier
+        self._parcels: Sequence[NDArray[Any]] = ()
+
+    def open(self, most_out: Ints, most_in: Ints, dtype: Any) -> None:
+        """Nothing has to be opened."""
+
+    def start(self, parcels: Sequence[NDArray[Any]]) -> None:
+        """Keep the parcels until the others ask for them."""
+        self._parcels = parcels
+
+    def finish(self) -> list[NDArray[Any]]:
+        """Take the parcels of all ranks to this one."""
+        return [parcels[self.rank] for parcels in self._shown(self._parcels)]
+
+    def agree(self, value: float) -> float:
+        """Take the value of rank 0."""
+        return float(self._shown(value)[0])
+
+    def gather(self, array: Ints) -> list[Ints]:
+        """Take the arrays of all ranks, on rank 0."""
+        arrays = self._shown(array)
+        return arrays if self.rank == 0 else []
+
+    def _shown(self, mine: Any) -> list[Any]:
+        """Show something to all ranks and look at what they show."""
+        self._board[self.rank] = mine
+        self._barrier.wait()
+        found = list(self._board)
+        self._barrier.wait()  # nobody shows the next thing before all have looked
+        return found
+
+
+def run_local(n_ranks: int, work: Callable[[LocalExchange], _T]) -> list[_T]:
+    """Run a function once for every rank, in threads that wait for each other where ranks exchange.
+
+    Parameters
+    ----------
+    n_ranks : int
+        1 or more.
+    work : callable
+        Takes the rank's end of the exchange.
+
+    Returns
+    -------
+    list
+        What it returned, rank by rank. Where one of them raises, all end and that is raised.
+    """
+    board: list[Any] = [None] * n_ranks
+    barrier = threading.Barrier(n_ranks)
+
+    def run(rank: int) -> _T:
+        try:
+            return work(LocalExchange(rank, board, barrier))
+        except BaseException:
+            barrier.abort()
+            raise
+
+    with ThreadPoolExecutor(n_ranks) as pool:
+        futures = [pool.submit(run, rank) for rank in range(n_ranks)]
+    errors = [error for future in futures if (error := future.exception()) is not None]
+    for error in sorted(errors, key=lambda error: isinstance(error, threading.BrokenBarrierError)):
+        raise error
+    return [future.result() for future in futures]
