@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from neuromap.errors import InputError, NeuromapError
 from neuromap.files.given import whole_number
 
-__all__ = ["Workers", "check_processes"]
+__all__ = ["Workers", "check_processes", "end_silently"]
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -56,7 +56,7 @@ class Workers(Generic[Job, Result]):
             self._pool = ProcessPoolExecutor(
                 self._processes,
                 mp_context=multiprocessing.get_context("spawn"),
-                initializer=_end_silently,
+                initializer=end_silently,
             )
         return self
 
@@ -108,7 +108,7 @@ def check_processes(processes: int, name: str = "processes =") -> int:
     return processes
 
 
-def _end_silently() -> None:
+def end_silently() -> None:
     """End without a word where the work is interrupted, and also where whoever asked for it was killed."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()

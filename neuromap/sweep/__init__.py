@@ -1,4 +1,4 @@
-"""Sweeps over figures of a chip: what a network takes on every chip of several."""
+"""Sweeps: what a network takes on every chip of several; and many runs, by their spec and in their store."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ from typing import TYPE_CHECKING
 
 from neuromap.lazy_names import lazy_names
 
-_HOMES = {"ChipSweep": "chip_sweep", "SweepRow": "chip_sweep", "sweep_mappings": "map_each"}
+_HOMES = {
+    "ChipSweep": "chip_sweep",
+    "RunTable": "store.run_table",
+    "SweepRow": "chip_sweep",
+    "SweepSpec": "spec.sweep_spec",
+    "load_runs": "store.run_table",
+    "load_sweep": "spec.spec_file",
+    "runs_over": "store.runs_over",
+    "sweep_mappings": "map_each",
+}
 
 if TYPE_CHECKING:
     from neuromap.sweep.chip_sweep import ChipSweep as ChipSweep
     from neuromap.sweep.chip_sweep import SweepRow as SweepRow
     from neuromap.sweep.map_each import sweep_mappings as sweep_mappings
+    from neuromap.sweep.spec.spec_file import load_sweep as load_sweep
+    from neuromap.sweep.spec.sweep_spec import SweepSpec as SweepSpec
+    from neuromap.sweep.store.run_table import RunTable as RunTable
+    from neuromap.sweep.store.run_table import load_runs as load_runs
+    from neuromap.sweep.store.runs_over import runs_over as runs_over
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -58,6 +58,8 @@ class SweepRow(Card):
         The same with its remedies.
     is_refused : bool
         Whether the chip is what it does not fit; else the rollout is not valid.
+    cut_short : tuple of str
+        Stages whose search ended because its time was over.
     """
 
     values: tuple[Any, ...]
@@ -67,6 +69,7 @@ class SweepRow(Card):
     reason: str = ""
     message: str = ""
     is_refused: bool = True
+    cut_short: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = {key: value for key, value in self.figures.items() if value is not None}

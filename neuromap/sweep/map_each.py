@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from neuromap.errors import DoesNotFitError
 from neuromap.files.given import needs
+from neuromap.forms.numbers import as_number
 from neuromap.hardware.chip.chip_figures import ChipPoint
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.asked.budget import Budget
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.map_rollout import MappedRollout, map_with_stages
@@ -100,24 +103,27 @@ def sweep_mappings(
 
 
 def _row(rollout: Rollout, chip: ChipSpec, point: ChipPoint, options: MappingOptions) -> SweepRow:
+    began = time.monotonic()
     try:
         early = refuse_early(Request(rollout, point.chip, options))
         if early is not None:
             raise early
-        mapped = map_with_stages(rollout, point.chip, options)
+        mapped = map_with_stages(rollout, point.chip, options.after(time.monotonic() - began))
     except DoesNotFitError as refusal:
         message = str(refusal)
         return SweepRow(*point, reason=reason_of(message, refusal.infeasibility, point, chip), message=message)
-    return SweepRow(*point, figures=_figures(mapped))
+    budget = Budget(options.after(time.monotonic() - began).seconds)
+    figures = _figures(mapped, budget)
+    return SweepRow(*point, figures=figures, cut_short=(*mapped.cut_short, *budget.cut))
 
 
-def _figures(mapped: MappedRollout) -> dict[str, float]:
+def _figures(mapped: MappedRollout, budget: Budget) -> dict[str, float]:
     program, rollout = mapped.program, mapped.rollout
     scale = 1 if rollout.is_tick_level else program.ticks_per_step
     first = scale * min(rollout.first_response(name) for name in rollout.network.outputs)
     return {
         "cores": program.n_cores,
-        "core_bound": core_bound(mapped.network, program.chip).total,
-        "frame_period_ticks": program.period,
+        "core_bound": core_bound(mapped.network, program.chip, budget=budget).total,
+        "frame_period_ticks": as_number(program.period),
         "first_response_ticks": first,
     }

@@ -1,4 +1,4 @@
-"""Forms of a sweep over figures of a chip: text, JSON, CSV, HTML."""
+"""Forms of a sweep over figures of a chip, and of a table of runs: text, JSON, CSV, HTML, Parquet, a drawing."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
             "json": "json_sweep.to_json",
             "notebook": "html.to_notebook",
             "text": "text.render_text",
-        }
+        },
+        "RunTable": {
+            "csv": "documents_of_runs.to_csv",
+            "dict": "documents_of_runs.to_dict",
+            "json": "documents_of_runs.to_json",
+            "parquet": "parquet_runs.to_parquet",
+            "text": "text_of_runs.render_text",
+        },
+        "RunsOver": {
+            "svg": "draw_runs.to_svg",
+            "text": "text_of_runs.render_over",
+        },
     }
 )

@@ -54,5 +54,6 @@ def _row(sweep: ChipSweep, row: SweepRow) -> dict[str, Any]:
         "fits": row.fits,
         "reason": row.reason,
         "message": row.message,
+        "cut_short": list(row.cut_short),
         **sweep.documented(row),
     }

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuromap.forms.printable import printable_line
-from neuromap.forms.tables import block_table, columns_in_blocks, printed
+from neuromap.forms.tables import print_blocks, print_text, printed
 from neuromap.sweep.chip_sweep import ChipSweep
 from neuromap.sweep.forms.cells import headline, sweep_cells
 
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = ["print_sweep", "render_text"]
-
-_LONGEST_LINE = 1000
 
 
 def print_sweep(sweep: ChipSweep, console: Console) -> None:
@@ -27,18 +24,13 @@ def print_sweep(sweep: ChipSweep, console: Console) -> None:
     console : rich.console.Console
         Where to.
     """
-    _say(console, headline(sweep))
+    print_text(console, headline(sweep))
     columns, rows = sweep_cells(sweep)
     names = range(len(sweep.parameters) + len(sweep.label_titles))
     styles = ["green" if row.fits else "yellow" for row in sweep.rows]
-    for block in columns_in_blocks([c.header for c in columns], rows, console.width, gap=2, repeated=names):
-        console.print(block_table(columns, block, rows, styles))
+    print_blocks(console, columns, rows, styles, names)
     for note in sweep.notes:
-        _say(console, note)
-
-
-def _say(console: Console, line: str) -> None:
-    console.print(printable_line(line, _LONGEST_LINE), markup=False, highlight=False, soft_wrap=True)
+        print_text(console, note)
 
 
 def render_text(sweep: ChipSweep, width: int = 160) -> str:

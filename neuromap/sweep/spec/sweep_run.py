@@ -1,0 +1,166 @@
+"""Runs of a sweep: their keys, the jobs that do them, and what becomes of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.forms.card import Card
+from neuromap.jobs.fingerprint import Fingerprint, fingerprint_of_chip
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.network.network import Network
+from neuromap.sweep.spec.sweep_spec import SweepSpec
+from neuromap.version import __version__
+
+__all__ = ["RunJob", "RunOutcome", "RunStatus", "SweepRun", "runs_of"]
+
+RunStatus = Literal["mapped", "invalid", "does not fit", "failed", "lost"]
+
+
+class RunJob(NamedTuple):
+    """Runs of a spec that share a program: all but the seed is the same.
+
+    Attributes
+    ----------
+    pattern, chip : int
+        Numbers in the spec.
+    execution : str
+        The time axis.
+    seeds : tuple of int
+        One for every run.
+    """
+
+    pattern: int
+    execution: str
+    chip: int
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SweepRun(Card):
+    """One run, as its row names it.
+
+    Attributes
+    ----------
+    key : str
+        Digest of all that the row depends on, 64 hexadecimal digits: network, pattern, execution, chip, frames,
+        density, both seeds, options of the mapper and version of neuromap. Two runs with one key are one row.
+    network, network_digest : str
+        Name, and the digest of all that it computes.
+    pattern, execution : str
+        Name of the pattern; the time axis.
+    chip : str
+        Name of the chip whose figures were set.
+    chip_figures : str
+        What was set, as a JSON object.
+    seed, n_frames : int
+        Seed of the random frames; how many there are, frame 0 included.
+    density : float or None
+        Probability of a 1 in them; ``None`` where every frame draws its own.
+    mapping : str
+        Options of the mapper that are not the default ones, as a JSON object.
+    neuromap : str
+        Version.
+    """
+
+    key: str
+    network: str
+    network_digest: str
+    pattern: str
+    execution: str
+    chip: str
+    chip_figures: str
+    seed: int
+    n_frames: int
+    density: float | None
+    mapping: str
+    neuromap: str = __version__
+
+
+@dataclass(frozen=True)
+class RunOutcome(Card):
+    """What became of a run.
+
+    Attributes
+    ----------
+    status : {"mapped", "invalid", "does not fit", "failed", "lost"}
+        ``"lost"`` where the processes that did it died: the next command does it again. All others are final.
+    stage : {"", "schedule", "map", "simulate", "process"}
+        Where it ended; empty where it did not.
+    exit_code : int
+        What the command line would give for this run alone.
+    message : str
+        Why, in one line; empty where there is nothing to say.
+    figures : mapping of str to number or bool
+        By the keys of :data:`neuromap.sweep.store.run_figures.RUN_FIGURES`; those that are known.
+    """
+
+    status: RunStatus
+    stage: str = ""
+    exit_code: int = 0
+    message: str = ""
+    figures: Mapping[str, float | bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "figures", ReadOnlyMapping(self.figures))
+
+
+def runs_of(spec: SweepSpec) -> Iterator[tuple[RunJob, tuple[SweepRun, ...]]]:
+    """Go through all runs of a spec: networks outermost, then patterns, executions, chips; seeds change first.
+
+    Parameters
+    ----------
+    spec : SweepSpec
+        The spec.
+
+    Yields
+    ------
+    RunJob
+        All seeds of a mapping.
+    tuple of SweepRun
+        A run for each of them.
+    """
+    networks = {id(network): _network_digest(network) for network in spec.networks}
+    chips = [(fingerprint_of_chip(chip.chip), json.dumps(dict(chip.figures))) for chip in spec.chips]
+    told = json.dumps(_not_default(spec.options))
+    for p, pattern in enumerate(spec.patterns):
+        digest = networks[id(pattern.network)]
+        for execution in spec.executions:
+            for c, (chip, figures) in enumerate(chips):
+                shared = (digest, pattern.values, execution, chip, spec.n_frames, spec.density, told, spec.noise_seed)
+                runs = (
+                    SweepRun(
+                        key=_key(*shared, seed),
+                        network=pattern.network.name,
+                        network_digest=digest,
+                        pattern=pattern.name,
+                        execution=execution,
+                        chip=spec.chips[c].base,
+                        chip_figures=figures,
+                        seed=seed,
+                        n_frames=spec.n_frames,
+                        density=spec.density,
+                        mapping=told,
+                    )
+                    for seed in spec.seeds
+                )
+                yield RunJob(p, execution, c, spec.seeds), tuple(runs)
+
+
+def _key(*parts: object) -> str:
+    return sha256(repr(("neuromap run 1", __version__, *parts)).encode()).hexdigest()
+
+
+def _network_digest(network: Network) -> str:
+    fingerprint = Fingerprint(f"network {network.name}")
+    fingerprint.add_network(network)
+    return fingerprint.text()
+
+
+def _not_default(options: MappingOptions) -> dict[str, Any]:
+    default = MappingOptions()
+    return {f.name: v for f in fields(options) if (v := getattr(options, f.name)) != getattr(default, f.name)}

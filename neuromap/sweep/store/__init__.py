@@ -1,0 +1,1 @@
+"""Rows of runs in one file that outlasts whatever ends the sweep."""

@@ -1,0 +1,175 @@
+"""``RunTable``: what a store holds, as a value."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.errors import DoesNotFitError, InputError, NeuromapError, PatternError, VerificationError
+from neuromap.files.given import path_given
+from neuromap.files.regular_file import check_regular
+from neuromap.forms.card import Card
+from neuromap.forms.formed import Formed, form
+from neuromap.sweep.spec.sweep_run import RunOutcome, RunStatus, SweepRun
+from neuromap.sweep.store.checked_row import COLUMNS, row_values
+from neuromap.sweep.store.run_store import connected, store_fault
+
+__all__ = ["RunRow", "RunTable", "load_runs"]
+
+
+@dataclass(frozen=True)
+class RunRow(Card):
+    """A run of a store.
+
+    Attributes
+    ----------
+    run : SweepRun
+        What names it.
+    outcome : RunOutcome or None
+        What became of it; ``None`` as long as it is not done.
+    """
+
+    run: SweepRun
+    outcome: RunOutcome | None
+
+    @cached_property
+    def chip_figures(self) -> Mapping[str, Any]:
+        """Figures of the chip that were set, called as in chip files."""
+        return ReadOnlyMapping(json.loads(self.run.chip_figures))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it is not done again: neither open nor lost."""
+        return self.outcome is not None and self.outcome.status != "lost"
+
+    @property
+    def figures(self) -> Mapping[str, float | bool]:
+        """Figures of the run that are known."""
+        return ReadOnlyMapping({}) if self.outcome is None else self.outcome.figures
+
+
+@dataclass(frozen=True, eq=False)
+class RunTable(Formed):
+    """The rows of a store.
+
+    Attributes
+    ----------
+    name : str
+        Of the file.
+    rows : tuple of RunRow
+        In the order in which they were planned: networks outermost, seeds change first.
+    """
+
+    _called = "a table of runs"
+
+    name: str
+    rows: tuple[RunRow, ...]
+
+    def _facts(self) -> dict[str, object]:
+        return {"store": self.name, "runs": len(self.rows), **self.counts}
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """Rows by what became of them, those that there are; rows that are not done are ``"open"``."""
+        found = Counter("open" if row.outcome is None else row.outcome.status for row in self.rows)
+        return ReadOnlyMapping({status: found[status] for status in (*get_args(RunStatus), "open") if found[status]})
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of what rows may differ in: network, pattern, execution, chip, figures of the chip, seed."""
+        figures = dict.fromkeys(name for row in self.rows for name in row.chip_figures)
+        return ("network", "pattern", "execution", "chip", *figures, "seed")
+
+    def value(self, row: RunRow, parameter: str) -> Any:
+        """Give the value of a parameter in a row; ``None`` where the row has none."""
+        if parameter in row.chip_figures:
+            return row.chip_figures[parameter]
+        return getattr(row.run, parameter, None)
+
+    @property
+    def n_verified(self) -> int:
+        """Rows in which chip and reference agree."""
+        return sum(row.figures.get("verified") is True for row in self.rows)
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command line.
+
+        5 where a row is not verified, 1 where one was lost or ended in an internal error, 0 where any was mapped, else
+        why none was.
+        """
+        codes = [row.outcome.exit_code for row in self.rows if row.outcome is not None]
+        for code in (VerificationError.exit_code, NeuromapError.exit_code):
+            if code in codes:
+                return code
+        if 0 in codes or not codes:
+            return 0
+        return next((c for c in (DoesNotFitError.exit_code, PatternError.exit_code) if c in codes), codes[0])
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form; see :func:`neuromap.sweep.forms.documents_of_runs.to_dict`."""
+        return dict(form(self, "dict"))
+
+    def to_json(self) -> str:
+        """JSON text; see :func:`neuromap.sweep.forms.documents_of_runs.to_dict`."""
+        return str(form(self, "json"))
+
+    def to_csv(self) -> str:
+        """CSV text, one line per run; columns name their units."""
+        return str(form(self, "csv"))
+
+    def to_parquet(self) -> bytes:
+        """Bytes of a Parquet file, one row per run; see :func:`neuromap.sweep.forms.parquet_runs.to_parquet`."""
+        return bytes(form(self, "parquet"))
+
+    def to_text(self, width: int = 160) -> str:
+        """Table as it is printed in a terminal."""
+        return str(form(self, "text", width))
+
+
+def load_runs(path: str | Path) -> RunTable:
+    """Read a store, also while it is written.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    RunTable
+        Its rows.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, no store, or damaged, or holds what no sweep writes.
+    """
+    path = path_given("load_runs", path)
+    try:
+        if check_regular(path, "store of neuromap sweep", InputError).st_size == 0:
+            raise InputError("is empty; give the path of a store of neuromap sweep")
+    except InputError as error:
+        raise InputError(f"store {path}: {error}") from None
+    try:
+        with closing(connected(path)) as database:
+            found = database.execute(f"SELECT {', '.join(COLUMNS)} FROM runs ORDER BY place").fetchall()
+    except sqlite3.Error as error:
+        raise InputError(store_fault(path, error)) from None
+    return RunTable(path.name, tuple(_rows(path, found)))
+
+
+def _rows(path: Path, found: list[tuple[Any, ...]]) -> Iterator[RunRow]:
+    for number, values in enumerate(found, start=1):
+        try:
+            yield RunRow(*row_values(values))
+        except InputError as error:
+            raise InputError(f"store {path}: row {number}, {error}; sweep into another file") from None

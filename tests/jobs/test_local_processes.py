@@ -1,0 +1,70 @@
+"""Jobs whose results come as they are done, from processes that may be killed at any moment."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import operator
+import os
+import time
+
+import pytest
+
+from neuromap.errors import NeuromapError
+from neuromap.jobs.as_done import Lost
+from neuromap.jobs.local_processes import MOST_TRIES, LocalProcesses
+
+
+def done(runner, jobs):
+    return {job: result for batch in runner.results(jobs) for job, result in batch}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_every_number_of_processes_gives_the_same(processes):
+    with LocalProcesses(math.comb, 9, processes, "combinations") as runner:
+        assert done(runner, range(10)) == {k: math.comb(9, k) for k in range(10)}
+        assert done(runner, [3]) == {3: 84}
+    assert not multiprocessing.active_children()
+
+
+def test_no_more_jobs_are_taken_than_processes_need():
+    taken = []
+    with LocalProcesses(operator.add, 1, 2, "sums") as runner:
+        n_done = 0
+        for batch in runner.results(taken.append(k) or k for k in range(9)):
+            n_done += len(batch)
+            assert len(taken) <= n_done + 2
+
+
+def test_the_job_of_a_killed_process_is_done_by_another():
+    with LocalProcesses(operator.call, time.sleep, 2, "sleep") as runner:
+        results = runner.results([0.01, 0.2, 0.3, 0.4])
+        found = next(results)
+        for process in multiprocessing.active_children():
+            process.kill()
+        found += [one for batch in results for one in batch]
+    assert sorted(job for job, _ in found) == [0.01, 0.2, 0.3, 0.4]
+    assert {result for _, result in found} == {None}
+
+
+def test_a_job_that_ends_its_process_every_time_is_lost_alone():
+    with LocalProcesses(operator.call, os._exit, 2, "sweep") as runner:
+        found = done(runner, [7])
+    assert isinstance(found[7], Lost)
+    assert found[7].message.startswith(f"sweep: {MOST_TRIES} processes that did it were ended")
+
+
+def test_errors_of_a_job_are_the_caller_s():
+    with LocalProcesses(operator.floordiv, 1, 2, "quotients") as runner, pytest.raises(ZeroDivisionError):
+        done(runner, [1, 0])
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("shared", [1, bytes(10**6)], ids=["small", "more than a pipe holds"])
+def test_processes_that_cannot_begin_are_said_in_one_line(shared, monkeypatch):
+    monkeypatch.setattr(multiprocessing.spawn, "_python_exe", b"/bin/false")
+    with (
+        LocalProcesses(operator.getitem, shared, 2, "sweep") as runner,
+        pytest.raises(NeuromapError, match=r"^sweep: processes end before they have begun .* use fewer"),
+    ):
+        done(runner, [1, 2])

@@ -1,0 +1,115 @@
+"""A store holds what was committed, in the order in which it was planned, whatever came in which order."""
+
+import dataclasses
+import sqlite3
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuromap.errors import InputError
+from neuromap.sweep.spec.sweep_run import RunOutcome, SweepRun
+from neuromap.sweep.store.run_store import RunStore
+from neuromap.sweep.store.run_table import load_runs
+
+RUNS = [SweepRun(f"key {k}", "net", "d", "streaming", "windowed", "chip", "{}", k, 3, None, "{}") for k in range(6)]
+OUTCOMES = [
+    RunOutcome("mapped", figures={"cores": 2, "mean_hops": 0.5, "verified": True}),
+    RunOutcome("does not fit", "map", 3, "node O: too wide"),
+    RunOutcome("lost", "process", 1, "gone"),
+]
+
+
+def written(path, planned, done):
+    """Plan and do runs in any order, the file closed and opened again after every step."""
+    for k in planned:
+        with RunStore(path) as store:
+            store.plan(RUNS[: k + 1])
+    for k in done:
+        with RunStore(path) as store:
+            store.add([(RUNS[k].key, OUTCOMES[k % 3])])
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.integers(0, 5), max_size=3), st.permutations(range(6)))
+def test_rows_do_not_depend_on_the_order_in_which_they_came(tmp_path_factory, planned, done):
+    path = tmp_path_factory.mktemp("store") / "a.sqlite"
+    written(path, [*planned, 5], [*done, done[0]])
+    table = load_runs(path)
+    assert [row.run for row in table.rows] == RUNS
+    assert [row.outcome for row in table.rows] == [OUTCOMES[k % 3] for k in range(6)]
+    with RunStore(path) as store:
+        assert store.done() == {run.key for k, run in enumerate(RUNS) if k % 3 != 2}
+
+
+def test_a_store_is_read_while_it_is_written(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with RunStore(path) as store:
+        store.plan(RUNS)
+        store.add([(RUNS[0].key, OUTCOMES[0])])
+        table = load_runs(path)
+    assert dict(table.counts) == {"mapped": 1, "open": 5}
+    assert [p.name for p in tmp_path.iterdir()] == ["a.sqlite"]  # closed, it is one file
+
+
+def test_of_what_comes_at_once_all_is_kept_or_nothing(tmp_path):
+    path = tmp_path / "a.sqlite"
+    no_number = dataclasses.replace(OUTCOMES[0], figures={"cores": object()})  # which SQLite takes for nothing
+    with RunStore(path) as store:
+        store.plan(RUNS)
+        with pytest.raises(InputError, match=r"^store .*cannot be used"):
+            store.add([(RUNS[0].key, OUTCOMES[0]), (RUNS[1].key, no_number)])
+    assert dict(load_runs(path).counts) == {"open": 6}
+
+
+def foreign(path):
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE t (x)")
+    database.close()
+
+
+@pytest.mark.parametrize("make", [foreign, lambda path: path.write_bytes(b"x" * 5000), lambda path: path.mkdir()])
+def test_other_files_are_refused_and_left_as_they_are(make, tmp_path):
+    path = tmp_path / "a.sqlite"
+    make(path)
+    before = path.read_bytes() if path.is_file() else b""
+    for use in (RunStore, load_runs):
+        with pytest.raises(InputError) as caught:
+            use(path)
+        assert str(path) in str(caught.value)
+        assert "\n" not in str(caught.value)
+    assert before == (path.read_bytes() if path.is_file() else b"")
+
+
+@pytest.mark.parametrize(("make", "words"), [(lambda path: None, "does not exist"), (lambda p: p.touch(), "is empty")])
+def test_reading_needs_a_store(make, words, tmp_path):
+    make(tmp_path / "a.sqlite")
+    with pytest.raises(InputError, match=words):
+        load_runs(tmp_path / "a.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("seed", "'many'"), ("network", "x'ff'"), ("chip_figures", "'[1]'"), ("chip_figures", "'{'"),
+        ("status", "'great'"), ("exit_code", "NULL"), ("message", "NULL"), ("cores", "'two'"),
+        ("mean_hops", "9e999"), ("verified", "2"),
+    ],
+)  # fmt: skip
+def test_a_row_that_no_sweep_writes_is_refused(column, value, tmp_path):
+    path = tmp_path / "a.sqlite"
+    written(path, [5], [0, 1])
+    database = sqlite3.connect(path)
+    with database:
+        database.execute(f"UPDATE runs SET {column} = {value} WHERE key = 'key 1'")
+    database.close()
+    with pytest.raises(InputError, match=rf"^store .*a\.sqlite: row 2, column {column}: found [^\n]*$"):
+        load_runs(path)
+
+
+@pytest.mark.parametrize("name", [":memory:", "file:a.sqlite?mode=memory", "a, 'b'?é.sqlite"])
+def test_the_file_has_the_name_that_was_given(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(name, [5], [0])
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+    assert dict(load_runs(name).counts) == {"mapped": 1, "open": 5}
