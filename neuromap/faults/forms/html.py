@@ -1,0 +1,46 @@
+"""A study of faults as one self-contained HTML page, and as a table in a notebook."""
+
+from __future__ import annotations
+
+from neuromap.faults.fault_study import FaultStudy
+from neuromap.faults.forms.cells import NAMES, headline, notes, study_cells
+from neuromap.faults.forms.draw_curves import draw_curves
+from neuromap.forms.html_table import html_table
+from neuromap.forms.page import page_environment
+
+__all__ = ["to_html", "to_notebook"]
+
+
+def to_html(study: FaultStudy) -> str:
+    """Write a study as one HTML page; it loads nothing and runs no script.
+
+    Parameters
+    ----------
+    study : FaultStudy
+
+    Returns
+    -------
+    str
+        The page, UTF-8; all names are escaped.
+    """
+    from markupsafe import Markup
+
+    columns, rows = study_cells(study)
+    return (
+        page_environment("neuromap.faults.forms")
+        .get_template("faults.html.jinja")
+        .render(
+            study=study,
+            columns=columns,
+            rows=rows,
+            n_names=NAMES,
+            notes=notes(study),
+            picture=Markup(draw_curves(study)),
+        )
+    )
+
+
+def to_notebook(study: FaultStudy) -> str:
+    """Write the table of a study as HTML for a notebook: one ``<table>`` element, all names escaped."""
+    columns, rows = study_cells(study)
+    return html_table(headline(study), columns, rows, names=NAMES)

@@ -1,0 +1,232 @@
+"""``study_faults``: chips with faults by many seeds, over worker processes, interrupted and resumed at will."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.accuracy.image_frames import ImageFrames
+from neuromap.datasets.image_set import ImageSet
+from neuromap.errors import InputError
+from neuromap.faults.effects.fault_model import KINDS, check_kinds, check_rates
+from neuromap.faults.fault_run import RESULTS, FaultJob, FaultRun, run_job
+from neuromap.faults.fault_setup import FaultSetup, set_up
+from neuromap.faults.fault_study import FaultStudy
+from neuromap.files.given import needs, whole_number
+from neuromap.files.messages import counted
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.jobs.results_file import ResultsFile
+from neuromap.jobs.silent import silent
+from neuromap.jobs.workers import Workers, check_processes
+from neuromap.mapping.asked.options import MappingOptions
+from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.network.complete import require_weights
+from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
+from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli, describe_stimuli
+from neuromap.simulation.stimulus.frame_defaults import DEFAULT_STIMULI
+
+__all__ = ["DEFAULT_RATES", "MOST_SEEDS", "ShownImages", "study_faults"]
+
+DEFAULT_RATES = (0.0, 0.01, 0.02, 0.05, 0.1)
+MOST_SEEDS = 1000
+"""Chips of a point, at most."""
+
+
+class ShownImages(NamedTuple):
+    """Labelled images as stimuli.
+
+    Attributes
+    ----------
+    images : ImageSet
+        All of them are shown, each from the program's initial state.
+    n_frames : int
+        Frames of the output that are compared, from its first response on; the last one names a class.
+    seed : int
+        Of what the encoding draws.
+    """
+
+    images: ImageSet
+    n_frames: int = 1
+    seed: int = 0
+
+
+def study_faults(
+    rollouts: Sequence[Rollout],
+    chip: str | Path | ChipSpec = "truenorth",
+    *,
+    kinds: Sequence[str] = tuple(KINDS),
+    rates: Sequence[float] = DEFAULT_RATES,
+    seeds: int = 5,
+    stimuli: Mapping[str, ArrayLike] | str | Path | RandomFrames | ShownImages | None = None,
+    n_stimuli: int = DEFAULT_STIMULI,
+    options: MappingOptions | None = None,
+    choice: EngineChoice = DEFAULT_ENGINE,
+    results: str | Path | None = None,
+    processes: int = 1,
+    progress: Callable[..., object] = silent,
+) -> FaultStudy:
+    """Map rollouts onto a whole chip, let faults strike it, and measure what becomes of their outputs.
+
+    Every chip has faults of one kind. What fails by a seed at one rate fails by it at every higher rate, and the same
+    stimuli are shown to all chips.
+
+    Parameters
+    ----------
+    rollouts : sequence of Rollout
+        Of one network with weights; a curve each.
+    chip : str, path or ChipSpec
+        What they are mapped onto.
+    kinds : sequence of str
+        Of ``KINDS``.
+    rates : sequence of float
+        Parts of what is at risk, 0 to 1.
+    seeds : int
+        Chips of every kind and rate, 1 to 1000: seeds 0 and up.
+    stimuli : mapping, path, RandomFrames or ShownImages, optional
+        Frames of one stimulus, a file of them, random ones, or labelled images; random ones by default.
+    n_stimuli : int
+        Random stimuli, with seeds that follow each other.
+    options : MappingOptions, optional
+        How all are mapped.
+    choice : EngineChoice
+        What runs the ticks; on one thread where there are several processes.
+    results : str or path, optional
+        File in which every chip is kept once it is measured; what is in it is not done again.
+    processes : int
+        Chips at the same time.
+    progress : callable
+        ``progress(text, chips done, chips)``.
+
+    Returns
+    -------
+    FaultStudy
+
+    Raises
+    ------
+    InputError
+        If a kind is unknown, a number is out of range, rollouts are of several networks, or a file is wrong.
+    DoesNotFitError
+        If a rollout does not fit the chip.
+    NetworkError, StimulusError
+        If network and stimuli do not fit each other.
+
+    Examples
+    --------
+    >>> import neuromap as nm
+    >>> rollout = nm.Rollout(nm.load_network("examples/digits/sr.toml"), "streaming")
+    >>> study = nm.faults.study_faults([rollout], kinds=["silent-neurons"], rates=[0, 1], seeds=2)
+    >>> [(point.rate, point.error.value > 0, point.no_response.value) for point in study.points]
+    [(0.0, False, 0.0), (1.0, True, 1.0)]
+    """
+    network = _network_of(rollouts)
+    kinds, rates, n_seeds = check_kinds(kinds), check_rates(rates), _check_seeds(seeds)
+    if not kinds:
+        raise InputError(f"study_faults: no kind of faults is given; choose of {', '.join(KINDS)}")
+    check_processes(processes)
+    spec, kept = load_chip(chip), ResultsFile(results, RESULTS)
+    how, setups = replace(choice, threads=1) if processes > 1 else choice, []
+    for rollout in rollouts:
+        progress(f"mapping {rollout.pattern.name}, {rollout.execution}")
+        mapped = map_with_stages(rollout, spec, options or MappingOptions())
+        shown, said = _shown(mapped.rollout, stimuli, n_stimuli)
+        setups.append(set_up(mapped.rollout, mapped.program, shown, how))
+    keys = [setup.fingerprint() for setup in setups]
+    asked = [_Chip(number, kind, rate, seed) for number in range(len(setups)) for kind in kinds for rate in rates
+             for seed in range(n_seeds)]  # fmt: skip
+    _measure(asked, setups, keys, kept, processes, progress)
+    runs = ((chip, kept.get(chip.key(keys[chip.setup]))) for chip in asked)
+    return FaultStudy(
+        network=network,
+        chip=spec.name,
+        cores=tuple(setup.program.n_cores for setup in setups),
+        stimuli=said,
+        kinds=kinds,
+        rates=rates,
+        seeds=n_seeds,
+        images=0 if setups[0].labels is None else len(setups[0].labels),
+        runs=tuple(_of(chip, run, setups[chip.setup]) for chip, run in runs if run is not None),
+    )
+
+
+class _Chip(NamedTuple):
+    """One chip that is measured."""
+
+    setup: int
+    kind: str
+    rate: float
+    seed: int
+
+    def key(self, setup: str) -> str:
+        """Give the fingerprint of its result; at rate 0 all seeds are one chip."""
+        told = (setup, self.kind, self.rate, self.seed if self.rate else 0)
+        return sha256(repr(told).encode()).hexdigest()
+
+
+def _measure(
+    asked: Sequence[_Chip],
+    setups: Sequence[FaultSetup],
+    keys: Sequence[str],
+    kept: ResultsFile[FaultRun],
+    processes: int,
+    progress: Callable[..., object],
+) -> None:
+    """Measure what is not kept yet, a job for every setup, kind and seed."""
+    to_do: dict[tuple[int, str, int], dict[float, str]] = {}
+    for chip in asked:
+        key = chip.key(keys[chip.setup])
+        if kept.get(key) is None and (chip.rate or not chip.seed):
+            to_do.setdefault((chip.setup, chip.kind, chip.seed), {})[chip.rate] = key
+    jobs = {name: FaultJob(setups[name[0]], name[1], name[2], tuple(mine)) for name, mine in to_do.items()}
+    n_all, done = len(asked), len(asked) - sum(map(len, to_do.values()))
+    with Workers(run_job, min(processes, max(1, len(jobs))), "faults") as workers:
+        for name, job in jobs.items():
+            workers.prepare(name, job)
+        for name, job in jobs.items():
+            progress(f"{job.kind}, {job.setup.pattern}", done, n_all)
+            for key, run in zip(to_do[name].values(), workers.get(name, job), strict=True):
+                kept.add(key, run)
+            done += len(job.rates)
+    progress("chips", n_all, n_all)
+
+
+def _of(chip: _Chip, run: FaultRun, setup: FaultSetup) -> FaultRun:
+    """Name a run as it was asked for: another pattern's program may be the same, and so may a chip without faults."""
+    return replace(run, pattern=setup.pattern, execution=setup.execution, seed=chip.seed)
+
+
+def _shown(
+    rollout: Rollout, stimuli: object, n_stimuli: int
+) -> tuple[Mapping[str, NDArray[np.bool_]] | ImageFrames, str]:
+    if isinstance(stimuli, ShownImages):
+        images, n_frames, seed = stimuli
+        said = f"{counted(len(images.images), 'image')} of {images.name}, {images.part}, frame {n_frames} decides"
+        return ImageFrames.of(rollout, images, n_frames, seed), said
+    random = stimuli if isinstance(stimuli, RandomFrames) else None
+    given = None if random is not None else stimuli
+    each, told = choose_stimuli(rollout.network, given, random, n_stimuli)  # type: ignore[arg-type]
+    return {name: np.stack([one[name] for one in each]) for name in each[0]}, describe_stimuli(told)
+
+
+def _network_of(rollouts: Sequence[Rollout]) -> str:
+    if not isinstance(rollouts, Sequence) or not rollouts:
+        raise InputError("study_faults: needs one rollout or more, such as [Rollout(network, 'streaming')]")
+    for rollout in rollouts:
+        needs("study_faults: rollout", rollout, Rollout)
+        if rollout.network is not rollouts[0].network:
+            raise InputError(f"study_faults: rollouts of {rollouts[0].network.name} and of another network; give one")
+    require_weights(rollouts[0].network)
+    return rollouts[0].network.name
+
+
+def _check_seeds(seeds: int) -> int:
+    if not 1 <= whole_number("seeds", seeds) <= MOST_SEEDS:
+        raise InputError(f"seeds = {seeds}: must be 1 to {MOST_SEEDS} chips of every kind and rate")
+    return seeds
