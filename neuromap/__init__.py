@@ -50,6 +50,7 @@ _ROOMS = (
     "errors",
     "experiments",
     "explorer",
+    "faults",
     "formats",
     "hardware",
     "mapping",
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from neuromap import errors as errors
     from neuromap import experiments as experiments
     from neuromap import explorer as explorer
+    from neuromap import faults as faults
     from neuromap import formats as formats
     from neuromap import hardware as hardware
     from neuromap import mapping as mapping

@@ -3,4 +3,12 @@
 ``environment`` comes first: it settles how many cores this process has before anything imports NumPy.
 """
 
-pytest_plugins = ["environment", "workers", "example_counts", "warm_compile", "small_networks", "short_streams"]
+pytest_plugins = [
+    "environment",
+    "workers",
+    "example_counts",
+    "warm_compile",
+    "small_networks",
+    "interleaved_networks",
+    "short_streams",
+]

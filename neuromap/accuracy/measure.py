@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy
 from neuromap.accuracy.decision import decide
 from neuromap.accuracy.image_frames import ImageFrames
+from neuromap.arrays.times import largest_gap
 from neuromap.datasets.image_set import ImageSet
 from neuromap.files.given import needs
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -85,7 +86,7 @@ def accuracy_on_chip(
     times = _times(rollout, program, shown)
     return Accuracy(
         network=rollout.network.name,
-        pattern=rollout.pattern.name or "".join(map(str, rollout.pattern.values)),
+        pattern=rollout.pattern.name or rollout.pattern.digits,
         execution=rollout.execution,
         chip=program.chip.name,
         data=images.name,
@@ -135,10 +136,14 @@ def _correct(spikes: NDArray[np.bool_], images: ImageSet) -> list[int]:
 
 
 def _times(rollout: Rollout, program: ChipProgram, shown: ImageFrames) -> list[tuple[int | None, int]]:
-    """Update steps and ticks since the onset at which the frames of the output are known."""
+    """Update steps and ticks since the onset by which the frames of the output are known, wherever among them it is."""
     start, period, ticks = rollout.first_response(shown.output), rollout.frame_period, program.ticks_per_step
-    known = [start + k * period for k in range(shown.n_frames)]
-    return [(None, time) if rollout.is_tick_level else (time, time * ticks) for time in known]
+    if rollout.is_tick_level:
+        return [(None, start + largest_gap(k * period)) for k in range(shown.n_frames)]
+    return [
+        (start + largest_gap(k * period), start * ticks + largest_gap(k * period * ticks))
+        for k in range(shown.n_frames)
+    ]
 
 
 def _by_frame(times: list[tuple[int | None, int]], correct: list[int], n_images: int) -> tuple[FrameAccuracy, ...]:

@@ -59,7 +59,7 @@ class Session:
         self.compile_seconds = compile_seconds
         self.wall: list[float] = []
         self.cpu: list[float] = []
-        self.ticks_per_round = self.block = program.period
+        self.ticks_per_round = self.block = program.period.numerator
         self._engine = engine
         self._feed = HostFeed(program)
         self._events: HostEvents | None = None
@@ -120,7 +120,7 @@ class Session:
         block_seconds : float
             About how long an engine is asked to run at a time.
         """
-        period = self.program.period
+        period = self.program.period.numerator  # after so many ticks the host's clock is where it was
         self.warm_up(self.ticks + int(self.program.delay.max(initial=0)) + 1)  # spikes on every delay are under way
         n_ticks = 1
         while True:
@@ -164,12 +164,13 @@ class Session:
         program = self.program
         if not len(program.host):
             return HostEvents.none(n_ticks)
-        settled = int(max(0, program.host.arrival.max()) // program.period + 2)
-        n_frames = settled + n_ticks // program.period + 2
+        turn, per_turn = program.period.numerator, program.period.denominator
+        settled = int(max(0, program.host.arrival.max()) // turn + 2)
+        n_frames = (settled + n_ticks // turn + 2) * per_turn
         inputs = any(port.kind == "input" for port in program.nodes)
         frames = random_frames(program, n_frames) if inputs else {}
         stacked = {name: rows[None] for name, rows in frames.items()}
-        return self._feed.events(stacked, n_frames, settled * program.period, n_ticks)
+        return self._feed.events(stacked, n_frames, settled * turn, n_ticks)
 
 
 def open_session(program: Program, engine: str, threads: int) -> Session:

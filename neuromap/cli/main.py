@@ -22,6 +22,8 @@ from neuromap.cli.commands.experiment import EXAMPLES as EXPERIMENT_EXAMPLES
 from neuromap.cli.commands.experiment import experiment
 from neuromap.cli.commands.explore import EXAMPLES as EXPLORE_EXAMPLES
 from neuromap.cli.commands.explore import explore
+from neuromap.cli.commands.faults import EXAMPLES as FAULTS_EXAMPLES
+from neuromap.cli.commands.faults import faults
 from neuromap.cli.commands.import_command import EXAMPLES as IMPORT_EXAMPLES
 from neuromap.cli.commands.import_command import import_command
 from neuromap.cli.commands.map import EXAMPLES as MAP_EXAMPLES
@@ -32,6 +34,8 @@ from neuromap.cli.commands.rollouts import EXAMPLES as ROLLOUTS_EXAMPLES
 from neuromap.cli.commands.rollouts import rollouts
 from neuromap.cli.commands.simulate import EXAMPLES as SIMULATE_EXAMPLES
 from neuromap.cli.commands.simulate import simulate
+from neuromap.cli.commands.sweep import EXAMPLES as SWEEP_EXAMPLES
+from neuromap.cli.commands.sweep import sweep
 from neuromap.cli.commands.train import EXAMPLES as TRAIN_EXAMPLES
 from neuromap.cli.commands.train import train
 from neuromap.cli.commands.verify import EXAMPLES as VERIFY_EXAMPLES
@@ -84,7 +88,9 @@ app.command("simulate", short_help="Run a program on input frames.", epilog=SIMU
 app.command("verify", short_help="Check that the chip computes the rollout.", epilog=VERIFY_EXAMPLES)(verify)
 app.command("report", short_help="Responses and costs per pattern.", epilog=REPORT_EXAMPLES)(report)
 app.command("explore", short_help="Which rollout to run: Pareto fronts.", epilog=EXPLORE_EXAMPLES)(explore)
+app.command("sweep", short_help="Many runs at once, into one store.", epilog=SWEEP_EXAMPLES)(sweep)
 app.command("accuracy", short_help="How often a chip is right, by tick.", epilog=ACCURACY_EXAMPLES)(accuracy)
+app.command("faults", short_help="What a network does on a chip with faults.", epilog=FAULTS_EXAMPLES)(faults)
 app.command("bench", short_help="How fast this machine runs a chip.", epilog=BENCH_EXAMPLES)(bench)
 app.command("train", short_help="Train a network under a rollout pattern.", epilog=TRAIN_EXAMPLES)(train)
 app.command("experiment", short_help="Patterns trained and compared.", epilog=EXPERIMENT_EXAMPLES)(experiment)

@@ -17,6 +17,7 @@ from neuromap.experiments.experiment import Experiment
 from neuromap.experiments.experiment_result import ExperimentResult, gather
 from neuromap.files.given import needs, path_given, whole_number
 from neuromap.jobs.results_file import ResultKind, ResultsFile
+from neuromap.jobs.silent import silent
 from neuromap.jobs.workers import Workers, check_processes
 from neuromap.training.loop.checkpoint_header import epochs_done
 from neuromap.training.network_training import encoding_given, network_digest
@@ -24,10 +25,6 @@ from neuromap.training.network_training import encoding_given, network_digest
 __all__ = ["run_experiment"]
 
 _POLL_SECONDS = 2.0
-
-
-def _silent(*_: object) -> None:
-    """Show nothing."""
 
 
 def run_experiment(
@@ -39,7 +36,7 @@ def run_experiment(
     repetitions: int | None = None,
     epochs: int | None = None,
     limit: int | None = None,
-    progress: Callable[[str, float, float], None] = _silent,
+    progress: Callable[[str, float, float], None] = silent,
 ) -> ExperimentResult:
     """Train every curve as often as the experiment asks for, and measure each run on the test images.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from fractions import Fraction
 from itertools import islice
 
 __all__ = ["counted", "did_you_mean", "show", "show_name"]
@@ -22,12 +23,12 @@ def did_you_mean(found: str, allowed: Iterable[str]) -> str:
     return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
-def counted(number: int, what: str, plural: str = "") -> str:
-    """Write a number with what is counted: ``1 tick``, ``2 ticks``.
+def counted(number: int | Fraction, what: str, plural: str = "") -> str:
+    """Write a number with what is counted: ``1 tick``, ``2 ticks``, ``3/2 ticks``.
 
     Parameters
     ----------
-    number : int
+    number : int or Fraction
         Any.
     what : str
         One of it.

@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from fractions import Fraction
 
-__all__ = ["EXACT_IN_DOUBLES", "decimal_string", "joules", "json_count", "plain", "seconds", "short_count"]
+from neuromap.arrays.times import Time, largest_gap
+
+__all__ = [
+    "EXACT_IN_DOUBLES",
+    "as_number",
+    "decimal_string",
+    "intervals",
+    "joules",
+    "json_count",
+    "mean_period_lines",
+    "plain",
+    "seconds",
+    "short_count",
+]
 
 EXACT_IN_DOUBLES = 2**53
 """Integers from here on are rounded by readers of JSON that use doubles."""
@@ -15,10 +30,12 @@ _LONGEST_FIGURE = 1e12
 _PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
 
 
-def plain(value: float | None) -> str:
-    """Write a figure with up to four significant digits; counts in full, ``-`` for ``None``."""
+def plain(value: float | Fraction | None) -> str:
+    """Write a figure with up to four significant digits; counts and fractions in full, ``-`` for ``None``."""
     if value is None:
         return "-"
+    if isinstance(value, Fraction):
+        return str(value)
     if not isinstance(value, int) and abs(value) >= _LONGEST_FIGURE:
         return f"{value:.3e}"
     if isinstance(value, int) or value == int(value):
@@ -30,9 +47,36 @@ def plain(value: float | None) -> str:
     return written.rstrip("0").rstrip(".") if digits else written  # zeros before the point count
 
 
-def seconds(value: float | None) -> str:
+def as_number(value: Time) -> float:
+    """Make the JSON form of an exact time: an integer, or a number where it is a fraction."""
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def intervals(period: Time | None) -> dict[str, dict[str, int]]:
+    """Make the JSON member ``intervals`` of unequal ones, beside a mean frame period in ticks; none at equal ones."""
+    if not isinstance(period, Fraction):
+        return {}
+    return {
+        "intervals": {
+            "frames": period.denominator,
+            "ticks": period.numerator,
+            "largest_gap_ticks": largest_gap(period),
+        }
+    }
+
+
+def mean_period_lines(periods: Iterable[Time | None]) -> list[str]:
+    """Say of every mean frame period in ticks that is a fraction how far frames are apart; empty at equal intervals."""
+    return [
+        f"frame period {p}: a mean, {p.denominator} frames every {p.numerator} ticks, {largest_gap(p)} or less apart; "
+        "the worst case waits for the largest gap."
+        for p in dict.fromkeys(p for p in periods if isinstance(p, Fraction))
+    ]
+
+
+def seconds(value: float | Fraction | None) -> str:
     """Write a duration with its unit, from seconds to nanoseconds; ``-`` for ``None``."""
-    return _with_unit(value, "s", 4)
+    return _with_unit(None if value is None else float(value), "s", 4)
 
 
 def joules(value: float | None) -> str:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from html import escape
 
-__all__ = ["Point", "arrow", "drawing", "element", "label", "number", "shorten"]
+__all__ = ["Point", "arrow", "drawing", "element", "label", "line_key", "number", "shorten"]
 
 Point = tuple[float, float]
 
@@ -50,6 +50,14 @@ def element(tag: str, *children: str, title: str = "", **attributes: str | float
 def label(x: float, y: float, text: str, class_: str = "", anchor: str = "middle", title: str = "") -> str:
     """Make a line of text; ``y`` is its base line."""
     return element("text", escape(text), title=title, x=x, y=y, class_=class_, text_anchor=anchor)
+
+
+def line_key(name: str, place: int, x: float, y: float) -> list[str]:
+    """Make an entry of the key of curves: a piece of the line of its place, and its name on the base line ``y``."""
+    return [
+        element("path", d=f"M{number(x)} {number(y - 4)}h28", class_=f"accuracy line{place}"),
+        label(x + 36, y, shorten(name, 60), "small", anchor="start", title=name),
+    ]
 
 
 def shorten(text: str, length: int) -> str:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Collection, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
+
+from neuromap.forms.printable import printable_line
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["Column", "block_table", "columns_in_blocks", "new_table", "printed"]
+__all__ = ["Column", "block_table", "columns_in_blocks", "new_table", "print_blocks", "print_text", "printed"]
 
 _LONGEST_CELL = 24
 """Columns of text beyond which a cell is wrapped."""
+_LONGEST_LINE = 1000
+"""Characters of a line of text that are kept."""
 
 
 def new_table(*headers: str, title: str = "", left: int = 1) -> Table:
@@ -127,6 +132,38 @@ def block_table(
     for cells, style in zip(rows, styles, strict=True):
         table.add_row(*(Text(cells[k], style=style if k == verdict else "") for k in block))
     return table
+
+
+def print_blocks(
+    console: Console,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[str]],
+    styles: Sequence[str],
+    repeated: Collection[int],
+) -> None:
+    """Print a table, in several parts where the console is narrow.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where to.
+    columns : sequence of Column
+        All columns.
+    rows : sequence of sequence of str
+        The cells.
+    styles : sequence of str
+        Of the last cell of each row.
+    repeated : collection of int
+        Columns that name the rows and stand in every part.
+    """
+    for block in columns_in_blocks([c.header for c in columns], rows, console.width, gap=2, repeated=repeated):
+        console.print(block_table(columns, block, rows, styles))
+
+
+def print_text(console: Console, text: str, *, wraps: bool = False) -> None:
+    """Print one line, however long and whatever is in it; or break it between words where it ``wraps``."""
+    line = printable_line(text, _LONGEST_LINE)
+    console.print(fill(line, console.width) if wraps else line, markup=False, highlight=False, soft_wrap=True)
 
 
 def printed(show: Callable[[Console], object], width: int) -> str:

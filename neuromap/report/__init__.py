@@ -16,6 +16,7 @@ _HOMES = {
     "report_on_program": "latency",
     "report_row": "measuring.report_row",
     "report_schema": "forms.json_report",
+    "run_sweep": "runs.run_sweep",
     "save_pictures": "forms.pictures",
     "sweep_reports": "report_each",
     "to_csv": "forms.csv_report",
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from neuromap.report.latency import report_on_program as report_on_program
     from neuromap.report.measuring.report_row import report_row as report_row
     from neuromap.report.report_each import sweep_reports as sweep_reports
+    from neuromap.report.runs.run_sweep import run_sweep as run_sweep
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

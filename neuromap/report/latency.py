@@ -72,7 +72,7 @@ def latency_report(
     patterns : sequence of str or RolloutPattern, optional
         ``"streaming"``, ``"sequential"``, names from the network's file, or patterns; by default the first two, of a
         spiking network the first.
-    executions : sequence of {"windowed", "pipelined", "pipelined:P"}, optional
+    executions : sequence of {"windowed", "pipelined", "pipelined:P", "pipelined:best"}, optional
         In the order of the rows; with a number P a frame every P update steps. By default the first two; of a spiking
         network, where both are one, the first.
     frames : mapping of str to array_like of shape (n_frames, size) or that of the nodes, or path, optional
@@ -225,7 +225,10 @@ def _report(
     network: Network, chip: ChipSpec, rows: list[ReportRow], stimulus: dict[str, Any], summary: MostSequential | None
 ) -> LatencyReport:
     count, proven = (None, None) if summary is None else (summary.count, summary.proven)
-    patterns = [RolloutPattern.from_streaming_edges(network, row.streaming_edges) for row in rows]
+    patterns = [
+        RolloutPattern.from_streaming_edges(network, row.streaming_edges, bridging=dict(row.bridging_edges))
+        for row in rows
+    ]
     numbers = class_numbers(network, patterns)
     numbered = [
         replace(row, behaviour_class=number) for row, number in zip(rows, numbers.of_patterns(patterns), strict=True)

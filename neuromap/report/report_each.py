@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from neuromap.files.given import needs
+from neuromap.forms.numbers import as_number
 from neuromap.hardware.chip.chip_figures import ChipPoint
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -115,7 +116,7 @@ def _row(row: ReportRow, point: ChipPoint, chip: ChipSpec) -> SweepRow:
     figures: dict[str, Any] = {
         "cores": row.usage.cores,
         "core_bound": None if row.core_bound is None else row.core_bound.total,
-        "frame_period_ticks": row.frame_period_ticks,
+        "frame_period_ticks": None if row.frame_period_ticks is None else as_number(row.frame_period_ticks),
         "first_response_ticks": row.measured.first_response_ticks,
         "energy_joules": None if row.figures is None else row.figures.energy.joules_per_frame,
         "verified": row.verified,

@@ -19,6 +19,7 @@ from neuromap.errors import InputError
 from neuromap.files.given import needs
 from neuromap.forms.card import Card
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.jobs.silent import silent
 from neuromap.network.complete import require_frames
 from neuromap.network.network import Network
 from neuromap.network.transforms.limits import show_shape
@@ -34,10 +35,6 @@ from neuromap.training.network_training import accuracy_under, history_of, requi
 from neuromap.training.training_result import TrainingResult
 
 __all__ = ["ChipTraining", "train_for_chip"]
-
-
-def _silent(*_: object) -> None:
-    """Show nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +63,7 @@ def train_for_chip(
     options: TrainingOptions | None = None,
     hardware: HardwareOptions | None = None,
     checkpoint: str | Path | None = None,
-    progress: Callable[..., None] = _silent,
+    progress: Callable[..., None] = silent,
 ) -> ChipTraining:
     """Train a network in frame code, with weights and groups that fit the cores of a chip.
 

@@ -13,6 +13,7 @@ from neuromap.encoding.input_encoding import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.encoding.labelled_nodes import require_labelled_nodes
 from neuromap.errors import InputError, NetworkError
+from neuromap.jobs.silent import silent
 from neuromap.network.complete import require_frames
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.first_frame import first_frame
@@ -46,16 +47,12 @@ _PARTS = ("kind", "kernel", "stride", "padding", "groups")
 """Of a transform, all but the weights."""
 
 
-def _silent(*_: object) -> None:
-    """Show nothing."""
-
-
 def train_network(
     rollout: Rollout | Sequence[Rollout],
     images: Mapping[str, ImageSet],
     options: TrainingOptions | None = None,
     checkpoint: str | Path | None = None,
-    progress: Callable[..., None] = _silent,
+    progress: Callable[..., None] = silent,
 ) -> TrainingResult:
     """Train a network under a rollout pattern, or one set of weights under several.
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.program import Program
-from neuromap.verification.wiring import NEVER, Ticks, Wiring
+from neuromap.verification.wiring import NEVER, Ticks, Wiring, ticks_since_sampling
 
 __all__ = ["CrossbarWiring"]
 
@@ -113,8 +114,9 @@ class CrossbarWiring(Wiring):
     def _spikes_at(self, ticks: Ticks, neurons: NDArray[np.int64], node: int) -> Ticks:
         """Ticks at which neurons may spike that something reaches: at once, or in the next tick of their node."""
         ports, period = self._program.nodes, self._program.period
-        sampled = np.array([port.sample_tick - ports[node].sample_tick for port in ports], np.int64)
-        wait = (sampled[self.label[neurons]] - ticks) % period
+        sampled = in_parts((port.sample_tick - ports[node].sample_tick for port in ports), period)
+        parts = (sampled[self.label[neurons]] - ticks * period.denominator) % period.numerator
+        wait = -(-parts // period.denominator)
         spikes: Ticks = ticks + np.where(self._waits[neurons], wait, 0)
         return spikes
 
@@ -142,4 +144,4 @@ class CrossbarWiring(Wiring):
         host = self._program.host
         rows = np.flatnonzero(host.node == node)
         axons = host.core[rows].astype(np.int64) * self._n_axons + host.axon[rows]
-        return axons, host.arrival[rows] - self._program.nodes[node].sample_tick
+        return axons, ticks_since_sampling(self._program, node, rows)

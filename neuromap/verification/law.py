@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuromap.arrays.times import Time, whole
 from neuromap.errors import ProgramError, VerificationError
 from neuromap.files.given import needs, refuse_swapped
 from neuromap.files.messages import counted
@@ -59,9 +60,9 @@ def require_belongs(rollout: Rollout, program: ChipProgram) -> None:
         )
 
 
-def _rollout_period(rollout: Rollout, program: ChipProgram) -> int | None:
+def _rollout_period(rollout: Rollout, program: ChipProgram) -> Time | None:
     """Frame period of a rollout in ticks of a program; ``None`` where splitters or sums in parts may lengthen it."""
-    period = rollout.frame_period * (1 if rollout.is_tick_level else program.ticks_per_step)
+    period = whole(rollout.frame_period * (1 if rollout.is_tick_level else program.ticks_per_step))
     lengthens = any(marks is not None and bool(marks.any()) for marks in (program.is_splitter, program.is_part))
     as_labelled = program.execution == rollout.execution and program.ticks_per_step == 1
     if program.period > period and not rollout.is_tick_level and lengthens and as_labelled:
@@ -145,7 +146,7 @@ def hold_against_reference(
         n_mismatches += len(wrong)
         if len(wrong):
             frame, neuron = (int(k) for k in wrong[0])
-            tick = port.sample_tick + frame * trace.period
+            tick = port.tick(trace.period, frame)
             mismatches.append(
                 Mismatch(port.name, frame, neuron, bool(chip[frame, neuron]), bool(wanted[frame, neuron]), tick)
             )

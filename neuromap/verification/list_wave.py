@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import ragged_ranges
 from neuromap.hardware.program.list_program import ListProgram
-from neuromap.verification.wiring import NEVER, Ticks, Wiring
+from neuromap.verification.wiring import NEVER, Ticks, Wiring, ticks_since_sampling
 
 __all__ = ["ListWiring"]
 
@@ -93,7 +93,7 @@ class ListWiring(Wiring):
         program = self._program
         rows = np.flatnonzero(program.host.node == node)
         hits = self._of_lists(program.synapses.axons[program.host.core[rows]] + program.host.axon[rows])
-        arrival = program.host.arrival[rows] - program.nodes[node].sample_tick
+        arrival = ticks_since_sampling(program, node, rows)
         return _Hits(hits.source, hits.neuron, arrival[hits.source] + hits.ticks)
 
     def _from_neurons(self, neurons: Ints) -> _Hits:

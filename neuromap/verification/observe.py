@@ -78,7 +78,7 @@ def difference_of_runs(
         quiet = checked[port.name].copy()
         quiet[onset_frame:] = False
         silent = record_run(program, {**checked, port.name: quiet}, choice)
-        onset = port.sample_tick + onset_frame * program.period
+        onset = port.tick(program.period, onset_frame)
         for name, tick in _first_ticks(shown, silent).items():
             before = found[name]
             found[name] = tick - onset if before is None else min(before, tick - onset)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neuromap.arrays.times import Time
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
 
@@ -87,9 +88,9 @@ class Verification(Card):
         :func:`neuromap.hardware.check.check_program.check_program` lists them (at most 1000 of one rule and array).
     first_violation : str or None
         The first of them in one line.
-    frame_period_ticks : int
+    frame_period_ticks : int or Fraction
         Frame period of the program.
-    rollout_period_ticks : int or None
+    rollout_period_ticks : int or Fraction or None
         That of the rollout, in ticks of the program. ``None`` where there is none to compare: the program has
         splitters or partial sums that made its schedule one in ticks, and the rollout is the same one in update steps.
     """
@@ -106,8 +107,8 @@ class Verification(Card):
     n_ticks: int
     n_violations: int
     first_violation: str | None
-    frame_period_ticks: int
-    rollout_period_ticks: int | None
+    frame_period_ticks: Time
+    rollout_period_ticks: Time | None
 
     def _facts(self) -> dict[str, object]:
         return {"verified": "yes" if self.verified else "no", "result": self.message}
@@ -130,7 +131,7 @@ class Verification(Card):
             )
         parts = []
         if not self.period_fits:
-            ticks = f"{self.frame_period_ticks} tick{'s' * (self.frame_period_ticks != 1)}"
+            ticks = counted(self.frame_period_ticks, "tick")
             parts.append(f"frame period of the program is {ticks}, that of the rollout {self.rollout_period_ticks}")
         if self.first_violation is not None:
             rules = "rule of the chip is" if self.n_violations == 1 else "rules of the chip are"

@@ -10,14 +10,22 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.hardware.program.chip_program import ChipProgram
 
-__all__ = ["NEVER", "Ticks", "Wiring"]
+__all__ = ["NEVER", "Ticks", "Wiring", "ticks_since_sampling"]
 
 Ticks: TypeAlias = NDArray[np.int64]
 
 NEVER = -(2**62)
 """Tick of what the wave never reaches; below every tick that a program can have."""
+
+
+def ticks_since_sampling(program: ChipProgram, node: int, rows: NDArray[np.int64]) -> Ticks:
+    """Ticks from the sampling of an input frame until rows of the host table deliver it, the same for every frame."""
+    (sampled,) = in_parts([program.nodes[node].sample_tick], program.period)
+    ticks: Ticks = (program.host.exact_arrival(program.period)[rows] - sampled) // program.period.denominator
+    return ticks
 
 
 class Wiring(ABC):

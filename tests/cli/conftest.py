@@ -137,6 +137,15 @@ def mapped(tmp_path_factory):
     return program.read_bytes()
 
 
+@pytest.fixture(scope="session")
+def swept(tmp_path_factory):
+    """What a store of the sweep in the examples holds; ``neuromap sweep`` has nothing left to do there."""
+    spec = Path(__file__).resolve().parents[2] / "examples" / "sweeps" / "digits.toml"
+    store = tmp_path_factory.mktemp("swept") / "digits.sqlite"
+    assert main(["sweep", str(spec), "--processes", "1", "-o", str(store)]) == 0
+    return store.read_bytes()
+
+
 @pytest.fixture
 def program(folder, mapped):
     """The small SR network, hybrid and pipelined, mapped."""

@@ -21,7 +21,9 @@ def test_the_commands():
         "verify",
         "report",
         "explore",
+        "sweep",
         "accuracy",
+        "faults",
         "bench",
         "train",
         "experiment",
@@ -53,33 +55,37 @@ def test_help_of_a_command_has_examples_and_json(command, neuromap):
             assert re.search(rf"(^|[ ,]){option}\b", done.out.split("Examples:")[0]), option
 
 
+LONG = ("experiment", "import", "train")
+
+
 @pytest.mark.smoke
 @pytest.mark.usefixtures("short_streams")
-@pytest.mark.parametrize("sweeps", [False, pytest.param(True, marks=pytest.mark.thorough)])
-@pytest.mark.parametrize(  # the scripts of the help of import are imported by tests of their own
-    "command", [pytest.param(c, marks=pytest.mark.thorough) if c == "import" else c for c in COMMANDS]
+@pytest.mark.parametrize("many", [False, pytest.param(True, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(  # long ones have tests of their own
+    "command", [pytest.param(c, marks=pytest.mark.thorough) if c in LONG else c for c in COMMANDS]
 )
-def test_examples_of_the_help_run(command, sweeps, neuromap, root_of_examples, monkeypatch, folder, tiny_text, sr):
-    """The files that examples read and write lie in a folder of their own."""
+def test_examples_of_the_help_run(
+    command, many, neuromap, root_of_examples, monkeypatch, folder, tiny_text, sr, request
+):
+    """By default the first of every command; the files that examples read and write lie in a folder of their own."""
     (folder / "examples").symlink_to(root_of_examples / "examples")
     (folder / "my_chip.toml").write_text(tiny_text.replace("= 8", "= 256").replace("[2, 2]", "[16, 16]"))
     monkeypatch.chdir(folder)
     help_text = neuromap(command, "--help").out
     if re.search(r" sr\.nmp\b", help_text):
         assert neuromap("map", "examples/digits/sr.toml", "--pattern", "hybrid", "-o", "sr.nmp").code == 0
+    if re.search(r" digits\.sqlite\b", help_text):
+        (folder / "digits.sqlite").write_bytes(request.getfixturevalue("swept"))
     if command in ("train", "experiment"):
         pytest.importorskip("torch", reason="training needs PyTorch (the extra training)")
         pytest.importorskip("sklearn")
     if command == "import":
         pytest.importorskip("brian2", reason="its scripts are run (the extra brian2)")
-    if command == "accuracy":
+    if command in ("accuracy", "faults"):
         pytest.importorskip("sklearn", reason="the digits are scikit-learn's")
-    for example in re.findall(
-        r"^ +((?:neuromap|python) .*?)(?:  +.*)?$", help_text.split("Examples:")[1], re.MULTILINE
-    ):
+    examples = re.findall(r"^ +((?:neuromap|python) .*?)(?:  +.*)?$", help_text.split("Examples:")[1], re.MULTILINE)
+    for example in examples if many else examples[:1]:
         program, *words = shlex.split(example)
-        if ("--set" in words) != sweeps:
-            continue
         if program == "python":
             pytest.importorskip("sklearn")
             subprocess.run([sys.executable, *words], check=True, capture_output=True)

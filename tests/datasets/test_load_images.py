@@ -245,7 +245,7 @@ def test_incomplete_sets_of_batches_are_told(tmp_path):
 
 @needs_pillow
 @needs("cifar10")
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_pictures_of_cifar10_have_all_classes_in_every_run():
     found = load_images(f"cifar10:{DATA / 'cifar10'}", "validation", limit=40)
     assert np.bincount(found.labels).tolist() == [4] * 10

@@ -20,7 +20,8 @@ from neuromap.errors import DoesNotFitError, NotSupportedError, PatternError
 from neuromap.forms.card import Card
 from neuromap.forms.one_line import LONGEST
 
-ROOMS = (nm, datasets, encoding, explorer, hardware, mapping, network, report, rollout, simulation, verification)
+ROOMS = (nm, datasets, encoding, explorer, nm.faults, hardware, mapping, network, report, rollout, simulation)
+ROOMS += (verification,)
 
 
 def public_classes():
@@ -62,12 +63,15 @@ def values(network, shown):
         nm.map_rollout(nm.Rollout(wide, "streaming"))
     program = shown["Program"]
     with_potentials = nm.simulate(program, {"I": np.ones((3, 2), bool)}, record=nm.Recording(potentials="outputs"))
+    study = nm.faults.study_faults([nm.Rollout(network, "streaming")], rates=[1], seeds=1, kinds=["dead-cores"])
     more = [
+        study, *study.points, nm.faults.Faults({"dead-cores": 0.5}),
         *spiking, image, caught.value.infeasibility, with_potentials, rollout.count_valid_patterns(network),
         rollout.lemma1_bounds(network), rollout.most_sequential_summary(network), rollout.check_theorem1(pattern),
         rollout.RolloutWindow(pattern, 1), verification.measure(program), with_potentials.potential_table,
         nm.measure_steady_activity(program, [{"I": np.ones((3, 2), bool)}]),
         explorer.Limits(cores=3.0), mapping.MappingOptions(seed=3), simulation.Width.of(program.chip), nm.Recording(),
+        simulation.Checkpoints(),
         datasets.load_images("digits", "test", limit=2), encoding.InputEncoding("I", (8, 8, 1), noise=0.5),
     ]  # fmt: skip
     found = (part for value in [*shown.values(), *more] for part in parts(value))

@@ -1,10 +1,12 @@
 """Random chips and programs, legal by construction; the same seed gives the same program."""
 
 import dataclasses
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from neuromap.arrays.times import whole
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 from neuromap.hardware.program.ports import BIAS, HostTable, NodePort, OutputTable
 from neuromap.hardware.program.program import NeuronTable, Program
@@ -197,6 +199,19 @@ def _with_splitters(program):
     return dataclasses.replace(program, is_relay=marks, is_splitter=marks.copy(), is_part=marks.copy())
 
 
+def _with_halves(program):
+    """The program with two frames in every odd number of ticks, some of them half a tick late."""
+    return dataclasses.replace(
+        program,
+        period=Fraction(2 * program.period + 1, 2),
+        nodes=tuple(
+            dataclasses.replace(port, sample_tick=whole(port.sample_tick + Fraction(k % 2, 2)))
+            for k, port in enumerate(program.nodes)
+        ),
+        host=dataclasses.replace(program.host, part=np.arange(len(program.host)) % 2),
+    )
+
+
 def _edited(program, path, change):
     """Return the program with a changed copy of one array ("neurons.leak") or with one other value replaced."""
     part, _, field = path.rpartition(".")
@@ -240,4 +255,4 @@ def with_splitters():
 @pytest.fixture(scope="session")
 def with_options():
     """The program with every optional table."""
-    return lambda program, seed=0: _with_splitters(_with_noise(program, seed))
+    return lambda program, seed=0: _with_halves(_with_splitters(_with_noise(program, seed)))

@@ -30,5 +30,5 @@ def modules(package_folder):
 @pytest.fixture(scope="session")
 def pages(root):
     """Every Markdown page of the project: path -> text."""
-    paths = [*sorted(root.glob("*.md")), *sorted((root / "docs").glob("*.md"))]
+    paths = [path for pattern in ("*.md", "docs/*.md", "docs/theorems/*.md") for path in sorted(root.glob(pattern))]
     return {path: path.read_text(encoding="utf-8") for path in paths}

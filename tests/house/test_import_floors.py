@@ -27,6 +27,10 @@ OPTIONAL = {
     "h5py",
     "pandas",
     "PIL",
+    "dask",
+    "distributed",
+    "pyarrow",
+    "mpi4py",
 }
 ADAPTERS: dict[str, set[str]] = {
     "backends/brian2": {"brian2"},

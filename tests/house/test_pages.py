@@ -30,7 +30,8 @@ def playground(root, tmp_path, monkeypatch):
 
 
 def page_names():
-    return sorted(str(p.relative_to(ROOT)) for p in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+    patterns = ("*.md", "docs/*.md", "docs/theorems/*.md")
+    return sorted(str(page.relative_to(ROOT)) for pattern in patterns for page in ROOT.glob(pattern))
 
 
 def test_the_quickstart_has_code(root):
@@ -107,14 +108,19 @@ def test_python_names_that_pages_link_to_exist_and_are_in_the_reference(pages):
         assert name in reference or name.startswith("neuromap.errors."), f"{name} is not on the reference page"
 
 
-def test_every_page_is_in_the_table_of_contents(root):
-    listed = {
+def in_table_of_contents(index):
+    return {
         line.strip()
-        for block in re.findall(r"```\{toctree\}\n(.*?)```", (root / "docs" / "index.md").read_text(), re.DOTALL)
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", index.read_text(), re.DOTALL)
         for line in block.splitlines()
         if line.strip() and not line.startswith(":")
     }
-    assert listed == {p.stem for p in (root / "docs").glob("*.md")} - {"index"}
+
+
+def test_every_page_is_in_the_table_of_contents(root):
+    for folder, others in ((root / "docs", {"theorems/index"}), (root / "docs" / "theorems", set())):
+        pages = {page.stem for page in folder.glob("*.md")} - {"index"}
+        assert in_table_of_contents(folder / "index.md") == pages | others
 
 
 def test_dependencies_page_lists_every_dependency_with_its_bound(root):

@@ -93,7 +93,7 @@ def check_run_length(n_frames: int | None, program: ChipProgram | None = None) -
     """
     frames = DEFAULT_FRAMES if n_frames is None else n_frames
     period = 1 if program is None else program.period
-    first = 0 if program is None else max((port.sample_tick for port in program.nodes), default=0)
+    first = 0 if program is None else max((port.tick(period, 0) for port in program.nodes), default=0)
     if first + frames * period > MAX_TICKS:
         late = f" from tick {first} on" if first > 0 else ""
         raise InputError(

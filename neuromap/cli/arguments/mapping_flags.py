@@ -94,6 +94,15 @@ class MappingFlags:
             "commas between them, or all.",
         ),
     ] = None
+    phases: Annotated[
+        str | None,
+        said_option(
+            "--phases",
+            metavar="WHICH",
+            text="When nodes between inputs and outputs are computed: least (as early as they can be) or cheapest (as "
+            "takes fewest cores, with the same frame period and responses).  [default: least]",
+        ),
+    ] = None
     wide: Annotated[
         str | None,
         said_option(
@@ -186,6 +195,7 @@ class MappingFlags:
             "seconds": self.seconds,
             "ticks_per_step": self.ticks_per_step,
             "keep": self.keep,
+            "phases": self.phases,
             "wide": self.wide,
             "wide_ticks": self.wide_ticks,
         }

@@ -59,7 +59,8 @@ ExecutionOption = Annotated[
     typer.Option(
         "--execution",
         metavar="EXECUTION",
-        help="windowed, pipelined, or pipelined:P for a frame every P update steps.",
+        help="windowed, pipelined, pipelined:P for a frame every P update steps, or pipelined:best for the least mean "
+        "frame period.",
     ),
 ]
 ExecutionsOption = Annotated[
@@ -67,7 +68,7 @@ ExecutionsOption = Annotated[
     said_option(
         "--executions",
         metavar="EXECUTIONS",
-        text="windowed, pipelined, pipelined:P for a frame every P update steps; separated by commas.  "
+        text="windowed, pipelined, pipelined:P for a frame every P update steps, pipelined:best; separated by commas.  "
         "[default: windowed,pipelined]",
     ),
 ]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from neuromap.errors import InputError
 
-__all__ = ["above_zero", "split_executions", "split_names", "split_ticks", "split_wide"]
+__all__ = ["above_zero", "split_executions", "split_names", "split_rates", "split_ticks", "split_wide"]
 
 
 def split_executions(values: Sequence[str], most: int | None = None) -> list[str]:
@@ -40,7 +40,7 @@ def split_executions(values: Sequence[str], most: int | None = None) -> list[str
         except InputError as error:
             raise InputError(f"--executions: {error}") from None
     if not names:
-        raise InputError("--executions: is empty; choose windowed, pipelined or pipelined:PERIOD")
+        raise InputError("--executions: is empty; choose windowed, pipelined, pipelined:PERIOD or pipelined:best")
     return names
 
 
@@ -61,6 +61,20 @@ def split_names(values: Sequence[str], option: str, allowed: Sequence[str]) -> l
     return names
 
 
+def split_words(values: Sequence[str], option: str) -> list[str]:
+    """Take the values of a repeatable option apart at commas.
+
+    Raises
+    ------
+    InputError
+        If none is left.
+    """
+    words = _at_commas(values)
+    if not words:
+        raise InputError(f"{option}: is empty; give words with commas between")
+    return list(dict.fromkeys(words))
+
+
 def split_ticks(values: Sequence[str]) -> list[int]:
     """Take the values of ``--ticks-per-step`` apart at commas.
 
@@ -78,6 +92,23 @@ def split_ticks(values: Sequence[str]) -> list[int]:
     if not words:
         raise InputError("--ticks-per-step: is empty; give whole numbers with commas between")
     return list(dict.fromkeys(int(word) for word in words))
+
+
+def split_rates(values: Sequence[str], option: str) -> list[float]:
+    """Take the values of a repeatable option apart at commas: parts from 0 to 1.
+
+    Raises
+    ------
+    InputError
+        If one is none, or none is left.
+    """
+    words = _at_commas(values)
+    for word in words:
+        if not re.fullmatch(r"[0-9]{0,6}\.?[0-9]{1,18}(e-?[0-9]{1,2})?", word) or not 0 <= float(word) <= 1:
+            raise InputError(f"{option} {word}: must be parts from 0 to 1, such as 0,0.01,0.05")
+    if not words:
+        raise InputError(f"{option}: is empty; give parts from 0 to 1, such as 0,0.01,0.05")
+    return [float(word) for word in words]
 
 
 def split_wide(values: Sequence[str]) -> list[str | int]:

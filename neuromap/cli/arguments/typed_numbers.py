@@ -12,6 +12,7 @@ _ALLOWED = {
     "--mapping-seed": _SEED,
     "--noise-seed": _SEED,
     "--frames": "a whole number, 2 or more",
+    "--seeds": "a whole number from 1 to 1000",
     "--stimuli": "a whole number from 1 to 100",
     "--threads": "a whole number from 1 to 1024",
     "--processes": "a whole number, 1 or more",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuromap.errors import InputError, PatternError
+from neuromap.errors import InputError
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
-    from neuromap.network.edge import EdgeKey
     from neuromap.network.network import Network
     from neuromap.rollout.patterns.pattern import RolloutPattern
     from neuromap.rollout.schedule.rollout import Rollout
@@ -19,43 +19,18 @@ __all__ = ["read_pattern", "read_rollout", "split_patterns"]
 
 
 def read_pattern(network: Network, text: str) -> RolloutPattern:
-    """Read one pattern.
+    """Read one pattern; :func:`neuromap.rollout.patterns.pattern_text.pattern_of_text`, imported when it is needed."""
+    from neuromap.rollout.patterns.pattern_text import pattern_of_text
 
-    Parameters
-    ----------
-    network : Network
-        The network.
-    text : str
-        ``streaming``, ``sequential``, a name from the network's file, or streaming edges with commas between
-        them: ``"H1 -> O, H2 -> O"``.
-
-    Returns
-    -------
-    RolloutPattern
-        Valid or not; patterns by edges are named by their edges.
-
-    Raises
-    ------
-    PatternError
-        If the name or an edge is unknown, or the text is empty.
-    """
-    from neuromap.rollout.patterns.pattern import RolloutPattern
-
-    if "->" in text and text not in network.patterns:
-        keys = [_read_edge(part) for part in text.split(",")]
-        label = ", ".join(f"{u} -> {v}" for u, v in keys)
-        return RolloutPattern.from_streaming_edges(network, keys, label)
-    if not text.strip():
-        raise PatternError(
-            "pattern: is empty; give a name (streaming, sequential, ...) or streaming edges ('H1 -> O, H2 -> O')"
-        )
-    return RolloutPattern.named(network, text.strip())
+    return pattern_of_text(network, text)
 
 
 def read_rollout(
     network: Network, program: ChipProgram, path: Path, pattern: str | None, execution: str | None
 ) -> Rollout:
     """Make the rollout that a program is held against: what is not given, its own labels say.
+
+    Where nothing is given, hidden nodes have the program's phases, if these are possible: they may be at least cost.
 
     Raises
     ------
@@ -71,14 +46,22 @@ def read_rollout(
     if execution is None and not program.execution:
         raise InputError(f"{path}: does not name its execution; give one")
     label = program.pattern if pattern is None else pattern
-    return Rollout(network, read_pattern(network, label), program.execution if execution is None else execution)
+    rollout = Rollout(network, read_pattern(network, label), program.execution if execution is None else execution)
+    return rollout if pattern is not None or execution is not None else _as_labelled(rollout, program)
 
 
-def _read_edge(text: str) -> EdgeKey:
-    parts = [part.strip() for part in text.split("->")]
-    if len(parts) != 2 or not all(parts):
-        raise PatternError(f"pattern: {text.strip()!r} is no edge; write edges as 'SOURCE -> TARGET', commas between")
-    return parts[0], parts[1]
+def _as_labelled(rollout: Rollout, program: ChipProgram) -> Rollout:
+    """Give hidden nodes the phases that a program's clocks tell; responses depend on inputs and outputs only."""
+    step, first = program.ticks_per_step, rollout.network.outputs[0]
+    ticks = {port.name: port.sample_tick for port in program.nodes}
+    if first not in ticks or rollout.network.is_spiking or program.period != rollout.frame_period * step:
+        return rollout
+    ends = {*rollout.network.inputs, *rollout.network.outputs}
+    hidden = {n: ticks[n] - ticks[first] for n in rollout.network.nodes if n in ticks and n not in ends}
+    try:
+        return rollout.with_phases({n: rollout.phases[first] + Fraction(t) / step for n, t in hidden.items()})
+    except InputError:
+        return rollout
 
 
 def split_patterns(values: Sequence[str]) -> list[str]:

@@ -24,7 +24,14 @@ from neuromap.cli.arguments.options import (
     file_option,
     said_option,
 )
-from neuromap.cli.arguments.typed_lists import above_zero, split_executions, split_names, split_ticks, split_wide
+from neuromap.cli.arguments.typed_lists import (
+    above_zero,
+    split_executions,
+    split_names,
+    split_ticks,
+    split_wide,
+    split_words,
+)
 from neuromap.cli.arguments.typed_patterns import read_pattern
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.sweep_output import give_sweep
@@ -46,6 +53,7 @@ Examples:
   neuromap explore examples/digits/sr.toml
   neuromap explore examples/digits/sr.toml --max-cores 200 --max-full-response 5ms --best sampling-frequency
   neuromap explore examples/digits/sr.toml --given hybrid --within class --html sr.html --svg sr.svg
+  neuromap explore examples/digits/sr.toml --given sequential --objectives times
   neuromap explore examples/digits/sr.toml --executions pipelined --splitters slack,anywhere --csv sr.csv
   neuromap explore examples/digits/sr.toml --seconds 60 --results sr.results --json
   neuromap explore examples/digits/sr.toml --set core.axons=128,256 --html sweep.html
@@ -72,6 +80,15 @@ def explore(
             "--within", metavar="WHERE", help="all patterns, or only those of the given one's behaviour class: class."
         ),
     ] = "all",
+    objectives: Annotated[
+        list[str] | None,
+        said_option(
+            "--objectives",
+            metavar="WHAT",
+            text="Axes of the front: titles as for --best, or times for all that are times; several with commas. Where "
+            "all are times, the best patterns of a class are found without listing any.  [default: all]",
+        ),
+    ] = None,
     chips: Annotated[
         list[str] | None,
         said_option(
@@ -105,6 +122,15 @@ def explore(
             metavar="HOW",
             text="Neurons that read more than a core has axons: refuse, partial-sums (with few numbers of ticks, from "
             "which cores against first response follow), or ticks of your own; several with commas.  [default: refuse]",
+        ),
+    ] = None,
+    phases: Annotated[
+        str | None,
+        said_option(
+            "--phases",
+            metavar="WHICH",
+            text="When nodes between inputs and outputs are computed, in all rows: least (as early as they can be) or "
+            "cheapest (as takes fewest cores, with the same times).  [default: least]",
         ),
     ] = None,
     *,
@@ -172,7 +198,7 @@ def explore(
     import neuromap as nm
     from neuromap.explorer.answer.limits import ClosestRow
     from neuromap.explorer.answer.objectives import objective_named
-    from neuromap.explorer.candidates.asked import MAX_PERIOD
+    from neuromap.explorer.candidates.asked import MAX_PERIOD, check_are_axes, read_objectives
     from neuromap.explorer.explore import explore as search
     from neuromap.explorer.explore_each import sweep_explorations
     from neuromap.explorer.search.tolerance import check_tolerance
@@ -182,15 +208,19 @@ def explore(
     from neuromap.mapping.asked.options import SPLITTERS
 
     limits = limited.limits()
+    axes = read_objectives(split_words(objectives, "--objectives") if objectives else None, "--objectives")
     objective = None if best is None else objective_named(best, "--best")
     _check_accuracy_is_known(objective, limits, reached)
+    check_are_axes(axes, limits, objective)
     if within not in ("all", "class"):
         raise InputError(f"--within {within}: unknown; choose all or class")
     search_arguments: dict[str, Any] = {
         "executions": split_executions(executions, MAX_PERIOD) if executions else None,
+        "objectives": split_words(objectives, "--objectives") if objectives else None,
         "splitters": split_names(splitters, "--splitters", SPLITTERS) if splitters else None,
         "ticks_per_step": split_ticks(ticks_per_step) if ticks_per_step else None,
         "wide": split_wide(wide) if wide else None,
+        "phases": phases,
         "seconds": above_zero("--seconds", seconds),
         "most_mapped": above_zero("--most-mapped", most_mapped),
         "energy_tolerance": check_tolerance(energy_tolerance, "--energy-tolerance"),

@@ -29,6 +29,7 @@ from neuromap.cli.printing.text_output import one_line, print_error, print_line,
 from neuromap.errors import DoesNotFitError, InputError
 
 if TYPE_CHECKING:
+    from neuromap.mapping.asked.budget import Budget
     from neuromap.mapping.map_rollout import MappedRollout
     from neuromap.mapping.remedy.apply_remedy import Request
 
@@ -81,6 +82,7 @@ def map_command(
     """
     import neuromap as nm
     from neuromap.mapping import map_rollout
+    from neuromap.mapping.asked.budget import Budget
     from neuromap.mapping.remedy.apply_remedy import Request
     from neuromap.mapping.remedy.early_refusal import refuse_early
 
@@ -109,13 +111,14 @@ def map_command(
             early = refuse_early(Request(rollout, spec, options))
             if early is not None:
                 raise early
-            mapping = map_rollout.map_with_stages(rollout, spec, options, progress)
+            mapping = map_rollout.map_with_stages(rollout, spec, options.after(monotonic() - began), progress)
         except DoesNotFitError as refusal:
             seconds = TRYING if flags.seconds is None else max(0.0, flags.seconds - (monotonic() - began))
             raise _with_remedies(refusal, Request(rollout, spec, options), seconds) from None
     if output is not None:
         mapping.program.save(output)
-    _print_mapping(mapping, output, every=every, as_json=as_json)
+    budget = Budget(options.after(monotonic() - began).seconds)
+    _print_mapping(mapping, budget, output, every=every, as_json=as_json)
 
 
 def _sweep(request: Request, figures: dict[str, list[Any]], html: str | None, *, as_json: bool) -> None:
@@ -135,7 +138,7 @@ def _with_remedies(refusal: DoesNotFitError, request: Request, seconds: float) -
     return DoesNotFitError(found.message, found)
 
 
-def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, as_json: bool) -> None:
+def _print_mapping(mapping: MappedRollout, budget: Budget, output: str | None, *, every: bool, as_json: bool) -> None:
     from dataclasses import asdict
 
     from neuromap.cli.printing.program_figures import figure_rows, main_rows, program_figures
@@ -147,7 +150,8 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, a
 
     program = mapping.program
     nodes = count_copies(program)
-    figures: dict[str, Any] = program_figures(program, core_bound(mapping.network, program.chip))
+    figures: dict[str, Any] = program_figures(program, core_bound(mapping.network, program.chip, budget=budget))
+    cut_short = [*mapping.cut_short, *budget.cut]
     split = [f"{u} -> {v}" for u, v in sorted(mapping.split)]
     is_tick_level = mapping.rollout.is_tick_level
     if as_json:
@@ -159,7 +163,8 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, a
                 "schedule": schedule,
                 "split_edges": split,
                 "left_out": dict(mapping.left_out),
-                "cut_short": list(mapping.cut_short),
+                "cut_short": cut_short,
+                "phases": None if mapping.phases is None else asdict(mapping.phases),
                 "file": output,
             }
         )
@@ -181,8 +186,10 @@ def _print_mapping(mapping: MappedRollout, output: str | None, *, every: bool, a
         print_line(console, text)
     if mapping.left_out:
         print_line(console, left_out_line(program.nodes, mapping.left_out))
-    if mapping.cut_short:
-        stages = ", ".join(mapping.cut_short)
+    if mapping.phases is not None:
+        print_line(console, mapping.phases.statement)
+    if cut_short:
+        stages = ", ".join(cut_short)
         print_line(console, f"cut short by --seconds: {stages}; each kept the best that it had found")
     if not every:
         print_line(console, f"times: of {program.execution} execution, predicted from the schedule; all figures: --all")

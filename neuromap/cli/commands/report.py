@@ -18,7 +18,6 @@ from neuromap.cli.arguments.options import (
     ChipOption,
     ExecutionsOption,
     JsonFlag,
-    NetworkFile,
     StimuliOption,
     chip_file_of,
     chosen_chip,
@@ -29,6 +28,7 @@ from neuromap.cli.arguments.training_flags import LimitOption
 from neuromap.cli.arguments.typed_lists import split_executions
 from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout, split_patterns
 from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.store_report import StoreOptions, report_on_store
 from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
 from neuromap.errors import InputError
@@ -46,12 +46,16 @@ Examples:
   neuromap report examples/digits/sr.toml --splitters never --no-packing
   neuromap report examples/digits/sr.toml --pictures pictures
   neuromap report examples/digits/sr.toml --set core.axons=128,256 --html sweep.html
+  neuromap report --from digits.sqlite --over core.axon_types,network --figure cores --svg cores.svg
 """
 
 
 @with_option_blocks
 def report(
-    network: NetworkFile,
+    network: Annotated[
+        Path | None,
+        typer.Argument(metavar="[NET]", help="Network file (TOML); none with --from.", show_default=False),
+    ] = None,
     patterns: Annotated[
         list[str] | None,
         said_option(
@@ -99,6 +103,7 @@ def report(
         ),
     ] = None,
     limit: LimitOption = None,
+    kept: StoreOptions,
     pictures: Annotated[
         str | None,
         said_option(
@@ -113,7 +118,8 @@ def report(
 
     Every row is predicted from the schedule, measured on the mapped program, and verified against the
     chip-free reference. A row that fails does not keep the others from being shown; the exit code tells. Where --set
-    gives a figure of the chip several values, one table has the main figures on each chip.
+    gives a figure of the chip several values, one table has the main figures on each chip. With --from the rows are
+    those of a store of neuromap sweep, and nothing is mapped.
     """
     import neuromap as nm
     from neuromap.datasets.sources import load_images
@@ -124,6 +130,14 @@ def report(
     from neuromap.report.latency import DEFAULT_ACCURACY_FRAMES, report_on_program
     from neuromap.report.report_each import sweep_reports
 
+    if kept.store is not None:
+        mapped = (network, patterns, executions, chip, other_figures, program_file, stimuli, html, data)
+        kept.require_alone((*mapped, accuracy_frames, limit, pictures), (fed, engine, flags))
+        report_on_store(kept, csv, json_file, as_json=as_json)
+        return
+    kept.require_none()
+    if network is None:
+        raise InputError("NET: is missing; give a network file, or --from with a store of neuromap sweep")
     chip, figures = chosen_chip(chip, program_file), read_figures(other_figures)
     flags.require_none(program_file)
     if is_sweep(figures):

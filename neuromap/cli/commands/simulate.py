@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.engine_options import EngineOptions
 from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length, read_stimuli
 from neuromap.cli.arguments.option_blocks import with_option_blocks
 from neuromap.cli.arguments.options import JsonFlag, file_option, said_option
+from neuromap.cli.arguments.run_options import CheckpointOptions, Runner, RunOptions
 from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.simulate_output import batch_object, print_batch, print_run, run_object
@@ -30,6 +30,8 @@ Examples:
   neuromap simulate sr.nmp --record outputs,node:H1 --record-potentials core:0 -o sr.trace
   python examples/digits/stimulus.py digits.safetensors    (needs scikit-learn)
   neuromap simulate sr.nmp --stimulus digits.safetensors --record all -o sr.h5    (needs h5py)
+  neuromap simulate sr.nmp --frames 100000 --checkpoint sr.checkpoint --every 100000 -o sr.h5
+  mpiexec -n 4 neuromap simulate sr.nmp --engine mpi --frames 100000 --resume sr.checkpoint
 """
 
 
@@ -59,7 +61,8 @@ def simulate(
     record_counts: Annotated[
         bool, typer.Option("--record-counts", help="Count the spikes of every neuron of the program.")
     ] = False,
-    engine: EngineOptions,
+    engine: RunOptions,
+    checkpoints: CheckpointOptions,
     output: Annotated[
         str | None,
         file_option("--output", "-o", holds="what was recorded (HDF5 where it ends in .h5, else safetensors)"),
@@ -71,38 +74,65 @@ def simulate(
     Where the tensors of the stimulus have the shape (stimuli, frames, size), every stimulus runs by itself, one per
     thread, and its spikes are summed over frames.
     """
+    with engine.runner() as runner:
+        _simulate(
+            program_file, fed, (record, record_potentials or (), record_counts), engine, runner, checkpoints, output,
+            as_json,
+        )  # fmt: skip
+
+
+def _simulate(
+    program_file: Path,
+    fed: FrameOptions,
+    recorded: tuple[Any, ...],
+    engine: RunOptions,
+    runner: Runner,
+    checkpoints: CheckpointOptions,
+    output: str | None,
+    as_json: bool,
+) -> None:
     import neuromap as nm
     from neuromap.simulation.stimulus.choose_frames import choose_frames
     from neuromap.simulation.trace.forms.file_layout import HDF5_SUFFIXES
-    from neuromap.simulation.trace.frame_counts import frame_counts
 
-    how = engine.arguments()
-    recording = nm.Recording(record, () if record_potentials is None else record_potentials, record_counts)
-    check_destinations({"--output": output}, {"program file": program_file, "stimulus file": fed.stimulus})
+    recording, asked = nm.Recording(*recorded), checkpoints.asked()
+    read = {"program file": program_file, "stimulus file": fed.stimulus}
+    check_destinations({"--output": output, "--checkpoint": checkpoints.checkpoint}, read)
+    checkpoints.check_parts(output, {**read, "checkpoint": checkpoints.resume})
+    check_destinations({"--output": output}, {"checkpoint": checkpoints.resume})
     program = nm.load_program(program_file)
     check_run_length(fed.n_frames, program)
     random = fed.random()
     into_hdf5 = output is not None and Path(output).suffix.lower() in HDF5_SUFFIXES
     if fed.stimulus is not None and (stimuli := read_stimuli(fed.stimulus, program)) is not None:
+        checkpoints.refuse_for_batches(engine.on_ranks)
         if into_hdf5:
             raise InputError(f"{output}: many stimuli are written as safetensors; give a name that does not end in .h5")
-        _run_batch(program, stimuli, recording, how, output, as_json)
+        _run_batch(program, stimuli, recording, engine.arguments(), output, as_json)
         return
     frames, made = choose_frames(program, fed.stimulus, random)
     check_run_length(made["n_frames"], program)
-    trace = None
     with progress_bar("simulating (ticks)") as progress:
-        if output is not None and into_hdf5:
-            counts = nm.simulate_to_file(output, program, frames, record=recording, progress=progress, **how)
-        else:
-            trace = nm.simulate(program, frames, record=recording, progress=progress, **how)
-            counts = frame_counts(trace)
-            if output is not None:
-                trace.save(output)
+        how = {"record": recording, "progress": progress, "checkpoints": asked}
+        counts, trace = _run(program, frames, runner, how, output if into_hdf5 else None)
+        if not runner.speaks:
+            return
+        if trace is not None and output is not None:
+            trace.save(output)
     if as_json:
         print_json(run_object(program, counts, trace, output))
     else:
         print_run(program, counts, output)
+
+
+def _run(program: ChipProgram, frames: Any, runner: Runner, how: dict[str, Any], hdf5: str | None) -> tuple[Any, Any]:
+    """Run the program; what was counted, and the trace where it is not in an HDF5 file."""
+    from neuromap.simulation.trace.frame_counts import frame_counts
+
+    if hdf5 is not None:
+        return runner.simulate_to_file(hdf5, program, frames, **how), None
+    trace = runner.simulate(program, frames, **how)
+    return None if trace is None else frame_counts(trace), trace
 
 
 def _run_batch(

@@ -52,7 +52,7 @@ def verify(
         said_option(
             "--execution",
             metavar="EXECUTION",
-            text="windowed, pipelined or pipelined:P.  [default: that of --program, else windowed]",
+            text="windowed, pipelined, pipelined:P or pipelined:best.  [default: that of --program, else windowed]",
         ),
     ] = None,
     chip: ChipOption = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.printing.json_output import count_members
+from neuromap.forms.numbers import as_number
 
 if TYPE_CHECKING:
     from neuromap.network.edge import EdgeKey
@@ -60,9 +61,11 @@ def pattern_figures(pattern: RolloutPattern, behaviour_class: int | None) -> dic
     streaming = RolloutPattern.streaming(network)
     valid = pattern.is_valid
     shift = equivalent(streaming, pattern) if valid else None
+    bridging = {_label(key): r for key, r in pattern.bridging_edges.items()}
     return {
         "name": pattern.name,
         "streaming_edges": [_label(key) for key in pattern.streaming_edges],
+        **({"bridging_edges": bridging} if bridging else {}),
         "valid": valid,
         "cycle": list(pattern.cycle),
         "inference_factor": pattern.inference_factor if valid else None,
@@ -77,7 +80,7 @@ def pattern_figures(pattern: RolloutPattern, behaviour_class: int | None) -> dic
 def _execution(rollout: Rollout) -> dict[str, Any]:
     outputs = rollout.network.outputs
     return {
-        "frame_period": rollout.frame_period,
+        "frame_period": as_number(rollout.frame_period),
         "delays": {_label(key): steps for key, steps in rollout.delays.items()},
         "first_response": {o: rollout.first_response(o) for o in outputs},
         "full_response": {o: rollout.full_response(o) for o in outputs},

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.times import Time, largest_gap
 from neuromap.files.messages import counted
-from neuromap.forms.numbers import seconds
+from neuromap.forms.numbers import as_number, intervals, seconds
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
@@ -54,7 +55,12 @@ _ON_LISTS: Mapping[str, str] = ReadOnlyMapping(
 _OF_CROSSBARS = ("copies", "replicas", "splitters")
 """What a neuron needs that sends to one axon only."""
 
-_NOT_IN_TABLE = frozenset({"network", "chip", "pattern", "execution", "cores_of_chip", "usable_cores", "core_bound"})
+Rows: TypeAlias = list[tuple[str, str, str]]
+"""Name, value and unit of figures."""
+
+_NOT_IN_TABLE = frozenset(
+    {"intervals", "network", "chip", "pattern", "execution", "cores_of_chip", "usable_cores", "core_bound"}
+)
 
 
 def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dict[str, Any]:
@@ -85,7 +91,8 @@ def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dic
         "execution": program.execution,
         **asdict(count_usage(program)),
         **({} if bound is None else {"core_bound": bound_object(bound)}),
-        "frame_period_ticks": program.period,
+        "frame_period_ticks": as_number(program.period),
+        **intervals(program.period),
         "ticks_per_step": program.ticks_per_step,
         "sampling_frequency_hz": sampling_frequency(program),
     }
@@ -119,7 +126,18 @@ def figure_rows(figures: dict[str, Any]) -> list[tuple[str, str, str]]:
             unit += f"; {which} takes {bound['total']} or more, for its {bound['by']}"
         name = key.removesuffix("_ticks").removesuffix("_hz").replace("_", " ")
         rows.append((name, _shown(key, value), unit))
-    return rows
+    return _with_gaps(rows, figures.get("intervals"))
+
+
+def _with_gaps(rows: Rows, intervals: Mapping[str, int] | None) -> Rows:
+    """Say of frame period and sampling frequency that they are means, where frames come at unequal intervals."""
+    if intervals is None:
+        return rows
+    mean = f"{intervals['ticks']}/{intervals['frames']}"
+    gap = f"ticks, a mean; the largest gap is {counted(intervals['largest_gap_ticks'], 'tick')}"
+    told = {"frame period": (mean, gap)}
+    told |= {name: (value, f"{unit}, a mean") for name, value, unit in rows if name == "sampling frequency"}
+    return [(name, *told.get(name, (value, unit))) for name, value, unit in rows]
 
 
 def main_rows(figures: dict[str, Any], rollout: Rollout, program: ChipProgram) -> list[tuple[str, str, str]]:
@@ -154,7 +172,7 @@ def main_rows(figures: dict[str, Any], rollout: Rollout, program: ChipProgram) -
         (
             "frame period",
             f"{program.period}",
-            f"{_ticks(program.period, tick)}, sampling at {value['sampling frequency'][0]} Hz",
+            f"{_ticks(program.period, tick)}{_apart(program.period)}, sampling at {value['sampling frequency'][0]} Hz",
         ),
         ("first response", f"{first}", f"{_ticks(first, tick)}, from stimulus onset"),
         ("full response", f"{at_most}{full}", f"{_ticks(full, tick)}, from stimulus onset"),
@@ -174,7 +192,12 @@ def _neurons_line(figures: dict[str, Any]) -> str:
     return f"in use{among}" + ("" if compartments in (None, figures["neurons"]) else f"; {compartments} compartments")
 
 
-def _ticks(count: int, tick_seconds: float) -> str:
+def _apart(period: Time) -> str:
+    gap = largest_gap(period)
+    return "" if gap == period else f" on average, frames {gap - 1} or {gap} ticks apart"
+
+
+def _ticks(count: Time, tick_seconds: float) -> str:
     return f"tick{'' if count == 1 else 's'} = {seconds(count * tick_seconds)}"
 
 

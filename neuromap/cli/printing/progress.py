@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from neuromap.jobs.silent import silent
+
 if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = ["progress_bar"]
-
-
-def _silent(*_: object) -> None:
-    """Take progress and show nothing."""
 
 
 @contextmanager
@@ -34,7 +32,7 @@ def progress_bar(description: str) -> Iterator[Callable[..., None]]:
         a leading stage name replace the description.
     """
     if not sys.stderr.isatty():
-        yield _silent
+        yield silent
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from neuromap.arrays.times import Time, largest_gap
 from neuromap.cli.printing.text_output import print_line, print_written, text_console
 from neuromap.files.messages import counted
+from neuromap.forms.numbers import as_number, intervals
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +35,7 @@ def run_object(program: ChipProgram, counts: FrameCounts, trace: Trace | None, o
             "spikes_per_frame": counts.spikes[position].tolist(),
             "spiking_neurons_per_frame": spiking,
             "stray_spikes": int(counts.strays[position]),
-            "frame_0_tick": port.sample_tick,
+            "frame_0_tick": port.tick(program.period, 0),
         }
     return {
         **_labels(program),
@@ -55,7 +57,7 @@ def print_run(program: ChipProgram, counts: FrameCounts, output: str | None) -> 
     spikes = dict(zip(counts.nodes, counts.spikes, strict=True))
     table = new_table("frame", *(f"spikes of {port.name} at tick" for port in spikes), left=0)
     for frame in range(1, min(counts.n_frames, _ROWS_SHOWN + 1)):
-        cells = (f"{row[frame]} at {port.sample_tick + frame * program.period}" for port, row in spikes.items())
+        cells = (f"{row[frame]} at {port.tick(program.period, frame)}" for port, row in spikes.items())
         table.add_row(f"{frame}", *cells)
     if spikes:
         console.print(table)
@@ -136,14 +138,21 @@ def _labels(program: ChipProgram) -> dict[str, Any]:
         "chip": program.chip.name,
         "pattern": program.pattern,
         "execution": program.execution,
-        "frame_period_ticks": program.period,
+        "frame_period_ticks": as_number(program.period),
+        **intervals(program.period),
         "tick_seconds": program.chip.tick_seconds,
     }
+
+
+def _pace(period: Time) -> str:
+    if period.denominator == 1:
+        return f"one frame every {counted(period, 'tick')}"
+    return f"{period.denominator} frames every {period.numerator} ticks, {largest_gap(period)} or less apart"
 
 
 def _print_head(console: Console, program: ChipProgram, length: str) -> None:
     label = f"{program.pattern}, {program.execution}" if program.pattern else "by hand"
     console.print(
-        f"{program.name} ({label}) on {program.chip.name}: {length}, one frame every {counted(program.period, 'tick')}",
+        f"{program.name} ({label}) on {program.chip.name}: {length}, {_pace(program.period)}",
         markup=False,
     )

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.files.messages import counted
 from neuromap.hardware.check.relay_chains import ANOTHER_TICK, IN_A_RING, UNKNOWN, RelayChains, relay_chains
 from neuromap.hardware.check.violation import Finding, Place
@@ -25,9 +26,9 @@ __all__ = ["arrivals"]
 Ints = NDArray[np.int64]
 
 _FREE, _BIAS, _SAME_FRAME, _NEXT_FRAME, _NEURON = range(5)
-"""What feeds an axon: nothing, bias, inputs over R = 0 or R = 1 edges, a neuron."""
+"""What feeds an axon: nothing, bias, inputs over R = 0 or other edges, a neuron."""
 
-_FAR = 2**40
+_FAR = 2**35
 """Ticks are cut here; those of a well-formed program are nearer."""
 
 _CORES_AT_ONCE = 256
@@ -38,9 +39,10 @@ def arrivals(program: Program) -> Iterator[Finding]:
     """``arrival-tick`` and ``relay-source``: spikes arrive when they are meant to, through relays of one label.
 
     Frame i of a node is computed in tick ``sample_tick + i * period``. Its neurons may read bias and inputs of R = 0
-    edges that arrive in this tick, inputs of R = 1 edges that arrive a period later (for the next frame), and spikes
-    of neurons that arrive in either; where a neuron keeps its potential from tick to tick, spikes may have been under
-    way for any number of frames. Relays bear a label but compute nothing: their tick follows from what they read.
+    edges that arrive in this tick, inputs of other edges that arrive a period later (for the next frame) or, where the
+    edge bridges frames, several, and spikes of neurons that arrive in any of these; where a neuron keeps its potential
+    from tick to tick, spikes may arrive in between. Relays bear a label but compute nothing: their tick follows from
+    what they read.
     """
     chains = relay_chains(program)
     kind, tick = _feeds(program, chains)
@@ -49,8 +51,8 @@ def arrivals(program: Program) -> Iterator[Finding]:
 
 
 def _feeds(program: Program, chains: RelayChains) -> tuple[NDArray[np.int8], Ints]:
-    """Find what feeds every axon and in which tick frame 0 arrives, shape (C, A)."""
-    host, n_axons = program.host, program.chip.axons
+    """Find what feeds every axon and when frame 0 arrives, in parts of a tick, shape (C, A)."""
+    host, n_axons, parts = program.host, program.chip.axons, program.period.denominator
     shape = (program.n_cores, n_axons)
     kind, tick = np.full(shape, _FREE, np.int8), np.zeros(shape, np.int64)
     fed = np.flatnonzero(chains.source.reshape(-1) >= 0)
@@ -58,7 +60,7 @@ def _feeds(program: Program, chains: RelayChains) -> tuple[NDArray[np.int8], Int
     known = chains.tick[sources] != UNKNOWN
     fed, sources = fed[known], sources[known]
     kind.reshape(-1)[fed] = _NEURON
-    tick.reshape(-1)[fed] = chains.tick[sources] + program.delay.reshape(-1)[sources]
+    tick.reshape(-1)[fed] = chains.tick[sources] + program.delay.reshape(-1)[sources].astype(np.int64) * parts
     rows = np.flatnonzero(
         (host.core >= 0)
         & (host.core < program.n_cores)
@@ -69,7 +71,8 @@ def _feeds(program: Program, chains: RelayChains) -> tuple[NDArray[np.int8], Int
     place = (host.core[rows], host.axon[rows])
     by_frame = np.where(host.first_frame[rows] == 1, _SAME_FRAME, _NEXT_FRAME)
     kind[place] = np.where(host.node[rows] == BIAS, _BIAS, by_frame)
-    tick[place] = np.clip(host.arrival[rows], -_FAR, _FAR)
+    part = 0 if host.part is None else host.part[rows]
+    tick[place] = np.clip(host.arrival[rows], -_FAR, _FAR) * parts + part
     return kind, tick
 
 
@@ -79,7 +82,7 @@ def _arrival_ticks(program: Program, kind: NDArray[np.int8], tick: Ints) -> Find
     remembers = program.neurons.saturate_negative & (program.neurons.threshold > 0)
     computing = (node >= 0) & (node < len(ports)) & ~program.is_relay & ~remembers
     # neurons without a node, relays and neurons that remember may read anything: UNKNOWN is their clock
-    sample = np.array([*(port.sample_tick for port in ports), UNKNOWN], np.int64)
+    sample = np.append(in_parts((port.sample_tick for port in ports), program.period), UNKNOWN)
     clocks, clock_of_node = np.unique(sample, return_inverse=True)
     clock = clock_of_node.reshape(-1)[np.where(computing, node, len(ports))]
     feeds = tick * 8 + kind
@@ -88,7 +91,7 @@ def _arrival_ticks(program: Program, kind: NDArray[np.int8], tick: Ints) -> Find
         cores = slice(start, start + _CORES_AT_ONCE)
         values, which = np.unique(feeds[cores], return_inverse=True)
         which = which.reshape(feeds[cores].shape)
-        illegal = ~_legal(values % 8, values // 8, clocks, program.period)
+        illegal = ~_legal(values % 8, values // 8, clocks, program.period.numerator)
         wrong = np.zeros_like(program.crossbar[cores])
         for value in np.flatnonzero(illegal.any(axis=1)):
             neurons = np.packbits(illegal[value][clock[cores]], axis=1, bitorder="little")
@@ -106,12 +109,15 @@ def _arrival_ticks(program: Program, kind: NDArray[np.int8], tick: Ints) -> Find
     def describe(position: tuple[int, ...]) -> tuple[Place, int, str, str]:
         c, a, n = position
         port = ports[program.neuron_node[c, n]]
-        own, following = port.sample_tick, port.sample_tick + program.period
-        bound = {_NEXT_FRAME: str(following), _NEURON: f"{own} or {following}"}.get(int(kind[c, a]), str(own))
+        own, following = port.tick(program.period, 0), port.tick(program.period, 1)
+        later = f"or whole periods after {following}"
+        bound = {_NEXT_FRAME: f"{following}, {later}", _NEURON: f"{own} or {following}, {later}"}.get(
+            int(kind[c, a]), str(own)
+        )
         fed_by = {_BIAS: "bias", _NEURON: "a neuron"}.get(int(kind[c, a]), "an input")
         return (
             Place(core=c, neuron=n, axon=a),
-            int(tick[c, a]),
+            int(tick[c, a]) // program.period.denominator,
             f"{bound} (node {port.name} is computed in tick {own} and every {counted(program.period, 'tick')})",
             f"tick in which frame 0 of {fed_by} arrives",
         )
@@ -122,8 +128,10 @@ def _arrival_ticks(program: Program, kind: NDArray[np.int8], tick: Ints) -> Find
 def _legal(kind: Ints, tick: Ints, clock: Ints, period: int) -> NDArray[np.bool_]:
     """Whether neurons of each clock may read axons that are fed so, shape (feeds, clocks)."""
     kind, tick = kind[:, None], tick[:, None]
-    same, following = tick == clock, tick == clock + period
-    legal = np.where(kind == _NEXT_FRAME, following, np.where(kind == _NEURON, same | following, same))
+    frames, between = np.divmod(tick - clock, period)
+    legal = (between == 0) & np.where(
+        kind == _NEXT_FRAME, frames >= 1, np.where(kind == _NEURON, frames >= 0, frames == 0)
+    )
     return np.asarray(legal | (kind == _FREE) | (clock == UNKNOWN))
 
 
@@ -141,8 +149,9 @@ def _relay_sources(program: Program, chains: RelayChains) -> Finding:
         read = divmod(source, n_neurons)
         theirs = (int(program.neuron_node[read]), int(program.neuron_index[read])) if source >= 0 else (BIAS, 0)
         if fault == ANOTHER_TICK:
-            arrival = int(chains.tick[source]) + int(program.delay[read])
-            own = f"{chains.tick[c * n_neurons + n]}, as on its other axon"
+            parts = program.period.denominator
+            arrival = int(chains.tick[source]) // parts + int(program.delay[read])
+            own = f"{chains.tick[c * n_neurons + n] // parts}, as on its other axon"
             return place, arrival, own, "tick in which frame 0 of a relay's source arrives"
         if fault == IN_A_RING:
             return (

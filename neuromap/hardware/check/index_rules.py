@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.parts_of_ticks import ticks_of_frames
 from neuromap.hardware.check.violation import Finding, Place, find
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
@@ -189,7 +190,8 @@ def host_rows(program: ChipProgram) -> Iterator[Finding]:
         yield _row_finding("host-row", "host_row", wrong, values, bound, what)
     # out of int64's reach a product would wrap, so the two bounds are asked one after the other
     far = (host.arrival < -MAX_TICKS) | (host.arrival > MAX_TICKS)
-    earliest = np.where(far, 0, host.arrival) + np.clip(first, 0, 1) * program.period
+    part = np.zeros(len(host), np.int64) if host.part is None else host.part
+    earliest = np.where(far, 0, host.arrival) + ticks_of_frames(part, program.period, np.clip(first, 0, 1))
     yield _row_finding("host-arrival", "host_row", far, host.arrival, f"a tick {-MAX_TICKS} to {MAX_TICKS}", "arrival")
     yield _row_finding(
         "host-arrival",

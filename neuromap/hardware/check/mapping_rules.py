@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.times import largest_gap
 from neuromap.hardware.check.violation import Finding, Place, find
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
@@ -85,7 +86,12 @@ def chosen_periods(program: ChipProgram) -> Iterator[Finding]:
     yield find(
         "frame-period",
         np.asarray(program.period < least),
-        lambda: (Place(), program.period, f"{least} ticks or more for {program.execution}", "frame period in ticks"),
+        lambda: (
+            Place(),
+            largest_gap(program.period),
+            f"{least} ticks or more for {program.execution}",
+            "frame period in ticks",
+        ),
     )
 
 

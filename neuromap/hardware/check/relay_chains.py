@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.program import Program
 
@@ -34,7 +35,8 @@ class RelayChains(Value):
     source : ndarray of int64, shape (C, A)
         Number of the neuron that feeds the axon (one of them, if there are several), or -1.
     tick : ndarray of int64, shape (C * N,)
-        Tick in which frame 0 of a neuron is computed, of a relay handed on; or UNKNOWN.
+        When frame 0 of a neuron is computed, of a relay handed on, in parts of a tick (``arrays/times.py``); or
+        UNKNOWN.
     relay, axon : ndarray of int64, shape (p,)
         Pairs of a relay (its number) and an axon of its core that it reads with a weight other than 0.
     fault : ndarray of int64, shape (p,)
@@ -78,7 +80,8 @@ def relay_chains(program: Program) -> RelayChains:
     is_relay = program.is_relay.reshape(-1)
     if program.is_part is not None:
         is_relay = is_relay & ~program.is_part.reshape(-1)  # parts of sums read others, at ticks of their own
-    sample = np.array([*(port.sample_tick for port in program.nodes), UNKNOWN], np.int64)
+    sample = np.append(in_parts((port.sample_tick for port in program.nodes), program.period), UNKNOWN)
+    delays = program.delay.reshape(-1).astype(np.int64) * program.period.denominator
     computes = labelled & ~program.is_relay.reshape(-1)
     tick = sample[np.where(computes, node, len(program.nodes))]
 
@@ -90,8 +93,8 @@ def relay_chains(program: Program) -> RelayChains:
     fault = np.where(own | ~(is_fed | fed_by_host[relay // n_neurons, read]), 0, ANOTHER_LABEL)
 
     in_ring = np.zeros(len(tick), bool)
-    in_ring[_follow(tick, relays, relay[own], feeder[own], program.delay.reshape(-1))] = True
-    arrival = np.where(tick[feeder] == UNKNOWN, UNKNOWN, tick[feeder] + program.delay.reshape(-1)[feeder])
+    in_ring[_follow(tick, relays, relay[own], feeder[own], delays)] = True
+    arrival = np.where(tick[feeder] == UNKNOWN, UNKNOWN, tick[feeder] + delays[feeder])
     fault[own & in_ring[relay]] = IN_A_RING
     known = own & (tick[relay] != UNKNOWN) & (arrival != UNKNOWN)
     fault[known & (arrival != tick[relay])] = ANOTHER_TICK
@@ -115,7 +118,7 @@ def _axons_of(program: Program, relays: Ints) -> tuple[Ints, Ints]:
     return relay, axon
 
 
-def _follow(tick: Ints, relays: Ints, relay: Ints, feeder: Ints, delay: NDArray[np.uint8]) -> Ints:
+def _follow(tick: Ints, relays: Ints, relay: Ints, feeder: Ints, delay: Ints) -> Ints:
     """Write the ticks of relays: those of the neurons at the beginning plus all delays. Return relays behind a ring.
 
     Every relay points to the relay before it; pointers double in length from round to round, so chains of any

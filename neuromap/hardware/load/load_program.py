@@ -24,7 +24,17 @@ from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_document import chip_from_document
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.file_format import FORMAT, HEADER_KEYS, KIND, NODE_KEYS, SAFETENSORS_DTYPE
+from neuromap.hardware.program.file_format import (
+    FORMAT,
+    FRAMES_KEY,
+    HEADER_KEYS,
+    KIND,
+    NODE_KEYS,
+    PART_KEY,
+    SAFETENSORS_DTYPE,
+    period_of_file,
+    tick_of_file,
+)
 from neuromap.hardware.program.list_program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.hardware.program.program import NeuronTable, Program
@@ -160,7 +170,7 @@ def _refuse_constant(word: str) -> float:
 
 
 def _chip(document: Mapping[str, Any], origin: str) -> ChipSpec:
-    _require_keys(document, HEADER_KEYS, origin, "")
+    _require_keys(document, HEADER_KEYS, origin, "", (FRAMES_KEY,))
     try:
         return chip_from_document(document["chip"], f"{origin}: chip")
     except (ChipError, NotSupportedError) as error:
@@ -173,16 +183,25 @@ def _build(
     if not isinstance(document["nodes"], list):
         raise ProgramError(f"{origin}: nodes: found {show(document['nodes'])}; needs a list")
     for i, node in enumerate(document["nodes"]):
-        _require_keys(node, NODE_KEYS, origin, f"nodes[{i}]")
+        _require_keys(node, NODE_KEYS, origin, f"nodes[{i}]", (PART_KEY,))
 
     def part(prefix: str) -> dict[str, Any]:
         named = {name.rpartition("."): array for name, array in tensors.items()}
         return {field: array for (head, _, field), array in named.items() if head == prefix}
 
+    try:
+        period = period_of_file(document)
+        ticks = [tick_of_file(node, period) for node in document["nodes"]]
+    except ValueError as error:
+        raise ProgramError(f"{origin}: {error}") from None
     shared: dict[str, Any] = {
-        **{key: document[key] for key in HEADER_KEYS if key not in ("chip", "nodes")},
+        **{key: document[key] for key in HEADER_KEYS if key not in ("chip", "nodes", "period")},
         "chip": chip,
-        "nodes": tuple(NodePort(**node) for node in document["nodes"]),
+        "period": period,
+        "nodes": tuple(
+            NodePort(node["name"], node["size"], node["kind"], tick)
+            for node, tick in zip(document["nodes"], ticks, strict=True)
+        ),
     }
     kind, tables = _KINDS[chip.core_model]
     return kind(**shared, **part(""), **{name: table(**part(name)) for name, table in tables.items()})
@@ -198,7 +217,7 @@ _KINDS: Mapping[CoreKind, tuple[Callable[..., ChipProgram], Mapping[str, Callabl
 }
 
 
-def _require_keys(value: Any, needed: tuple[str, ...], origin: str, place: str) -> None:
+def _require_keys(value: Any, needed: tuple[str, ...], origin: str, place: str, more: tuple[str, ...] = ()) -> None:
     prefix = f"{origin}: {place}" if place else origin
     if not isinstance(value, Mapping):
         raise ProgramError(f"{prefix}: found {show(value)}; needs an object with {', '.join(needed)}")
@@ -206,5 +225,5 @@ def _require_keys(value: Any, needed: tuple[str, ...], origin: str, place: str) 
         if key not in value:
             raise ProgramError(f"{prefix}: {key}: missing")
     for key in value:
-        if key not in needed:
-            raise ProgramError(f"{prefix}: {show_name(key)}: unknown key; allowed are {', '.join(needed)}")
+        if key not in (*needed, *more):
+            raise ProgramError(f"{prefix}: {show_name(key)}: unknown key; allowed are {', '.join((*needed, *more))}")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.times import Time
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_whole
 from neuromap.forms.card import Card
@@ -82,8 +83,8 @@ class ChipProgram(Card, ABC):
         delay, or is a splitter), or holds a part of its sum.
     nodes : tuple of NodePort
         Labels and clocks.
-    period : int
-        Frame period in ticks.
+    period : int or Fraction
+        Frame period in ticks; a fraction p/q is a mean: q frames in every p ticks, at intervals that differ by a tick.
     ticks_per_step : int
         Ticks of one update step.
     host : HostTable
@@ -91,8 +92,8 @@ class ChipProgram(Card, ABC):
     outputs : OutputTable
         Neurons that are read out.
     pattern, execution : str
-        Labels of the rollout: the pattern's name and "windowed", "pipelined" or "pipelined:P"; empty for programs
-        by hand.
+        Labels of the rollout: the pattern's name and "windowed", "pipelined", "pipelined:P" or "pipelined:best"; empty
+        for programs by hand.
     is_splitter : ndarray of bool, shape (C, N), or None
         Label: whether the relay is there to fan out; splitters are relays too. None where there are none.
     is_part : ndarray of bool, shape (C, N), or None
@@ -107,7 +108,7 @@ class ChipProgram(Card, ABC):
     neuron_index: NDArray[np.int32]
     is_relay: NDArray[np.bool_]
     nodes: tuple[NodePort, ...]
-    period: int
+    period: Time
     ticks_per_step: int
     host: HostTable
     outputs: OutputTable
@@ -173,7 +174,7 @@ class ChipProgram(Card, ABC):
             "execution": self.execution,
             "cores": f"{self.n_cores} of {self.chip.n_usable_cores}",
             "nodes": ", ".join(f"{port.name} ({port.kind}, {counted(port.size, 'neuron')})" for port in self.nodes),
-            "frame period": f"{self.period} tick{'s' * (self.period != 1)}",
+            "frame period": counted(self.period, "tick"),
         }
 
     def save(self, path: str | Path) -> None:

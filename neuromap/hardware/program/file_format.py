@@ -7,10 +7,26 @@ of the program as one JSON text in the metadata.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
+from math import gcd
+from typing import Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.times import Time, whole
 
-__all__ = ["FORMAT", "HEADER_KEYS", "KIND", "NODE_KEYS", "SAFETENSORS_DTYPE"]
+__all__ = [
+    "FORMAT",
+    "FRAMES_KEY",
+    "HEADER_KEYS",
+    "KIND",
+    "NODE_KEYS",
+    "PART_KEY",
+    "SAFETENSORS_DTYPE",
+    "period_of_file",
+    "period_to_file",
+    "tick_of_file",
+    "tick_to_file",
+]
 
 KIND = "program"
 """What the metadata says that the file is, and the key of its JSON text."""
@@ -24,6 +40,12 @@ HEADER_KEYS = ("chip", "execution", "name", "nodes", "pattern", "period", "ticks
 NODE_KEYS = ("kind", "name", "sample_tick", "size")
 """Members of a node in it."""
 
+FRAMES_KEY = "frames_per_period"
+"""Member beside ``period`` where frames come at unequal intervals: so many in every ``period`` ticks."""
+
+PART_KEY = "sample_part"
+"""Member beside ``sample_tick`` where the exact time of frame 0 is no tick: parts of a tick, above 0."""
+
 SAFETENSORS_DTYPE: Mapping[str, str] = ReadOnlyMapping(
     {
         "bool": "BOOL",
@@ -35,3 +57,51 @@ SAFETENSORS_DTYPE: Mapping[str, str] = ReadOnlyMapping(
     }
 )
 """What the container calls a dtype."""
+
+
+def period_to_file(period: Time) -> dict[str, int]:
+    """Write a frame period as members of a file: ``period``, and ``frames_per_period`` where it is a fraction."""
+    frames = {} if period.denominator == 1 else {FRAMES_KEY: period.denominator}
+    return {"period": period.numerator, **frames}
+
+
+def tick_to_file(tick: Time, period: Time) -> dict[str, int]:
+    """Write the time of frame 0 as members of a file: ``sample_tick``, and ``sample_part`` where it is no tick."""
+    start = tick.numerator * (period.denominator // tick.denominator)
+    part = start % period.denominator
+    return {"sample_tick": start // period.denominator, **({PART_KEY: part} if part else {})}
+
+
+def period_of_file(document: Mapping[str, Any]) -> Any:
+    """Read what :func:`period_to_file` wrote; without ``frames_per_period`` the period as it stands there.
+
+    Raises
+    ------
+    ValueError
+        If the two are no integers of 1 or more without a common divisor, the frames more than 1 and the ticks no fewer.
+    """
+    if FRAMES_KEY not in document:
+        return document["period"]
+    ticks, frames = document["period"], document[FRAMES_KEY]
+    if not (type(ticks) is int and type(frames) is int and 1 < frames <= ticks and gcd(ticks, frames) == 1):
+        raise ValueError(
+            f"{FRAMES_KEY}: found {frames!r:.60} in {ticks!r:.60} ticks; needs integers without a common divisor, 2 "
+            "frames or more and no fewer ticks"
+        )
+    return Fraction(ticks, frames)
+
+
+def tick_of_file(document: Mapping[str, Any], period: Any) -> Any:
+    """Read what :func:`tick_to_file` wrote; without ``sample_part`` the tick as it stands there.
+
+    Raises
+    ------
+    ValueError
+        If the part is not one of those between two ticks, or there are none.
+    """
+    if PART_KEY not in document:
+        return document["sample_tick"]
+    tick, part, parts = document["sample_tick"], document[PART_KEY], getattr(period, "denominator", 1)
+    if not (type(tick) is int and type(part) is int and 0 < part < parts):
+        raise ValueError(f"{PART_KEY}: found {part!r:.60}; needs an integer above 0 and below {FRAMES_KEY}, {parts}")
+    return whole(Fraction(tick * parts + part, parts))

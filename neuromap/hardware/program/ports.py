@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.times import Time, tick_of_frame
 from neuromap.forms.card import Card
 
 __all__ = ["BIAS", "HostTable", "NodePort", "OutputTable"]
@@ -22,7 +23,8 @@ class HostTable(Card):
 
     A row with ``node >= 0`` delivers the spike of neuron ``index`` of that input node, a row with ``node ==
     BIAS`` delivers a spike in every frame. Frame i arrives at tick ``arrival + i * period`` of its row; frames
-    before ``first_frame`` are not delivered (0 for inputs over R = 1 edges, 1 for R = 0 edges and bias axons).
+    before ``first_frame`` are not delivered (0 for inputs over R = 1 edges, 1 for R = 0 edges and bias axons). Where
+    the period is a fraction p/q, frame i arrives at ``arrival + floor((part + i * p) / q)``.
 
     Attributes
     ----------
@@ -36,6 +38,9 @@ class HostTable(Card):
         Tick at which frame 0 arrives or would arrive; may be negative where ``first_frame`` is 1.
     first_frame : ndarray of int8, shape (K,)
         First frame that is delivered.
+    part : ndarray of int64, shape (K,), or None
+        Parts of a tick, 0 to q - 1, by which the exact arrival of frame 0 comes after its tick, where the period is a
+        fraction; None where it is not.
     """
 
     node: NDArray[np.int32]
@@ -44,12 +49,18 @@ class HostTable(Card):
     axon: NDArray[np.int32]
     arrival: NDArray[np.int64]
     first_frame: NDArray[np.int8]
+    part: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.node)
+
+    def exact_arrival(self, period: Time) -> NDArray[np.int64]:
+        """Exact arrivals of frame 0 in parts of a tick (``arrays/times.py``), which are ticks at equal intervals."""
+        arrival = self.arrival.astype(np.int64) * period.denominator
+        return arrival if self.part is None else arrival + self.part
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +103,17 @@ class NodePort(Card):
         Neurons of the node.
     kind : {"input", "output", "hidden"}
         Its role.
-    sample_tick : int
+    sample_tick : int or Fraction
         For inputs the tick at which frame 0 is (or would be) sampled, for others the tick at which frame 0 would
-        be computed; frame i is ``i * period`` ticks later. May be negative: frame 0 may lie before tick 0.
+        be computed; frame i is ``i * period`` ticks later. May be negative: frame 0 may lie before tick 0. Where the
+        period is a fraction the exact time, a multiple of one part of a tick: the tick is that rounded down.
     """
 
     name: str
     size: int
     kind: str
-    sample_tick: int
+    sample_tick: Time
+
+    def tick(self, period: Time, frame: int) -> int:
+        """Tick at which the node has a frame, in a program of that frame period."""
+        return tick_of_frame(self.sample_tick, period, frame)

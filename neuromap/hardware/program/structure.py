@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.times import Time
 from neuromap.errors import ProgramError
 from neuromap.hardware.chip.chip_spec import CoreKind
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -22,6 +24,7 @@ from neuromap.hardware.program.list_program import ListProgram
 from neuromap.hardware.program.program import Program
 
 __all__ = [
+    "BEST",
     "EXECUTIONS",
     "LIST_TENSORS",
     "MAX_CORE_SIZE",
@@ -49,6 +52,7 @@ NODE_KINDS = ("input", "output", "hidden")
 # Words of the program file, so they stand here: programs know no schedule, and neither do the modules beside this
 # one (tests/hardware asks that they are those of neuromap.rollout.schedule.rollout).
 EXECUTIONS = ("", "windowed", "pipelined")
+BEST = "pipelined:best"
 CHOSEN_PERIOD = re.compile(r"pipelined:([1-9][0-9]{0,6})", re.ASCII)
 MAX_CHOSEN_PERIOD = 1_000_000
 
@@ -64,6 +68,7 @@ _SHARED: Mapping[str, tuple[str, str]] = {
     "host.axon": ("int32", "K"),
     "host.arrival": ("int64", "K"),
     "host.first_frame": ("int8", "K"),
+    "host.part": ("int64", "K"),
     "outputs.node": ("int32", "M"),
     "outputs.index": ("int32", "M"),
     "outputs.core": ("int32", "M"),
@@ -125,6 +130,7 @@ OPTIONAL_TENSORS = frozenset(
         "neurons.joined",
         "is_splitter",
         "is_part",
+        "host.part",
     }
 )
 """Those that a program need not have: ``None`` in the program, absent from its file."""
@@ -261,13 +267,13 @@ def _check_labels(program: ChipProgram, origin: str) -> None:
         if not isinstance(value, str) or not value.isprintable():
             raise ProgramError(f"program: {field}: found {value!r:.60}; needs printable characters on one line")
     chosen = CHOSEN_PERIOD.fullmatch(str(program.execution))
-    if program.execution not in EXECUTIONS and (chosen is None or int(chosen[1]) > MAX_CHOSEN_PERIOD):
+    if program.execution not in (*EXECUTIONS, BEST) and (chosen is None or int(chosen[1]) > MAX_CHOSEN_PERIOD):
         raise ProgramError(
-            f"{origin}: execution: found {program.execution!r:.60}; needs windowed, pipelined, "
+            f"{origin}: execution: found {program.execution!r:.60}; needs windowed, pipelined, pipelined:best, "
             f"pipelined:PERIOD with a period of 1 to {MAX_CHOSEN_PERIOD}, or nothing"
         )
-    for field in ("period", "ticks_per_step"):
-        _check_integer(getattr(program, field), f"{origin}: {field}", 1, MAX_TICKS)
+    _check_integer(program.ticks_per_step, f"{origin}: ticks_per_step", 1, MAX_TICKS)
+    _check_period(program, origin)
     for i, node in enumerate(program.nodes):
         place = f"{origin}: nodes[{i}]"
         if not isinstance(node.name, str) or not node.name or not node.name.isprintable():
@@ -275,10 +281,32 @@ def _check_labels(program: ChipProgram, origin: str) -> None:
         if node.kind not in NODE_KINDS:
             raise ProgramError(f"{place}.kind: found {node.kind!r:.60}; needs {', '.join(NODE_KINDS)}")
         _check_integer(node.size, f"{place}.size", 1, MAX_NODE_SIZE)
-        _check_integer(node.sample_tick, f"{place}.sample_tick", -MAX_TICKS, MAX_TICKS)
+        _check_time(node.sample_tick, program.period, f"{place}.sample_tick")
     twice = [name for name, n in Counter(node.name for node in program.nodes).items() if n > 1]
     if twice:
         raise ProgramError(f"{origin}: nodes: {twice[0]} is named twice; names must differ")
+
+
+def _check_period(program: ChipProgram, origin: str) -> None:
+    """Refuse a period out of range, and parts of a tick that do not belong to it."""
+    period, part = program.period, program.host.part
+    if not isinstance(period, Fraction) or period.denominator == 1:
+        _check_integer(period, f"{origin}: period", 1, MAX_TICKS)
+    elif not 1 <= period <= MAX_TICKS or period.numerator > MAX_TICKS:
+        raise ProgramError(f"{origin}: period: found {period}; needs 1 tick or more, and a numerator up to {MAX_TICKS}")
+    if (part is None) != (period.denominator == 1):
+        found = "none" if part is None else "one"
+        raise ProgramError(
+            f"{origin}: tensor host.part: found {found}; needs one where the period is a fraction, and none elsewhere"
+        )
+    if part is not None and len(part) and not 0 <= part.min() <= part.max() < period.denominator:
+        raise ProgramError(f"{origin}: tensor host.part: needs parts of a tick from 0 to {period.denominator - 1}")
+
+
+def _check_time(time: Time, period: Time, place: str) -> None:
+    if isinstance(time, Fraction) and period.denominator % time.denominator == 0:
+        time = time.numerator // time.denominator
+    _check_integer(time, place, -MAX_TICKS, MAX_TICKS)
 
 
 def _check_integer(value: object, place: str, least: int, greatest: int) -> None:

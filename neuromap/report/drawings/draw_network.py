@@ -24,7 +24,8 @@ def edge_class(streaming: int) -> str:
 
 def edge_title(source: str, target: str, streaming: int) -> str:
     """Tooltip of an edge."""
-    return f"{source} -> {target}: " + ("streaming (R = 1)" if streaming else "sequential (R = 0)")
+    kind = "sequential" if streaming == 0 else "streaming" if streaming == 1 else f"bridges {streaming} frames"
+    return f"{source} -> {target}: {kind} (R = {streaming})"
 
 
 def _delay_title(network: Network, source: str, target: str) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import TypeAlias
 
+from neuromap.arrays.times import Time, largest_gap, tick_of_frame
+from neuromap.files.messages import counted
 from neuromap.forms.numbers import seconds
 from neuromap.forms.svg import arrow, drawing, element, label, number, shorten
 from neuromap.report.drawings.layers import layout
@@ -58,8 +61,8 @@ def draw_timeline(row: ReportRow, tick_seconds: float) -> str | None:
     spans, path = clock.first_response(tick_seconds)
     spans += clock.full_response(tick_seconds)
     spans.append(clock.frame_period(tick_seconds))
-    end = max([span.end for span in spans], default=0) + max(2, min(clock.period, 4))
-    start = -min(clock.period, 4) - 1
+    end = max([span.end for span in spans], default=0) + max(2, min(clock.gap, 4))
+    start = -min(clock.gap, 4) - 1
     if end - start > MOST_TICKS:
         return None
     width = max(15.0, min(34.0, 900.0 / (end - start)))
@@ -94,7 +97,7 @@ class _Clock:
         assert row.frame_period_ticks is not None
         self.row = row
         self.network = row.rollout.network
-        self.period = row.frame_period_ticks
+        self.period, self.gap = row.frame_period_ticks, largest_gap(row.frame_period_ticks)
         self.samples = {port.name: port.sample_tick for port in row.ports}
         pattern = row.rollout.pattern
         self.soonest = {u: shortest_reach(pattern, u) for u in self.network.inputs}
@@ -102,11 +105,15 @@ class _Clock:
         first_input = min(self.samples[u] for u in self.network.inputs)
         ahead = max(self.samples[name] for name in self.network.nodes) - first_input
         self.onset_frame = math.ceil(ahead / self.period) + 6  # every frame that is shown is then one of >= 1
-        self.zero = first_input + self.onset_frame * self.period
+        self.zero = tick_of_frame(first_input, self.period, self.onset_frame)
 
     def tick(self, node: str, frame: int) -> int:
         """Tick, counted from the onset, at which a node has a frame."""
-        return self.samples[node] + frame * self.period - self.zero
+        return tick_of_frame(self.samples[node], self.period, frame) - self.zero
+
+    def frame_from(self, node: str, tick: int) -> int:
+        """First frame that a node has in a tick, counted from the onset, or later."""
+        return math.ceil((tick + self.zero - self.samples[node]) / Fraction(self.period))
 
     def state(self, node: str, frame: int) -> str:
         """``before``, ``partly`` or ``fully``: what the node's frame knows of the stimulus."""
@@ -155,16 +162,19 @@ class _Clock:
         """Make the bracket between two frames of the input that is sampled first."""
         u = min(self.network.inputs, key=lambda name: self.samples[name])
         start = self.tick(u, self.onset_frame)
-        return _Span(start, start + self.period, f"frame period: {_ticks(self.period, tick_seconds)}", "period")
+        words = f"frame period: {_ticks(self.period, tick_seconds)}"
+        if (q := self.period.denominator) > 1:
+            words += f" on average: {q} frames in {self.period.numerator} ticks, {self.gap} or less apart"
+        return _Span(start, self.tick(u, self.onset_frame + q), words, "period")
 
     def _is_end(self, reach: Reach | None, output: str, tick: int) -> bool:
         if reach is not None:
             return output in reach.frames and self.tick(output, self.onset_frame + reach.frames[output]) == tick
-        return (tick - self.tick(output, 0)) % self.period == 0
+        return self.tick(output, self.frame_from(output, tick)) == tick
 
 
-def _ticks(ticks: int, tick_seconds: float) -> str:
-    return f"{ticks} tick{'s' * (ticks != 1)} ({seconds(ticks * tick_seconds)})"
+def _ticks(ticks: Time, tick_seconds: float) -> str:
+    return f"{counted(ticks, 'tick')} ({seconds(ticks * tick_seconds)})"
 
 
 def _signed(tick: int) -> str:
@@ -188,7 +198,7 @@ def _grid(start: int, end: int, x: _X, width: float, height: float) -> list[str]
 def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, width: float) -> list[str]:
     """One cell per frame of a node, in the tick in which it is sampled or computed."""
     parts = []
-    frame = math.ceil((start - clock.tick(name, 0)) / clock.period)
+    frame = clock.frame_from(name, start)
     role = "input" if name in clock.network.inputs else "output" if name in clock.network.outputs else "hidden"
     does = "samples" if role == "input" else "computes"
     while (tick := clock.tick(name, frame)) < end:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -40,14 +40,15 @@ def shortest_reach(pattern: RolloutPattern, source: str) -> Reach:
     """Frames after which each node first depends on an input: paths with fewest streaming edges."""
     outgoing = _outgoing(pattern.items())
     frames, previous = {source: 0}, {}
-    queue = deque([source])
-    while queue:  # 0-1 breadth-first search
-        u = queue.popleft()
+    number = {name: k for k, name in enumerate(pattern.network.nodes)}
+    heap = [(0, number[source], source)]
+    while heap:
+        passed, _, u = heapq.heappop(heap)
         for v, r in outgoing.get(u, ()):
-            if v not in frames or frames[u] + r < frames[v]:
-                frames[v] = frames[u] + r
+            if passed == frames[u] and (v not in frames or passed + r < frames[v]):
+                frames[v] = passed + r
                 previous[v] = u
-                (queue.append if r else queue.appendleft)(v)
+                heapq.heappush(heap, (frames[v], number[v], v))
     return Reach(frames, previous)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from neuromap.accuracy.accuracy import Accuracy
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.times import Time, largest_gap
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
@@ -43,7 +44,7 @@ class ReportRow(Card):
     ----------
     pattern : str
         Name of the pattern.
-    execution : {"windowed", "pipelined", "pipelined:P"}
+    execution : {"windowed", "pipelined", "pipelined:P", "pipelined:best"}
         The time axis of the row.
     status : {"mapped", "invalid", "does not fit"}
         What became of it.
@@ -54,7 +55,9 @@ class ReportRow(Card):
     infeasibility : mapping or None
         The mapper's refusal as data.
     streaming_edges : tuple of (str, str)
-        Edges with R = 1.
+        Edges with R = 1 or more.
+    bridging_edges : tuple of ((str, str), int)
+        R of the edges that bridge frames.
     behaviour_class : int or None
         Number of the pattern's behaviour class (:mod:`neuromap.rollout.patterns.class_numbers`); ``None`` for an
         invalid pattern, which has none, and where a row was made on its own.
@@ -64,18 +67,18 @@ class ReportRow(Card):
         The unit in which the row was scheduled (docs/time.md). ``"ticks"``: splitters stand on edges without slack,
         so every edge has a latency of its own and there are no update steps. All figures in update steps
         (``*_steps``) and ``ticks_per_step`` are then ``None``; the inference factor belongs to the pattern and stays.
-    frame_period_steps, frame_period_ticks : int or None
-        Between two frames of one node.
+    frame_period_steps, frame_period_ticks : int, Fraction or None
+        Between two frames of one node; a fraction is the mean of unequal intervals.
     ticks_per_step : int or None
         Ticks of one update step.
     sampling_frequency_hz : float or None
-        Input frames per second.
+        Input frames per second, on average.
     predicted, measured : Responses
         Over all outputs: the least first and the greatest full response.
     observed_first_difference_ticks : int or None
         The least over the outputs.
     worst_case_reaction_ticks : int or None
-        Predicted first response plus frame period minus one tick;
+        Predicted first response plus frame period (the largest gap between frames) minus one tick;
         ``None`` also where the program's frame period is not that of the rollout.
     worst_case_reaction_seconds : float or None
         The same in seconds.
@@ -114,14 +117,15 @@ class ReportRow(Card):
     execution: str
     status: Status
     streaming_edges: tuple[EdgeKey, ...]
+    bridging_edges: tuple[tuple[EdgeKey, int], ...] = ()
     message: str = ""
     cycle: tuple[str, ...] = ()
     infeasibility: Any = None
     behaviour_class: int | None = None
     inference_factor: int | None = None
     schedule: ScheduleUnit = "steps"
-    frame_period_steps: int | None = None
-    frame_period_ticks: int | None = None
+    frame_period_steps: Time | None = None
+    frame_period_ticks: Time | None = None
     ticks_per_step: int | None = None
     sampling_frequency_hz: float | None = None
     predicted: Responses = field(default_factory=Responses)
@@ -161,6 +165,11 @@ class ReportRow(Card):
         }
 
     @property
+    def largest_gap_ticks(self) -> int | None:
+        """Most ticks between two frames of one node: the frame period, rounded up."""
+        return None if self.frame_period_ticks is None else largest_gap(self.frame_period_ticks)
+
+    @property
     def verified(self) -> bool | None:
         """Whether chip equals reference; ``None`` where nothing was mapped."""
         return None if self.verification is None else self.verification.verified
@@ -171,5 +180,5 @@ class ReportRow(Card):
         return VerificationError.exit_code if self.verified is False else _EXIT_CODES[self.status]
 
 
-def _ticks(count: int | None) -> str:
+def _ticks(count: Time | None) -> str:
     return "-" if count is None else counted(count, "tick")

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from neuromap.forms.numbers import joules, plain, seconds
+from neuromap.forms.numbers import joules, mean_period_lines, plain, seconds
 from neuromap.forms.page import page_environment
+from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_network import draw_network
@@ -101,6 +102,7 @@ def to_html(report: LatencyReport) -> str:
     return page.render(
         report=report,
         axes={name: time_axis(name) for name in dict.fromkeys(row.execution for row in report.rows)},
+        means=mean_period_lines(row.frame_period_ticks for row in report.rows),
         frames=describe_frames(report.stimulus),
         overview=None if overview is None else Markup(overview),
         accuracy=None if accuracy is None else Markup(accuracy),
@@ -136,15 +138,15 @@ def _layers(network: Network) -> int:
 
 
 def _sections(report: LatencyReport) -> list[_Section]:
-    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[ReportRow]] = {}
+    groups: dict[tuple[str, tuple[EdgeKey, ...], tuple[tuple[EdgeKey, int], ...]], list[ReportRow]] = {}
     for row in report.rows:
-        groups.setdefault((row.pattern, row.streaming_edges), []).append(row)
+        groups.setdefault((row.pattern, row.streaming_edges, row.bridging_edges), []).append(row)
     network = report.network
     drawn = len(network.edges) <= MOST_EDGES
     sections = []
     room = MOST_PICTURES
-    for (name, streaming), rows in groups.items():
-        pattern = RolloutPattern.from_streaming_edges(network, streaming, name)
+    for (name, streaming, bridging), rows in groups.items():
+        pattern = RolloutPattern.from_streaming_edges(network, streaming, name, bridging=dict(bridging))
         shows_window = pattern.is_valid and not network.is_spiking  # whose edges bridge as many frames as their delays
         drawn_rows: list[_Drawn] = []
         shown: dict[str, str] = {}

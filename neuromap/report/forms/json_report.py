@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any
 
+from neuromap.arrays.times import Time
 from neuromap.forms.documents import json_text, load_schema
 from neuromap.forms.formed import form
-from neuromap.forms.numbers import json_count
+from neuromap.forms.numbers import as_number, intervals, json_count
 from neuromap.mapping.bounds.bound import CoreBound
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.figures.run_figures import EnergyFigures, NodeTimeFigures, RunFigures
 from neuromap.report.figures.usage import Usage
-from neuromap.rollout.schedule.execution import TIME_AXIS
+from neuromap.rollout.schedule.execution import time_axes
 
 __all__ = ["RUN_KEYS", "SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
 
@@ -57,13 +58,17 @@ def to_dict(report: LatencyReport) -> dict[str, Any]:
         "network": form(report.network, "head"),
         "chip": form(report.chip, "head"),
         "stimulus": dict(report.stimulus),
-        "time_axis": dict(TIME_AXIS),
+        "time_axis": time_axes(row.execution for row in report.rows),
         "most_sequential_patterns": json_count(report.most_sequential),
         "most_sequential_proven": report.most_sequential_proven,
         "class_numbers_are_of_network": report.classes_are_of_network,
         "verified": report.verified,
         "rows": [_row(row) for row in report.rows],
     }
+
+
+def _number(time: Time | None) -> float | None:
+    return None if time is None else as_number(time)
 
 
 def _row(row: ReportRow) -> dict[str, Any]:
@@ -77,11 +82,13 @@ def _row(row: ReportRow) -> dict[str, Any]:
         "cycle": list(row.cycle) or None,
         "infeasibility": row.infeasibility.to_dict() if hasattr(row.infeasibility, "to_dict") else None,
         "streaming_edges": [list(key) for key in row.streaming_edges],
+        **({"bridging_edges": _bridging(row)} if row.bridging_edges else {}),
         "behaviour_class": row.behaviour_class,
         "inference_factor": row.inference_factor,
         "schedule": row.schedule,
-        "frame_period_steps": row.frame_period_steps,
-        "frame_period_ticks": row.frame_period_ticks,
+        "frame_period_steps": _number(row.frame_period_steps),
+        "frame_period_ticks": _number(row.frame_period_ticks),
+        **intervals(row.frame_period_ticks),
         "ticks_per_step": row.ticks_per_step,
         "sampling_frequency_hz": row.sampling_frequency_hz,
         "predicted": asdict(row.predicted),
@@ -100,6 +107,8 @@ def _row(row: ReportRow) -> dict[str, Any]:
         "verified": row.verified,
         "verification": {
             **asdict(verification),
+            "frame_period_ticks": as_number(verification.frame_period_ticks),
+            "rollout_period_ticks": _number(verification.rollout_period_ticks),
             "outputs": list(verification.outputs),
             "message": verification.message,
         }
@@ -178,3 +187,7 @@ def to_json(report: LatencyReport) -> str:
         Indented, with a line feed at the end.
     """
     return json_text(to_dict(report))
+
+
+def _bridging(row: ReportRow) -> list[dict[str, Any]]:
+    return [{"edge": list(key), "frames": r} for key, r in row.bridging_edges]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from neuromap.forms.numbers import plain, seconds, short_count
+from neuromap.forms.numbers import mean_period_lines, plain, seconds, short_count
 from neuromap.forms.tables import Column, block_table, columns_in_blocks, printed
 from neuromap.hardware.program.forms.left_out import left_out_line
 from neuromap.report.figures.latency_report import LatencyReport
@@ -211,6 +211,7 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
         f"verified with {describe_frames(report.stimulus)}"
     ]
     below = [f"{name}: {time_axis(name)}." for name in dict.fromkeys(row.execution for row in report.rows)]
+    below += mean_period_lines(row.frame_period_ticks for row in report.rows)
     below.append(
         "first and full response from stimulus onset: predicted from the schedule / measured on the program "
         "(-: not defined)."

@@ -34,7 +34,7 @@ from neuromap.verification.law import hold_against_reference
 from neuromap.verification.observe import difference_of_runs, extend_frames
 from neuromap.verification.wave import measure
 
-__all__ = ["make_row", "refused_row", "report_row"]
+__all__ = ["make_row", "refused_row", "report_row", "row_of_program"]
 
 
 def report_row(
@@ -76,14 +76,20 @@ def report_row(
 
 
 def make_row(
-    rollout: Rollout, program: ChipProgram, stimuli: Sequence[Mapping[str, ArrayLike]], choice: EngineChoice
+    rollout: Rollout,
+    program: ChipProgram,
+    stimuli: Sequence[Mapping[str, ArrayLike]],
+    choice: EngineChoice,
+    known: ReportRow | None = None,
 ) -> ReportRow:
-    """Predict, measure, observe and verify; see :func:`report_row`. Verification is with the first stimulus."""
+    """Predict, measure, observe and verify; see :func:`report_row`. Verification is with the first stimulus.
+
+    ``known`` is what :func:`row_of_program` gives, for who makes rows of one program with several stimuli.
+    """
     each = [check_frames(frames, rollout.network) for frames in stimuli]
     checked = each[0]
     verification = hold_against_reference(rollout, program, checked, None, choice)
-    # A tick-level schedule is in ticks already and has no update steps.
-    per_step = None if rollout.is_tick_level else program.ticks_per_step
+    per_step = _ticks_per_step(rollout, program)
     scale, second = per_step or 1, program.chip.tick_seconds
     found = measure(program)
     stimulus, onset = _onset(rollout, program, checked, scale)
@@ -101,24 +107,48 @@ def make_row(
             worst_case_reaction_ticks=rollout.worst_case_reaction(name, scale) if is_period else None,
             full_response_exact=rollout.full_response_is_exact(name),
         )
-    row = ReportRow(
+    row = replace(known or row_of_program(rollout, program), verification=verification)
+    if _on_board(program):
+        row = _with_activity(row, rollout.pattern, program, each, choice)
+    return _overall(row, rollout, outputs, second)
+
+
+def row_of_program(rollout: Rollout, program: ChipProgram) -> ReportRow:
+    """Make the part of a row that no stimulus changes: what the program takes, and what any program would.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        The schedule as it was mapped.
+    program : ChipProgram
+        What was mapped from it.
+
+    Returns
+    -------
+    ReportRow
+        Neither verified nor with responses; :func:`make_row` completes it.
+    """
+    per_step = _ticks_per_step(rollout, program)
+    return ReportRow(
         pattern=rollout.pattern.name,
         execution=rollout.execution,
         status="mapped",
         streaming_edges=rollout.pattern.streaming_edges,
+        bridging_edges=tuple(rollout.pattern.bridging_edges.items()),
         frame_period_ticks=program.period,
         ticks_per_step=per_step,
         sampling_frequency_hz=sampling_frequency(program),
         usage=count_usage(program),
         copies=count_copies(program),
-        core_bound=_core_bound(rollout, program, scale),
-        verification=verification,
+        core_bound=_core_bound(rollout, program, per_step or 1),
         ports=program.nodes,
         left_out=program.left_out,
     )
-    if _on_board(program):
-        row = _with_activity(row, rollout.pattern, program, each, choice)
-    return _overall(row, rollout, outputs, second)
+
+
+def _ticks_per_step(rollout: Rollout, program: ChipProgram) -> int | None:
+    """Give none where the schedule is one of ticks: it has no update steps."""
+    return None if rollout.is_tick_level else program.ticks_per_step
 
 
 def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | DoesNotFitError) -> ReportRow:
@@ -143,6 +173,7 @@ def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | D
         execution=execution,
         status="does not fit" if isinstance(error, DoesNotFitError) else "invalid",
         streaming_edges=pattern.streaming_edges,
+        bridging_edges=tuple(pattern.bridging_edges.items()),
         message=str(error),
         cycle=pattern.cycle,
         infeasibility=getattr(error, "infeasibility", None),

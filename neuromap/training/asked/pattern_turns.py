@@ -25,7 +25,7 @@ def patterns_of(called: str, given: Rollout | Sequence[Rollout]) -> tuple[Rollou
     Raises
     ------
     InputError
-        If there is none, or they are of several networks, or a pattern is there twice.
+        If there is none, or they are of several networks, or a pattern is there twice or bridges frames.
     """
     rollouts = [given] if isinstance(given, Rollout) or not isinstance(given, Sequence) else list(given)
     if not rollouts:
@@ -38,6 +38,8 @@ def patterns_of(called: str, given: Rollout | Sequence[Rollout]) -> tuple[Rollou
                 "set of weights is of one network, make all rollouts of it"
             )
     patterns = tuple(rollout.pattern for rollout in rollouts)
+    for pattern in patterns:
+        pattern.require_binary(called)
     for number, pattern in enumerate(patterns):
         for other in patterns[:number]:
             if pattern == other:
@@ -49,4 +51,4 @@ def patterns_of(called: str, given: Rollout | Sequence[Rollout]) -> tuple[Rollou
 
 def call_pattern(pattern: RolloutPattern) -> str:
     """Call a pattern by its name, or by its values where it has none."""
-    return pattern.name or "".join(map(str, pattern.values))
+    return pattern.name or pattern.digits

@@ -40,7 +40,7 @@ def frame_times(rollout: Rollout, output: str, first: int, n_frames: int) -> Fra
     n_frames : int
         Frames from there on.
     """
-    start, period = rollout.first_response(output), rollout.frame_period
+    start, period = rollout.first_response(output), int(rollout.frame_period)
     tableau = rollout.pattern.tableau(first + n_frames)
     return FrameTimes(
         windowed=tuple(start + k * period for k in range(n_frames)),

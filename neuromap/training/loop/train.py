@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from neuromap.errors import TrainingError
+from neuromap.jobs.silent import silent
 from neuromap.rollout.patterns.first_frame import first_frame
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.training.asked.training_options import TrainingOptions
@@ -29,10 +30,6 @@ from neuromap.training.model.rollout_model import RolloutModel
 __all__ = ["Run", "train"]
 
 Report = Callable[[str, int, int], None]
-
-
-def _silent(*_: object) -> None:
-    """Show nothing."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ def train(
     run: Run,
     options: TrainingOptions,
     checkpoint: Path | None = None,
-    report: Report = _silent,
+    report: Report = silent,
 ) -> Progress:
     """Train a model in place.
 

@@ -33,8 +33,14 @@ def stages(pattern: RolloutPattern) -> tuple[Stage, ...]:
     Parameters
     ----------
     pattern : RolloutPattern
-        Valid.
+        Valid, with R of 0 and 1 only.
+
+    Raises
+    ------
+    PatternError
+        If an edge bridges frames.
     """
+    pattern.require_binary("RolloutModel")
     network = pattern.network
     order = {name: place for place, name in enumerate(_within_a_frame(pattern))}
     graph = network.graph

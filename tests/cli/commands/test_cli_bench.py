@@ -142,7 +142,7 @@ def test_the_program_is_not_overwritten(program, neuromap):
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc to know when the command runs")
-@pytest.mark.parametrize("engine", ["numpy", "fast"])
+@pytest.mark.parametrize("engine", [pytest.param("numpy", marks=pytest.mark.thorough), "fast"])
 def test_interrupt_while_measuring(engine, folder, ended):
     file = folder / "bench.json"
     words = ["bench", "--cores", "4", "--seconds", "3000", "--engine", engine, "--json-file", str(file)]

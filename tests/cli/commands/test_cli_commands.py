@@ -83,6 +83,29 @@ def test_rollouts_of_an_invalid_pattern(sr, neuromap):
     assert "form the cycle H1 -> H1" in text
 
 
+def test_rollouts_of_edges_that_bridge_frames(sr, neuromap):
+    done = neuromap("rollouts", sr, "--pattern", "H1 -> H1, H1 -> O by 2", "--json")
+    (row,) = done.json["patterns"]
+    assert (row["streaming_edges"], row["bridging_edges"]) == (["H1 -> O", "H1 -> H1"], {"H1 -> O": 2})
+    assert row["executions"]["windowed"]["delays"]["H1 -> O"] == 8
+    for text in ("H1 -> O by x", "H1 -> O by 99999"):
+        done = neuromap("rollouts", sr, "--pattern", text)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("H1 -> H1, H1 -> O by 2, H1 -> O", "edge H1 -> O is given twice, by 2 and by 1 frames"),
+        ("H1 -> O by 9999999999999999999", "'H1 -> O by 9999999999999999999': is by '9999999999999999999' frames"),
+    ],
+)
+def test_edges_by_several_frames_are_refused(sr, neuromap, pattern, found):
+    done = neuromap("rollouts", sr, "--pattern", pattern)
+    assert (done.code, done.out) == (2, "")
+    assert found in done.err
+
+
 def test_rollouts_all_and_limit(sr, neuromap):
     everything = neuromap("rollouts", sr, "--all", "--json").json
     assert (everything["listed"], everything["complete"]) == (16, True)

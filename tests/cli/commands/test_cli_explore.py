@@ -209,7 +209,7 @@ def test_a_chip_that_computes_something_else_is_a_failure(sr, capsys):
         (("--within", "half"), "--within half"),
         (
             ("--executions", "sometimes"),
-            "--executions: execution 'sometimes': unknown; choose 'windowed', 'pipelined' or, "
+            "--executions: execution 'sometimes': unknown; choose 'windowed', 'pipelined', 'pipelined:best' or, "
             "with a frame period in update steps from 1 to 1000,",
         ),
         (("--executions", "pipelined:1001"), "from 1 to 1000,"),

@@ -62,6 +62,10 @@ class Files:
         return replace(self, options={**self.options, f"--{lever.replace('_', '-')}": value})
 
 
+OTHER_NETWORKS = {"pool", "features", "source_features"}
+"""Levers that no flag pulls; tests/mapping/remedy maps what they say."""
+
+
 def network(nodes, edges):
     """Nodes are {name: (shape, threshold)}, edges {"A -> B": list of values}; all dense."""
     text = "format = 1\n"
@@ -166,6 +170,8 @@ def test_every_remedy_that_was_tried_maps(name, run, refused):
     tried = {r["lever"]: r for r in found["remedies"] if r["tried"]}
     assert levers <= set(tried)
     for lever, remedy in tried.items():
+        if lever in OTHER_NETWORKS:
+            continue
         done = run(files.changed(remedy, found["node"]))
         assert done.code == 0, (lever, done)
         assert done.json["cores"] == remedy["cores"], lever

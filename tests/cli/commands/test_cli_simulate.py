@@ -219,4 +219,29 @@ def test_wrong_engines_threads_and_seeds_are_refused(command, words, found, prog
     done = neuromap(command, program if command == "simulate" else sr, *words)
     assert (done.code, done.out) == (2, "")
     assert found in done.err
+    assert ("numpy, mpi" in done.err) == (command == "simulate" and "slow" in words)
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["--resume", "ck", "-o", "ck.part000001"], "--output ck.part000001: is a part of checkpoint ck"),
+        (
+            ["--resume", "ck", "--checkpoint", "ck", "-o", "./ck.part000009"],
+            "--output ./ck.part000009: is a part of checkpoint ck",
+        ),
+        (["--checkpoint", "ck.part999999", "--resume", "ck"], "--checkpoint ck.part999999: is a part of checkpoint ck"),
+        (["--checkpoint", "ck"], "checkpoint ck: is there already, and its parts would be overwritten before it"),
+        (["--checkpoint", "a.nmp"], "--checkpoint a.nmp: would write a part in the place of the program file"),
+    ],
+)
+def test_no_file_takes_the_place_of_a_part(folder, program, neuromap, monkeypatch, words, found):
+    monkeypatch.chdir(folder)
+    neuromap("simulate", program, "--checkpoint", "ck", "--every", "5")
+    renamed = program.rename("a.nmp.part000001") if "a.nmp" in words else program
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    done = neuromap("simulate", renamed, *words)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert found in done.err
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}

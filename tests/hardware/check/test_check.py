@@ -13,7 +13,8 @@ import neuromap as nm
 from neuromap.errors import ProgramError
 from neuromap.hardware.check.check_program import Place, check_program, require_legal
 from neuromap.hardware.program.ports import BIAS
-from neuromap.hardware.program.structure import EXECUTIONS, MAX_CHOSEN_PERIOD
+from neuromap.hardware.program.structure import BEST, EXECUTIONS, MAX_CHOSEN_PERIOD
+from neuromap.rollout.schedule.execution import BEST as ROLLOUT_BEST
 from neuromap.rollout.schedule.execution import MAX_PERIOD
 from neuromap.rollout.schedule.rollout import EXECUTIONS as rollout_executions
 
@@ -342,7 +343,7 @@ def test_two_rows_that_read_one_neuron_are_refused_by_engines_too(program):
 
 def test_executions_are_those_of_the_schedule():
     assert set(EXECUTIONS) == {"", *rollout_executions}
-    assert MAX_CHOSEN_PERIOD == MAX_PERIOD
+    assert (BEST, MAX_CHOSEN_PERIOD) == (ROLLOUT_BEST, MAX_PERIOD)
 
 
 def test_labels_of_chosen_periods_are_those_of_a_rollout(program):
@@ -407,7 +408,7 @@ def test_a_full_truenorth_chip_is_checked_in_seconds(random_program):
         neuron_node=np.ones(shape, np.int32),
         neuron_index=np.zeros(shape, np.int32),
         is_relay=np.zeros(shape, bool),
-        host=dataclasses.replace(small.host, **{k: v[:0] for k, v in vars(small.host).items()}),
+        host=dataclasses.replace(small.host, **{k: v[:0] for k, v in vars(small.host).items() if v is not None}),
         outputs=dataclasses.replace(small.outputs, **{k: v[:0] for k, v in vars(small.outputs).items()}),
         execution="windowed",
     )

@@ -1,5 +1,6 @@
 import dataclasses
 import json
+from math import floor
 
 import numpy as np
 import pytest
@@ -41,8 +42,12 @@ def refusal(data):
 
 def without(program, names):
     """The program without some of its optional tables."""
+    if "host.part" in names:
+        whole = tuple(dataclasses.replace(port, sample_tick=floor(port.sample_tick)) for port in program.nodes)
+        host = dataclasses.replace(program.host, part=None)
+        program = dataclasses.replace(program, period=floor(program.period), nodes=whole, host=host)
     neurons = {name.removeprefix("neurons."): None for name in names if name.startswith("neurons.")}
-    top = {name: None for name in names if not name.startswith("neurons.")}
+    top = {name: None for name in names if "." not in name}
     return dataclasses.replace(program, neurons=dataclasses.replace(program.neurons, **neurons), **top)
 
 
@@ -191,7 +196,9 @@ def test_format_and_tensors(random_program, with_options):
     assert "metadata program" in refusal(file_of(tensors, {k: v for k, v in metadata.items() if k != "program"}))
     for name in TENSORS:
         rest = file_of({k: v for k, v in tensors.items() if k != name}, metadata)
-        if name in OPTIONAL_TENSORS:
+        if name == "host.part":
+            assert "tensor host.part: found none; needs one where the period is a fraction" in refusal(rest)
+        elif name in OPTIONAL_TENSORS:
             assert name not in program_tensors(program_from_bytes(rest, "test"))
         else:
             assert f"tensor {name}: is missing" in refusal(rest)
@@ -288,6 +295,28 @@ def test_chip_and_tensors_must_agree(random_program):
     tensors, metadata, document = parts_of(program_bytes(random_program(2)))
     document["chip"]["core"]["axons"] += 1
     assert "found shape" in refusal(file_of(tensors, metadata, document))
+
+
+def test_unequal_intervals_are_exact_in_the_file(random_program, with_options):
+    program = with_options(random_program(2))
+    tensors, metadata, document = parts_of(program_bytes(program))
+    assert (document["period"], document["frames_per_period"]) == (2 * floor(program.period) + 1, 2)
+    assert [node.get("sample_part", 0) for node in document["nodes"]] == [k % 2 for k in range(len(program.nodes))]
+    for members, found in (
+        ({"frames_per_period": 1}, "frames_per_period: found 1"),
+        ({"frames_per_period": document["period"]}, "without a common divisor"),
+        ({"frames_per_period": True}, "frames_per_period: found True"),
+        ({"period": 1}, "no fewer ticks"),
+    ):
+        assert found in refusal(file_of(tensors, metadata, document | members))
+    wrong = [node | {"sample_part": 2} for node in document["nodes"]]
+    assert "sample_part: found 2; needs an integer above 0 and below" in refusal(
+        file_of(tensors, metadata, document | {"nodes": wrong})
+    )
+    plain = {key: value for key, value in document.items() if key != "frames_per_period"}
+    assert "sample_part" in refusal(file_of(tensors, metadata, plain))
+    late = tensors | {"host.part": tensors["host.part"] + 2}
+    assert "parts of a tick from 0 to 1" in refusal(file_of(late, metadata, document))
 
 
 def test_illegal_programs_are_loaded_only_on_request(random_program, edited):

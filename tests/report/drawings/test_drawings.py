@@ -6,6 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from neuromap.forms.numbers import joules, plain, seconds, short_count
 from neuromap.forms.svg import element, shorten
 from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.map_rollout import map_rollout
+from neuromap.network.build import build_network
 from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
 from neuromap.report.drawings.draw_network import draw_network
@@ -183,6 +185,24 @@ def test_timeline_brackets_agree_with_the_schedule(networks, patterns, chip, dat
     assert f": {row.predicted.first_response_ticks} tick" in first
     assert f" {row.predicted.full_response_ticks} tick" in full
     assert f": {program.period} tick" in period
+
+
+def test_timeline_shows_frames_at_unequal_intervals_in_their_ticks(chip):
+    eye, node = np.eye(1, dtype=int), ((1, 1, 1), 1)
+    edges = dict.fromkeys([("I", "a"), ("a", "b"), ("b", "c"), ("c", "a"), ("c", "O")], eye)
+    network = build_network({"I": ((1, 1, 1), None), "a": node, "b": node, "c": node, "O": node}, edges)
+    pattern = RolloutPattern.from_streaming_edges(network, [("a", "b"), ("b", "c")])
+    rollout = Rollout(network, pattern, "pipelined:best")
+    program = map_rollout(rollout, chip())
+    row = report_row(rollout, program, random_frames(network, 3))
+    svg = draw_timeline(row, 1e-3)
+    shown = [re.match(r"I samples frame n(.*) in tick (.*);", title) for title in titles(svg, "frame")]
+    ticks = {found[1]: found[2] for found in shown if found}
+    assert {shift: ticks[shift] for shift in ("−2", "−1", "", "+1", "+2")} == {
+        "−2": "−3", "−1": "−2", "": "0", "+1": "1", "+2": "3",
+    }  # fmt: skip
+    texts = ["".join(t.itertext()) for t in ElementTree.fromstring(svg).iter("text")]
+    assert "frame period: 3/2 ticks (1.5 ms) on average: 2 frames in 3 ticks, 2 or less apart" in texts
 
 
 def timeline_row(network, responses, period, ports):

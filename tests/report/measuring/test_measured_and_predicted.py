@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError, StimulusError
+from neuromap.mapping.asked.options import PHASES
 from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.report.latency import latency_report
@@ -30,7 +31,7 @@ def draw_mapped(data, networks, patterns, chip, **options):
     network = data.draw(networks(**options))
     rollout = Rollout(network, data.draw(patterns(network)), data.draw(st.sampled_from(["windowed", "pipelined"])))
     delay = data.draw(st.sampled_from([(1, 15), (1, 3), (2, 4)]))
-    return rollout, map_rollout(rollout, chip(delay=delay))
+    return rollout, map_rollout(rollout, chip(delay=delay), phases=data.draw(st.sampled_from(PHASES)))
 
 
 @given(st.data())

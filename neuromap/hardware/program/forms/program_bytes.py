@@ -12,7 +12,15 @@ import numpy as np
 
 from neuromap.hardware.chip.chip_document import chip_document
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.file_format import FORMAT, HEADER_KEYS, KIND, NODE_KEYS, SAFETENSORS_DTYPE
+from neuromap.hardware.program.file_format import (
+    FORMAT,
+    HEADER_KEYS,
+    KIND,
+    NODE_KEYS,
+    SAFETENSORS_DTYPE,
+    period_to_file,
+    tick_to_file,
+)
 from neuromap.hardware.program.structure import program_tensors, require_well_formed, tensors_of
 
 __all__ = ["program_bytes"]
@@ -65,8 +73,12 @@ def program_bytes(program: ChipProgram) -> bytes:
 
 def _document(program: ChipProgram) -> dict[str, Any]:
     """Make the JSON text's members: what no tensor holds."""
-    document: dict[str, Any] = {key: getattr(program, key) for key in HEADER_KEYS}
-    document["nodes"] = [{key: getattr(node, key) for key in NODE_KEYS} for node in program.nodes]
+    period = program.period
+    document: dict[str, Any] = {key: getattr(program, key) for key in HEADER_KEYS} | period_to_file(period)
+    document["nodes"] = [
+        {key: getattr(node, key) for key in NODE_KEYS} | tick_to_file(node.sample_tick, period)
+        for node in program.nodes
+    ]
     document["chip"] = chip_document(program.chip)
     return document
 

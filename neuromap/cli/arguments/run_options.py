@@ -1,0 +1,198 @@
+"""How ``simulate`` runs a program: on one machine or on ranks of MPI, and with which checkpoints."""
+
+from __future__ import annotations
+
+import atexit
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from neuromap.cli.arguments.engine_options import EngineOptions
+from neuromap.cli.arguments.options import NoiseSeedOption, said_option
+from neuromap.errors import InputError, NeuromapError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from neuromap.simulation.checkpoint.checkpoints import Checkpoints
+
+__all__ = ["CheckpointOptions", "RunOptions", "Runner"]
+
+_RANK_0_SECONDS = 1.0
+"""What fails everywhere is told by rank 0, which ends the others: they wait so long before they speak."""
+
+
+class Runner(NamedTuple):
+    """What runs a program.
+
+    Attributes
+    ----------
+    simulate, simulate_to_file : callable
+        As :func:`neuromap.simulate` and :func:`neuromap.simulate_to_file`, engine, threads and seed given; they
+        return None on ranks that do not speak.
+    speaks : bool
+        Whether this process prints and writes: of several ranks the first.
+    """
+
+    simulate: Callable[..., Any]
+    simulate_to_file: Callable[..., Any]
+    speaks: bool
+
+
+@dataclass(frozen=True)
+class RunOptions(EngineOptions):
+    """Engine, threads and seed of ``simulate``, which also runs on ranks."""
+
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="What runs the ticks: fast, numpy, or mpi on the ranks that mpiexec -n R starts; the results are the "
+            "same.",
+        ),
+    ] = "fast"
+    threads: Annotated[
+        int | None,
+        said_option(
+            "--threads",
+            metavar="N",
+            text="Threads to run on, of a rank with mpi; the results are the same.  [default: the cores of the "
+            "machine; 1 with mpi]",
+        ),
+    ] = None
+    noise_seed: NoiseSeedOption = 0
+
+    @property
+    def on_ranks(self) -> bool:
+        """Whether the run is divided among ranks."""
+        return self.engine == "mpi"
+
+    @contextmanager
+    def runner(self) -> Iterator[Runner]:
+        """Give what runs a program; where it fails on one rank, all ranks end with the exit code of that.
+
+        Raises
+        ------
+        InputError
+            If there is no such engine, or a number is out of range.
+        NotSupportedError
+            If mpi4py is not installed.
+        """
+        import neuromap as nm
+        from neuromap.simulation.engine.engine_choice import ENGINES
+
+        if self.engine not in (*ENGINES, "mpi"):
+            raise InputError(f"--engine {self.engine}: is not known; engines are {', '.join(ENGINES)}, mpi")
+        if not self.on_ranks:
+            how = self.arguments()
+            yield Runner(partial(nm.simulate, **how), partial(nm.simulate_to_file, **how), True)
+            return
+        from neuromap.simulation.ranks.mpi_exchange import MpiExchange
+        from neuromap.simulation.ranks.simulate_on_ranks import simulate_on_ranks, simulate_on_ranks_to_file
+
+        exchange = MpiExchange()
+        with _ending_all(exchange.rank, exchange.abort):
+            inside = replace(self, engine="fast", threads=1 if self.threads is None else self.threads)
+            how = {"exchange": exchange, **inside.arguments()}
+            yield Runner(
+                partial(simulate_on_ranks, **how), partial(simulate_on_ranks_to_file, **how), exchange.rank == 0
+            )
+
+
+@contextmanager
+def _ending_all(rank: int, abort: Callable[[int], object]) -> Iterator[None]:
+    """Let an error of one rank, once it is told, end all of them with its exit code."""
+    try:
+        yield
+    except BaseException as error:
+        code = error.exit_code if isinstance(error, NeuromapError) else 1
+        atexit.register(abort, 130 if isinstance(error, KeyboardInterrupt) else code)
+        if rank > 0 and isinstance(error, Exception):
+            time.sleep(_RANK_0_SECONDS)
+            error.args = (f"rank {rank}: {error}",)
+        raise
+
+
+@dataclass(frozen=True)
+class CheckpointOptions:
+    """Checkpoints of a run; one parameter of such a command (see ``option_blocks``)."""
+
+    checkpoint: Annotated[
+        str | None,
+        said_option(
+            "--checkpoint",
+            metavar="FILE",
+            text="Write checkpoints to this file, each in the place of the one before, and what is recorded beside it.",
+        ),
+    ] = None
+    every: Annotated[
+        int | None,
+        said_option("--every", metavar="N", text="Ticks from one checkpoint to the next.  [default: 1000000]"),
+    ] = None
+    resume: Annotated[
+        str | None,
+        said_option(
+            "--resume",
+            metavar="FILE",
+            text="Go on from this checkpoint of the same run; engine, threads and ranks may be others.",
+        ),
+    ] = None
+
+    def asked(self) -> Checkpoints:
+        """Say which checkpoints are asked for.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be written, or a number is out of range.
+        """
+        from neuromap.simulation.checkpoint.checkpoints import DEFAULT_EVERY, Checkpoints
+
+        if self.every is not None and self.checkpoint is None:
+            raise InputError(f"--every {self.every}: says how often --checkpoint FILE is written; give that too")
+        if self.every is not None and self.every < 1:
+            raise InputError(f"--every {self.every}: is not allowed; give 1 tick or more")
+        return Checkpoints(self.checkpoint, DEFAULT_EVERY if self.every is None else self.every, self.resume)
+
+    def check_parts(self, output: str | None, read: Mapping[str, str | Path | None]) -> None:
+        """Refuse names of files that are parts of a checkpoint: one would be written in the other's place.
+
+        Raises
+        ------
+        InputError
+            Naming the option and the checkpoint.
+        """
+        from neuromap.simulation.checkpoint.parts import is_part
+
+        written = {"--output": output, "--checkpoint": self.checkpoint}
+        for option, path in written.items():
+            for kept in (self.checkpoint, self.resume):
+                if path is not None and kept is not None and is_part(path, kept):
+                    raise InputError(f"{option} {path}: is a part of checkpoint {kept}; give another file")
+        for name, source in read.items():
+            if source is not None and self.checkpoint is not None and is_part(source, self.checkpoint):
+                raise InputError(
+                    f"--checkpoint {self.checkpoint}: would write a part in the place of the {name} {source}; give "
+                    "another file"
+                )
+
+    def refuse_for_batches(self, on_ranks: bool) -> None:
+        """Refuse checkpoints and ranks where many stimuli run, one per thread.
+
+        Raises
+        ------
+        InputError
+            If either is asked for.
+        """
+        given = "--checkpoint" if self.checkpoint is not None else "--resume" if self.resume is not None else None
+        if on_ranks or given is not None:
+            raise InputError(
+                f"{given or '--engine mpi'}: is for runs of one stimulus; this stimulus file holds many, which run "
+                "side by side on one machine"
+            )

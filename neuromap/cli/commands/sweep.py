@@ -1,0 +1,130 @@
+"""``neuromap sweep``: many runs, on the processes of this machine or on a cluster, into one store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.options import JsonFlag, said_option
+from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.progress import progress_bar
+from neuromap.cli.printing.store_report import leave_with
+from neuromap.cli.printing.text_output import print_line, text_console
+from neuromap.errors import InputError
+from neuromap.files.messages import counted
+
+if TYPE_CHECKING:
+    from neuromap.sweep.spec.sweep_spec import SweepSpec
+    from neuromap.sweep.store.run_table import RunTable
+
+__all__ = ["EXAMPLES", "sweep"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap sweep examples/sweeps/digits.toml --dry-run
+  neuromap sweep examples/sweeps/digits.toml --processes 1 -o digits.sqlite
+  neuromap sweep examples/sweeps/digits.toml -o digits.sqlite --json
+"""
+
+
+def sweep(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="Sweep file (TOML).", show_default=False)],
+    store: Annotated[
+        str | None,
+        said_option(
+            "-o",
+            "--store",
+            metavar="FILE",
+            text="Keep the rows in this file (SQLite, on a disk of this machine); runs that are done there are not "
+            "done again.  [default: NAME.sqlite of SPEC's name]",
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None,
+        said_option(
+            "--processes",
+            metavar="N",
+            text="Runs at the same time, each on one thread; the rows are the same.  "
+            "[default: the cores of the machine]",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        said_option(
+            "--scheduler",
+            metavar="ADDRESS",
+            text="Let the workers of this Dask cluster do the runs (extra cluster), such as tcp://10.0.0.1:8786.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the file and count its runs, and those that are left; do none.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Map, simulate and verify every combination of networks, patterns, executions, chips, their figures and seeds.
+
+    Every run is a row, whether it fits or not. The same command goes on where it was ended, whatever ended it; see the
+    rows with neuromap report --from FILE.
+    """
+    from neuromap.jobs.workers import check_processes
+    from neuromap.report.runs.run_sweep import run_sweep
+    from neuromap.simulation.engine.threads import thread_count
+    from neuromap.sweep.spec.spec_file import load_sweep
+
+    if scheduler is not None and processes is not None:
+        raise InputError(
+            f"--scheduler {scheduler} and --processes {processes}: give one of them, a cluster has workers"
+        )
+    if processes is not None:
+        check_processes(processes, "--processes")
+    asked = load_sweep(spec)
+    file = f"{asked.name}.sqlite" if store is None else store
+    check_destinations({"--store": file}, {"sweep file": spec})
+    if dry_run:
+        _print_plan(asked, file, as_json=as_json)
+        return
+    local = {"processes": thread_count() if processes is None else processes}
+    where: dict[str, Any] = local if scheduler is None else {"scheduler": scheduler}
+    with progress_bar("sweep") as progress:
+        table = run_sweep(asked, file, progress=progress, **where)
+    _print_summary(table, file, as_json=as_json)
+
+
+def _print_plan(spec: SweepSpec, store: str, *, as_json: bool) -> None:
+    """Say how many runs there are and how many are left; the store is not made."""
+    from neuromap.sweep.spec.sweep_run import runs_of
+    from neuromap.sweep.store.run_table import load_runs
+
+    keys = {run.key for _, runs in runs_of(spec) for run in runs}
+    kept = load_runs(store).rows if Path(store).exists() else ()
+    left = len(keys) - sum(row.is_done and row.run.key in keys for row in kept)
+    if as_json:
+        print_json({"name": spec.name, "runs": len(keys), "left": left, "store": store})
+        return
+    console = text_console()
+    print_line(console, f"{spec.name}: {counted(len(keys), 'run')}, {left} left to do")
+    parts = {
+        "networks": [network.name for network in spec.networks],
+        "patterns": dict.fromkeys(pattern.name for pattern in spec.patterns),
+        "executions": spec.executions,
+        "chips": dict.fromkeys(chip.chip.name for chip in spec.chips),
+        "seeds": spec.seeds,
+    }
+    for name, values in parts.items():
+        print_line(console, f"  {len(values)} {name}: {', '.join(map(str, values))}")
+
+
+def _print_summary(table: RunTable, store: str, *, as_json: bool) -> None:
+    from neuromap.sweep.forms.text_of_runs import headline
+
+    if as_json:
+        print_json({"store": store, "runs": len(table.rows), "counts": table.counts, "verified": table.n_verified})
+    else:
+        console = text_console()
+        print_line(console, headline(table))
+        print_line(console, f"written to {store}; see neuromap report --from {store}")
+    leave_with(table)

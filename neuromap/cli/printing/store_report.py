@@ -1,0 +1,167 @@
+"""``neuromap report --from``: the runs of a store of ``neuromap sweep``, its options and what it prints and writes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.options import file_option, said_option
+from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
+from neuromap.errors import InputError
+from neuromap.files.messages import counted
+
+if TYPE_CHECKING:
+    from neuromap.sweep.store.run_table import RunTable
+    from neuromap.sweep.store.runs_over import RunsOver
+
+__all__ = ["StoreOptions", "leave_with", "report_on_store"]
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """A store and what is shown of it; one parameter of the command (see ``option_blocks``)."""
+
+    store: Annotated[
+        str | None,
+        said_option("--from", metavar="STORE", text="Report on the runs in this file, which neuromap sweep wrote."),
+    ] = None
+    over: Annotated[
+        str | None,
+        said_option(
+            "--over",
+            metavar="PARAMETERS",
+            text="With --from: take runs together that have the same values of one parameter or two, such as "
+            "core.axons,pattern.",
+        ),
+    ] = None
+    figure: Annotated[
+        str | None,
+        said_option(
+            "--figure",
+            metavar="KEY",
+            text="With --over: the figure, called as in the CSV.  [default: measured_first_response_ticks]",
+        ),
+    ] = None
+    svg: Annotated[
+        str | None,
+        file_option("--svg", holds="with --over: the figure over the first parameter, a line for every second value,"),
+    ] = None
+    parquet: Annotated[
+        str | None, file_option("--parquet", holds="with --from: all runs as Parquet (extra parquet)")
+    ] = None
+
+    def require_none(self) -> None:
+        """Refuse options that are about a store where none is given.
+
+        Raises
+        ------
+        InputError
+            Naming the first.
+        """
+        for field in fields(self):
+            if (value := getattr(self, field.name)) is not None:
+                raise InputError(f"--{field.name} {value}: is about runs of a store; give one with --from")
+
+    def require_alone(self, others: Sequence[object], blocks: Sequence[object]) -> None:
+        """Refuse all that says how to map or simulate, and what needs another option.
+
+        Parameters
+        ----------
+        others : sequence
+            What was typed of other options; ``None`` where they were not.
+        blocks : sequence
+            Other blocks of options.
+
+        Raises
+        ------
+        InputError
+            If there is any.
+        """
+        if any(other is not None for other in others) or any(block != type(block)() for block in blocks):
+            raise InputError(
+                f"--from {self.store}: the runs are done; only --over, --figure, --svg, --csv, --parquet, --json-file "
+                "and --json go with it, leave the others and NET away"
+            )
+        for name in ("figure", "svg"):
+            if self.over is None and (value := getattr(self, name)) is not None:
+                raise InputError(f"--{name} {value}: is of a figure over parameters; name these with --over")
+
+
+def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, *, as_json: bool) -> None:
+    """Write the files that are asked for, and print the runs, or a figure over parameters.
+
+    Parameters
+    ----------
+    kept : StoreOptions
+        The store, and what is shown of it.
+    csv, json_file : str or None
+        Files to be written.
+    as_json : bool
+        Whether the runs are printed as JSON.
+
+    Raises
+    ------
+    typer.Exit
+        With the exit code of the runs.
+    """
+    from neuromap.files.whole_file import write_all
+    from neuromap.sweep.forms.text_of_runs import print_over, print_runs
+    from neuromap.sweep.store.run_table import load_runs
+
+    written = {"--csv": csv, "--parquet": kept.parquet, "--json-file": json_file, "--svg": kept.svg}
+    journals = {f"journal of the store ({end})": f"{kept.store}{end}" for end in ("-wal", "-shm")}
+    check_destinations(written, {"store": kept.store, **journals})
+    table = load_runs(kept.store or "")
+    over = _over(table, kept)
+    forms: list[tuple[str | None, Callable[[], str | bytes]]] = [
+        (csv, table.to_csv),
+        (kept.parquet, table.to_parquet),
+        (json_file, table.to_json),
+    ]
+    if over is not None:
+        forms.append((kept.svg, over.to_svg))
+    contents = [(path, make()) for path, make in forms if path is not None]
+    write_all(contents)
+    if as_json:
+        sys.stdout.write(table.to_json())
+    else:
+        console = text_console()
+        if over is None:
+            print_runs(table, console)
+        else:
+            print_over(over, console)
+        for path, _ in contents:
+            print_written(console, path)
+    leave_with(table)
+
+
+def _over(table: RunTable, kept: StoreOptions) -> RunsOver | None:
+    from neuromap.sweep.store.runs_over import DEFAULT_FIGURE, runs_over
+
+    if kept.over is None:
+        return None
+    names = [name.strip() for name in kept.over.split(",")]
+    return runs_over(table, names, DEFAULT_FIGURE if kept.figure is None else kept.figure)
+
+
+def leave_with(table: RunTable) -> None:
+    """Say in the exit code, and in one line, what is wrong with the runs of a table.
+
+    Raises
+    ------
+    typer.Exit
+        With the exit code of the table, where it is not 0.
+    """
+    if not table.exit_code:
+        return
+    wrong = [row for row in table.rows if row.outcome is not None and row.outcome.exit_code == table.exit_code]
+    first = wrong[0]
+    message = "" if first.outcome is None else first.outcome.message
+    where = ", ".join(str(table.value(first, name)) for name in table.parameters)
+    print_error(one_line(f"{len(wrong)} of {counted(len(table.rows), 'run')}, first {where}: {message}"))
+    raise typer.Exit(table.exit_code)

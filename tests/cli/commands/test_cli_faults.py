@@ -1,0 +1,61 @@
+"""``neuromap faults``: a table, files, results that go on, and one line for what is wrong."""
+
+import json
+import re
+
+import jsonschema
+import pytest
+
+from neuromap.faults.forms.json_study import schema
+
+SHORT = ("--kind", "dead-cores,silent-neurons", "--rates", "0,0.5", "--seeds", "2", "--frames", "6", "--stimuli", "2")
+
+
+def test_table_document_and_files_agree(sr, folder, neuromap):
+    files = {form: folder / f"faults.{form}" for form in ("html", "svg", "csv", "json")}
+    options = [w for form, path in files.items() for w in (f"--{form}" + ("-file" if form == "json" else ""), path)]
+    done = neuromap("faults", sr, "--pattern", "streaming,hybrid", "--execution", "pipelined", *SHORT, *options)
+    assert (done.code, done.err) == (0, "")
+    document = json.loads(files["json"].read_text())
+    jsonschema.validate(document, schema())
+    assert [c["name"] for c in document["curves"]] == ["streaming, pipelined", "hybrid, pipelined"]
+    assert len(document["points"]) == 8
+    assert len(document["runs"]) == 16
+    assert len(re.findall(r"^ *(?:silent-neurons +50|dead-cores +0) % ", done.out, re.MULTILINE)) == 4
+    assert files["html"].read_text().startswith("<!DOCTYPE html>")
+    assert files["svg"].read_text().startswith("<svg xmlns=")
+    assert len(files["csv"].read_text().splitlines()) == 9
+
+
+def test_results_go_on_where_they_ended(sr, folder, neuromap):
+    kept = ("--results", folder / "kept")
+    once = neuromap("faults", sr, *SHORT, *kept, "--json")
+    size = (folder / "kept").stat().st_size
+    assert neuromap("faults", sr, *SHORT, *kept, "--json") == once
+    assert (folder / "kept").stat().st_size == size
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--kind", "broken-cores"], ["--kinds broken-cores", "dead-cores"]),
+        (["--rates", "0,1.5"], ["--rates 1.5", "0 to 1"]),
+        (["--rates", "1e-400x"], ["--rates 1e-400x"]),
+        (["--rates", ","], ["--rates", "empty"]),
+        (["--seeds", "0"], ["seeds = 0", "1 to 1000"]),
+        (["--seeds", "many"], ["--seeds many", "whole number"]),
+        (["--processes", "0"], ["processes = 0"]),
+        (["--set", "core.neurons=64,128"], ["--set", "one chip"]),
+        (["--limit", "3"], ["--limit 3", "--data"]),
+        (["--data", "digits", "--stimuli", "3"], ["--data and --stimuli"]),
+        (["--frames", "2"], ["2 frames", "give 3 or more"]),
+        (["--pattern", "zigzag"], ["zigzag"]),
+        (["--csv", "nowhere/x.csv"], ["--csv", "nowhere"]),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(words, said, sr, neuromap):
+    neuromap("faults", sr, *words).assert_refused(2, *said)
+
+
+def test_what_does_not_fit_has_its_exit_code(sr, folder, neuromap):
+    neuromap("faults", sr, "--set", "core.axons=1").assert_refused(3, "axons")
