@@ -18,14 +18,14 @@ from neuromap.cli.commands.bench import EXAMPLES as BENCH_EXAMPLES
 from neuromap.cli.commands.bench import bench
 from neuromap.cli.commands.chips import EXAMPLES as CHIPS_EXAMPLES
 from neuromap.cli.commands.chips import chips
+from neuromap.cli.commands.exchange.import_command import EXAMPLES as IMPORT_EXAMPLES
+from neuromap.cli.commands.exchange.import_command import import_command
 from neuromap.cli.commands.experiment import EXAMPLES as EXPERIMENT_EXAMPLES
 from neuromap.cli.commands.experiment import experiment
 from neuromap.cli.commands.explore import EXAMPLES as EXPLORE_EXAMPLES
 from neuromap.cli.commands.explore import explore
 from neuromap.cli.commands.faults import EXAMPLES as FAULTS_EXAMPLES
 from neuromap.cli.commands.faults import faults
-from neuromap.cli.commands.import_command import EXAMPLES as IMPORT_EXAMPLES
-from neuromap.cli.commands.import_command import import_command
 from neuromap.cli.commands.map import EXAMPLES as MAP_EXAMPLES
 from neuromap.cli.commands.map import map_command
 from neuromap.cli.commands.report import EXAMPLES as REPORT_EXAMPLES
@@ -94,7 +94,7 @@ app.command("faults", short_help="What a network does on a chip with faults.", e
 app.command("bench", short_help="How fast this machine runs a chip.", epilog=BENCH_EXAMPLES)(bench)
 app.command("train", short_help="Train a network under a rollout pattern.", epilog=TRAIN_EXAMPLES)(train)
 app.command("experiment", short_help="Patterns trained and compared.", epilog=EXPERIMENT_EXAMPLES)(experiment)
-app.command("import", short_help="A network file from a Brian2 script.", epilog=IMPORT_EXAMPLES)(import_command)
+app.command("import", short_help="A network from another tool.", epilog=IMPORT_EXAMPLES)(import_command)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,0 +1,1 @@
+"""The commands that take from and give to other tools."""

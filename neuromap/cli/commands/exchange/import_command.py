@@ -1,0 +1,86 @@
+"""``neuromap import``: a network file out of a file or script of another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.options import JsonFlag, chip_file_of, file_option, said_option
+from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.text_output import print_written, text_console, text_width
+
+__all__ = ["EXAMPLES", "import_command"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap import brian2 examples/brian2/current.py
+  neuromap import brian2 examples/brian2/current.py -o current.toml
+  neuromap import brian2 examples/brian2/leak.py --chip truenorth --json
+"""
+
+
+def import_command(
+    format: Annotated[
+        str, typer.Argument(metavar="FORMAT", help="Whose file or script it is: brian2.", show_default=False)
+    ],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file, or the script.", show_default=False)],
+    output: Annotated[str | None, file_option("--output", "-o", holds="the integer network")] = None,
+    chip: Annotated[
+        str | None,
+        said_option(
+            "--chip",
+            metavar="CHIP",
+            text="A packaged chip (see neuromap chips) or a chip file.  [default: that of the script, or loihi1]",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Take over a network from another tool, and say what was kept, approximated and refused.
+
+    A file is data: nothing in it is executed. A script (brian2) is executed, as python SCRIPT would, on a
+    simulated chip: only import scripts that you would run; what it prints goes to stderr, and the network that ran last
+    is imported.
+    """
+    from neuromap.backends.scripts.script_formats import SCRIPT_FORMATS
+
+    files = {
+        "script" if format in SCRIPT_FORMATS else "file": source,
+        "chip file": None if chip is None else chip_file_of(chip),
+    }
+    check_destinations({"--output": output}, files)
+    if format in SCRIPT_FORMATS:
+        _import_script(format, source, output, chip, as_json=as_json)
+        return
+    from neuromap.exchange.formats import IMPORT_FORMATS, format_named
+    from neuromap.exchange.from_file import import_file
+    from neuromap.forms.formed import form
+
+    format_named(format, {**IMPORT_FORMATS, **SCRIPT_FORMATS})
+    found = import_file(source, format, chip=chip)
+    if output is not None:
+        found.network.save(output)
+    if as_json:
+        print_json({**form(found, "dict"), "file": output})
+        return
+    console = text_console()
+    console.print(form(found, "text", text_width()).rstrip("\n"), markup=False, soft_wrap=True)
+    print_written(console, output)
+
+
+def _import_script(format: str, script: Path, output: str | None, chip: str | None, *, as_json: bool) -> None:
+    """Run a script of another simulator on a chip, and write its network in integers."""
+    from neuromap.backends.scripts.import_script import import_script
+
+    found = import_script(format, script, chip, width=text_width())
+    if output is not None:
+        found.network.save(output)
+    if as_json:
+        print_json({"format": "neuromap import 1", "from": format, **found.figures, "file": output})
+        return
+    console = text_console()
+    console.print(found.text.rstrip("\n"), markup=False, soft_wrap=True)
+    print_written(console, output)

@@ -1,0 +1,27 @@
+"""Networks and programs from other tools and for them, with a word on what became of each part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuromap.lazy_names import lazy_names
+
+_HOMES = {
+    "EXPORT_FORMATS": "formats",
+    "Format": "formats",
+    "IMPORT_FORMATS": "formats",
+    "Imported": "imported",
+    "Note": "imported",
+    "import_file": "from_file",
+}
+
+if TYPE_CHECKING:
+    from neuromap.exchange.formats import EXPORT_FORMATS as EXPORT_FORMATS
+    from neuromap.exchange.formats import IMPORT_FORMATS as IMPORT_FORMATS
+    from neuromap.exchange.formats import Format as Format
+    from neuromap.exchange.from_file import import_file as import_file
+    from neuromap.exchange.imported import Imported as Imported
+    from neuromap.exchange.imported import Note as Note
+
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

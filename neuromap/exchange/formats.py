@@ -1,0 +1,92 @@
+"""The formats that networks and programs come from and go to: the one table that commands and pages read."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.errors import InputError, NotSupportedError
+from neuromap.files.messages import did_you_mean, show_name
+
+__all__ = ["EXPORT_FORMATS", "IMPORT_FORMATS", "Format", "format_named"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format of other tools.
+
+    Attributes
+    ----------
+    called : str
+        What people call it.
+    suffixes : tuple of str
+        Of its files; empty where it is not known by one.
+    holds : str
+        What is taken from or written to it, in a clause.
+    function : str
+        ``"module.function"`` from ``neuromap`` on. That of an import takes a path and options, and gives an
+        :class:`~neuromap.exchange.imported.Imported`; that of an export takes a path of a network or program file, the
+        destination and options, and gives the paths that it wrote.
+    package, extra : str
+        What it needs that is not always installed, and the extra that installs it; empty where it needs nothing.
+    """
+
+    called: str
+    suffixes: tuple[str, ...]
+    holds: str
+    function: str
+    package: str = ""
+    extra: str = ""
+
+    def load(self) -> Any:
+        """Import the function.
+
+        Raises
+        ------
+        NotSupportedError
+            If a package is missing, with the command that installs it.
+        """
+        if self.package and find_spec(self.package) is None:
+            raise NotSupportedError(
+                f"{self.called}: needs {self.package}, which is not installed; "
+                f"pip install 'neuromap-rollouts[{self.extra}]'"
+            )
+        module, _, name = self.function.rpartition(".")
+        return getattr(importlib.import_module(f"neuromap.{module}"), name)
+
+
+IMPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping({})
+"""Formats that can be read, by the name that commands take."""
+
+EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping({})
+"""Formats that can be written, by the name that commands take."""
+
+
+def format_named(name: str, formats: Mapping[str, Format]) -> Format:
+    """Find a format by its name.
+
+    Parameters
+    ----------
+    name : str
+        As people give it.
+    formats : mapping of str to Format
+        :data:`IMPORT_FORMATS` or :data:`EXPORT_FORMATS`.
+
+    Returns
+    -------
+    Format
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    if name not in formats:
+        raise InputError(
+            f"format {show_name(name)}: is not known; known are {', '.join(formats)}{did_you_mean(name, formats)}"
+        )
+    return formats[name]

@@ -1,0 +1,90 @@
+"""A network from elsewhere, and what its import kept, approximated and refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.forms.card import Card
+from neuromap.forms.formed import Formed
+from neuromap.network.network import Network
+from neuromap.quantise.quantisation import Quantisation
+
+__all__ = ["Imported", "Note"]
+
+
+@dataclass(frozen=True)
+class Note(Card):
+    """One thing that an import says of a part of what it read.
+
+    Attributes
+    ----------
+    about : str
+        The part, named as in the source and, where it has a name there, in the network.
+    text : str
+        What became of it, in a clause.
+    remedy : str
+        The way out of a refusal; empty for what is kept or approximated.
+    error : float or None
+        By how much it is approximated; ``None`` where it is exact or cannot be told in a number.
+    unit : str
+        Of the error, such as ``"of the greatest weight"``; empty without one.
+    """
+
+    about: str
+    text: str
+    remedy: str = ""
+    error: float | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Imported(Formed):
+    """A network from elsewhere with a summary of its import.
+
+    Attributes
+    ----------
+    network : Network
+        With weights where all could be taken over, else of structure with shapes, or of structure only.
+    format : str
+        As :data:`neuromap.exchange.formats.IMPORT_FORMATS` calls it.
+    source : str
+        File, or class of the module, that was read.
+    producer : str
+        Tool and version that wrote it, where the file says so; else empty.
+    kept, approximated, refused : tuple of Note
+        What is exactly as in the source; what is not, with errors; what was left out, with a way out. A source of which
+        nothing can be taken over is refused with an error instead.
+    work : mapping of str to int
+        Multiply-accumulates of each node in one frame, as the source counts them; empty where they are not known.
+    quantisation : Quantisation or None
+        What putting float neurons and weights into a chip's integers cost; ``None`` where nothing was float.
+    """
+
+    network: Network
+    format: str
+    source: str
+    producer: str = ""
+    kept: tuple[Note, ...] = ()
+    approximated: tuple[Note, ...] = ()
+    refused: tuple[Note, ...] = ()
+    work: Mapping[str, int] = field(default_factory=dict)
+    quantisation: Quantisation | None = None
+
+    _called = "an import"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "work", ReadOnlyMapping(self.work))
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "network": self.network.name,
+            "format": self.format,
+            "source": self.source,
+            "nodes": len(self.network.nodes),
+            "edges": len(self.network.edges),
+            "kept": len(self.kept),
+            "approximated": len(self.approximated),
+            "refused": len(self.refused),
+        }
