@@ -6,13 +6,15 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.messages import did_you_mean, show_name
 
 __all__ = ["EXPORT_FORMATS", "IMPORT_FORMATS", "Format", "format_named"]
+
+_Known = TypeVar("_Known")
 
 
 @dataclass(frozen=True)
@@ -66,19 +68,20 @@ EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping({})
 """Formats that can be written, by the name that commands take."""
 
 
-def format_named(name: str, formats: Mapping[str, Format]) -> Format:
+def format_named(name: str, formats: Mapping[str, _Known]) -> _Known:
     """Find a format by its name.
 
     Parameters
     ----------
     name : str
         As people give it.
-    formats : mapping of str to Format
-        :data:`IMPORT_FORMATS` or :data:`EXPORT_FORMATS`.
+    formats : mapping of str to object
+        :data:`IMPORT_FORMATS` or :data:`EXPORT_FORMATS`, perhaps with others.
 
     Returns
     -------
-    Format
+    object
+        What stands there, such as a :class:`Format`.
 
     Raises
     ------

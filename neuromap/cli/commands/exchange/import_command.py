@@ -59,7 +59,8 @@ def import_command(
     from neuromap.exchange.from_file import import_file
     from neuromap.forms.formed import form
 
-    format_named(format, {**IMPORT_FORMATS, **SCRIPT_FORMATS})
+    known: dict[str, object] = {**IMPORT_FORMATS, **SCRIPT_FORMATS}
+    format_named(format, known)
     found = import_file(source, format, chip=chip)
     if output is not None:
         found.network.save(output)
