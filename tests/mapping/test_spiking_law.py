@@ -46,7 +46,7 @@ def leak_networks(draw):
 
 
 @pytest.mark.law
-@given(network=leak_networks(), cores=st.sampled_from([(128, 24), (128, 100), (256, 256)]))
+@given(network=leak_networks(), cores=st.sampled_from([(64, 24), (128, 100), (256, 256)]))
 @settings(deadline=None, max_examples=36)
 def test_the_chip_computes_the_neurons(chip, network, cores):
     rollout = nm.Rollout(network, "streaming")

@@ -15,15 +15,19 @@ from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
 
 
+def layers_of(size: int) -> nm.Network:
+    rng = np.random.default_rng(0)
+    names = ["I", "A", "B", "C"]
+    nodes = {"I": ((1, 1, 2 * size // 3), None)} | dict.fromkeys(names[1:], ((1, 1, size), 3))
+    edges = {(u, v): rng.choice([-1, 0, 1], (size, nodes[u][0][2])) for u, v in itertools.pairwise(names)}
+    edges["A", "C"] = np.eye(size, dtype=int)
+    return nm.network.build_network(nodes, edges)
+
+
 @pytest.fixture(scope="module")
 def layers() -> nm.Network:
     """Dense layers whose copies, splitters, packing and placement all leave something to search for."""
-    rng = np.random.default_rng(0)
-    names = ["I", "A", "B", "C"]
-    nodes = {"I": ((1, 1, 100), None)} | dict.fromkeys(names[1:], ((1, 1, 150), 3))
-    edges = {(u, v): rng.choice([-1, 0, 1], (150, nodes[u][0][2])) for u, v in itertools.pairwise(names)}
-    edges["A", "C"] = np.eye(150, dtype=int)
-    return nm.network.build_network(nodes, edges)
+    return layers_of(150)
 
 
 def test_stages_end_one_after_the_other_and_say_so():
@@ -59,8 +63,8 @@ def test_a_mapping_without_any_time_is_legal_and_computes_the_same(layers, compu
     computes(rollout, mapped.program)
 
 
-def test_cores_of_lists_are_filled_without_any_time(layers, computes):
-    rollout, chip = nm.Rollout(layers, "streaming"), replace(nm.load_chip("loihi1"), neurons=60)
+def test_cores_of_lists_are_filled_without_any_time(computes):
+    rollout, chip = nm.Rollout(layers_of(24), "streaming"), replace(nm.load_chip("loihi1"), neurons=10)
     mapped = map_with_stages(rollout, chip, nm.MappingOptions(seconds=1e-6))
     assert mapped.cut_short == ("filling", "placement")
     assert mapped.program.n_cores > 1
