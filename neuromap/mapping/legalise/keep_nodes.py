@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from neuromap.errors import InputError
 from neuromap.files.messages import did_you_mean
@@ -104,6 +102,9 @@ def _one_of_every_cycle(network: Legalised, wanted: list[Bools]) -> list[Bools]:
     """
     if not any(mine.any() for mine in wanted):
         return wanted
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components  # slow to import, and hardly ever needed
+
     _, computed = _read(network, wanted)
     first = np.cumsum([0, *(len(mine) for mine in computed)])
     edges = [

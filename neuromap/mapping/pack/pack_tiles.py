@@ -7,11 +7,12 @@ with the same signal, costs nothing. Types may be renamed freely: neurons have w
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
+from itertools import permutations
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from neuromap.arrays.ragged import ragged_ranges
 from neuromap.mapping.core.core_model import CoreModel
@@ -25,6 +26,8 @@ __all__ = ["pack"]
 Ints = NDArray[np.int64]
 TRIED = 16
 """Cores that are looked at closely for a tile, the likeliest first."""
+MOST_NAMINGS = 4
+"""Types up to which all ways to name them are tried."""
 SHARED_WORTH = 2
 """Worth of a shared axon, where an axon left over costs 1: it leaves one over, which is no waste, and saves one."""
 HOPED_WORTH = 3
@@ -120,13 +123,30 @@ class _OpenCore:
         agree = np.bincount(pair, minlength=self._n_types**2).reshape(self._n_types, self._n_types)
         if not agree.any():
             return np.arange(self._n_types), 0
-        types = np.asarray(linear_sum_assignment(agree, maximize=True)[1], np.int64)
+        types = _best_naming(agree)
         keys = self._key.encode(item.signal, types[item.axon_type], item.rank)
         return types, int(np.isin(keys, self._keys).sum())
 
     def layout(self) -> CoreLayout:
         """Say where every axon and type went."""
         return CoreLayout(tuple(self._tiles), tuple(self._axon_of), tuple(self._type_of), self.axons)
+
+
+def _best_naming(agree: Ints) -> Ints:
+    """Name types after others, one to one, so that most axons agree; shape (types, types) in, (types,) out."""
+    n_types = len(agree)
+    if n_types > MOST_NAMINGS:
+        from scipy.optimize import linear_sum_assignment  # takes longer to import than most mappings take
+
+        return np.asarray(linear_sum_assignment(agree, maximize=True)[1], np.int64)
+    namings = _namings(n_types)
+    return namings[np.argmax(agree[np.arange(n_types), namings].sum(axis=1))]
+
+
+@cache
+def _namings(n_types: int) -> Ints:
+    """All ways to name types, the one that changes nothing first."""
+    return np.array(list(permutations(range(n_types))), np.int64)
 
 
 class _OpenCores:

@@ -46,8 +46,6 @@ def spectral_layout(wiring: Wiring, board: Board) -> Ints:
     ndarray of int64, shape (n_cores, 2)
         On usable places; regions are not looked at.
     """
-    from scipy.optimize import linear_sum_assignment  # slow to import
-
     n = wiring.n_cores
     if n < 3:
         return row_by_row(n, board)[:n]
@@ -59,6 +57,8 @@ def spectral_layout(wiring: Wiring, board: Board) -> Ints:
     for axis, (values, size) in enumerate(((u, width), (v, height))):
         ranks[np.argsort(values, kind="stable"), axis] = (np.arange(n) + 0.5) / n * size - 0.5
     if n <= _ASSIGNED_CORES:
+        from scipy.optimize import linear_sum_assignment  # slow to import
+
         away = ((ranks[:, None, :] - inside[None, :, :]) ** 2).sum(axis=2)
         return inside[linear_sum_assignment(away)[1]]
     return _by_columns(ranks, inside)

@@ -21,6 +21,8 @@ from neuromap.mapping.place.wiring import Wiring
 __all__ = ["STRATEGIES", "Strategy", "hilbert", "row_major"]
 
 Ints = NDArray[np.int64]
+ONE_START = 8
+"""Cores up to which exchanges end at the same cost from any start; the other one takes longer to import than to use."""
 Strategy = Callable[[Wiring, Board, int, Deadline], Ints]
 """From graph, board, seed and deadline to x and y of every core, shape (n_cores, 2)."""
 
@@ -44,9 +46,9 @@ def _assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> I
 
 
 def _exchange(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
-    """Improve the better of two layouts; if no time is left, the one that is made at once."""
+    """Improve the better of two layouts; if no time is left, or cores are few, the one that is made at once."""
     starts = [hilbert(graph, board, seed, deadline)]
-    if not deadline.is_over:
+    if graph.n_cores > ONE_START and not deadline.is_over:
         starts.append(_spectral(graph, board, seed, deadline))
     start = min(starts, key=lambda where: cost(where, graph, board))
     return exchange(start, graph, board, seed=seed, deadline=deadline)

@@ -83,7 +83,8 @@ def test_compiled_and_plain_loops_agree(monkeypatch):
     near = np.abs(np.subtract.outer(np.arange(120), np.arange(125))) < 9
     groups = groups_from(near & (rng.random(near.shape) < 0.7), rng.integers(1, 4, 120))
     plain = partition_groups(groups, FREE)
-    monkeypatch.setattr(cut_order, "INTERPRETED", 0)
+    for limit in ("INTERPRETED", "WITHOUT_COMPILER"):
+        monkeypatch.setattr(cut_order, limit, 0)
     assert np.array_equal(partition_groups(groups, FREE), plain)
 
 
@@ -97,7 +98,8 @@ def test_rows_of_bits_and_lists_lead_to_the_same_moves(monkeypatch, room, seed):
     core, stuck, deliveries = settle(GroupOrder(rng.permutation(500), np.arange(1, 501)), groups, room)
     assert stuck < 0
     assert core.max() > 64
-    monkeypatch.setattr(cut_order, "INTERPRETED", 0)
+    for limit in ("INTERPRETED", "WITHOUT_COMPILER"):
+        monkeypatch.setattr(cut_order, limit, 0)
     monkeypatch.setattr(move_groups, "WORDS", 0.0)
     by_lists = move_groups.move_groups(core, groups, room, deliveries)
     monkeypatch.setattr(move_groups, "WORDS", np.inf)

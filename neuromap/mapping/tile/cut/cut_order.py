@@ -6,6 +6,7 @@ compiler.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
@@ -20,7 +21,9 @@ NO_CUT = 2**62
 """Cost where there is no cut."""
 R = TypeVar("R")
 INTERPRETED = 30_000
-"""Items looked at up to which the plain loop is quicker than loading the compiler."""
+"""Items looked at up to which the plain loop is quicker than loading what was compiled."""
+WITHOUT_COMPILER = 1_000_000
+"""The same where Numba has not been imported, which takes half a second; an item takes about half a microsecond."""
 
 
 class Cutter:
@@ -182,7 +185,8 @@ def compiled_for(function: Callable[..., R], work: int) -> Callable[..., R]:
     callable
         The function itself, or what was compiled of it.
     """
-    return _compiled(function) if work > INTERPRETED else function
+    most = INTERPRETED if "numba" in sys.modules else WITHOUT_COMPILER
+    return _compiled(function) if work > most else function
 
 
 @cache
