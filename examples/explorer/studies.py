@@ -42,19 +42,19 @@ def network_of(name: str) -> nm.Network:
 
 
 def explored(name: str, work: Path | None, **options: Any) -> dict[str, Any]:
-    """Explore a network; rows that were mapped before are taken from its file of results.
+    """Explore a network; rows that were mapped before are taken from its store.
 
     Parameters
     ----------
     name : str
         Of the network, as in ``FILES``.
     work : path or None
-        Folder of the file of results.
+        Folder of the store.
     **options
         As for :func:`neuromap.explore`.
     """
-    results = None if work is None else work / f"{name}.results"
-    return document(nm.explore(network_of(name), results=results, **options))
+    store = None if work is None else work / f"{name}.sqlite"
+    return document(nm.explore(network_of(name), store=store, **options))
 
 
 def brute_force(name: str, work: Path) -> dict[str, Any]:

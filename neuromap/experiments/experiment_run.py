@@ -16,9 +16,11 @@ from neuromap.experiments.curve_job import CurveResult, CurveRun, checkpoint_nam
 from neuromap.experiments.experiment import Experiment
 from neuromap.experiments.experiment_result import ExperimentResult, gather
 from neuromap.files.given import needs, path_given, whole_number
+from neuromap.jobs.as_done import not_lost
+from neuromap.jobs.local_processes import check_processes
 from neuromap.jobs.results_file import ResultKind, ResultsFile
+from neuromap.jobs.runners import Workers, job_runner
 from neuromap.jobs.silent import silent
-from neuromap.jobs.workers import Workers, check_processes
 from neuromap.training.loop.checkpoint_header import epochs_done
 from neuromap.training.network_training import encoding_given, network_digest
 
@@ -67,6 +69,8 @@ def run_experiment(
         If the images are of another kind than the experiment's, a number is out of range, or a file is wrong.
     TrainingError
         If a loss is no number.
+    NeuromapError
+        If every process that did a run was ended from outside; what was done is kept.
     """
     needs("run_experiment", experiment, Experiment)
     check_processes(processes)
@@ -89,14 +93,16 @@ def run_experiment(
     to_do = [key for key in runs if results.get(key) is None]
     checkpoints = [folder / checkpoint_name(run.curve, run.repetition) for run in runs.values()]
     with (
-        Workers(run_curve, min(processes, max(1, len(to_do))), "experiment") as workers,
+        job_runner(_run_of, runs, Workers(processes).at_most(len(to_do)), "experiment") as runner,
         _watched(checkpoints, chosen.epochs, progress),
     ):
-        for key in to_do:
-            workers.prepare(key, runs[key])
-        for key in to_do:
-            results.add(key, workers.get(key, runs[key]))
+        for key, found in (done for batch in runner.results(to_do) for done in batch):
+            results.add(key, not_lost(found))
     return gather(experiment, tuple(result for key in runs if (result := results.get(key)) is not None))
+
+
+def _run_of(runs: Mapping[str, CurveRun], key: str) -> CurveResult:
+    return run_curve(runs[key])
 
 
 def _made(folder: str | Path) -> Path:

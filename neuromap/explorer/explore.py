@@ -34,7 +34,7 @@ from neuromap.explorer.search.tolerance import check_tolerance, measured_toleran
 from neuromap.explorer.search.unlisted import unlisted_rows
 from neuromap.files.given import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.jobs.workers import check_processes
+from neuromap.jobs.runners import Workers
 from neuromap.mapping.asked.budget import Budget
 from neuromap.network.complete import require_frames, require_weights
 from neuromap.network.network import Network
@@ -77,7 +77,8 @@ def explore(
     seconds: float | None = None,
     most_mapped: int | None = None,
     processes: int = 1,
-    results: str | Path | None = None,
+    scheduler: str | None = None,
+    store: str | Path | None = None,
     verify: bool = True,
     engine: str = "fast",
     threads: int | None = 1,
@@ -142,12 +143,15 @@ def explore(
         ``trained``): that many seconds after the call no mapping begins, and one under
         way ends its searches, keeps the best so far and says which were cut short.
     most_mapped : int, optional
-        Rows that are mapped (or taken from the file of results) at most.
+        Rows that are mapped (or taken from the store) at most.
     processes : int
         Processes that map; a script that asks for more than one needs ``if __name__ == "__main__"``. The rows are
         the same for every number.
-    results : str or path, optional
-        File of results: rows that are in it are not mapped again, others are appended as soon as they are mapped.
+    scheduler : str, optional
+        Address of the scheduler of a Dask cluster, whose workers map instead.
+    store : str or path, optional
+        File in which rows are kept as soon as they are mapped, as those of sweeps are (docs/sweeps.md); those that are
+        in it are not mapped again.
     verify : bool
         Whether every mapped row is held against the reference.
     engine, threads, noise_seed
@@ -164,7 +168,7 @@ def explore(
     Raises
     ------
     InputError
-        If an option is unknown or out of range, or the file of results is none; if a limit is on what is no objective;
+        If an option is unknown or out of range, or the store is none; if a limit is on what is no objective;
         if the deadline is before any response, or two trained networks are for one class.
     PatternError
         If the given pattern is unknown or invalid.
@@ -174,6 +178,10 @@ def explore(
         If a chip is unknown or its file malformed.
     StimulusError
         If the frames or images do not fit the input nodes.
+    NotSupportedError
+        If there is a scheduler and Dask is not installed.
+    NeuromapError
+        If workers cannot be had; what was mapped is in the store.
 
     Examples
     --------
@@ -195,7 +203,7 @@ def explore(
     if objectives is not None and ACCURACY in asked.objectives and not weights:
         raise InputError(f"objective {ACCURACY.title}: takes trained, images and deadline; give them, or drop it")
     effort = Effort(seconds, most_mapped)
-    check_processes(processes)
+    workers = Workers(processes, scheduler).check()
     names = names_with(network, given, weights)
     if asked.within == "class":
         weights = tuple(one for one in weights if class_key(one.pattern) == class_key(names.given))
@@ -207,8 +215,8 @@ def explore(
         weights[0].network if weights else network, frames, RandomFrames(n_frames, seed, density), n_stimuli
     )
     choice = EngineChoice(engine, threads, noise_seed)
-    setting = Setting(network, {chip.name: chip for chip in asked.chips}, stimuli, verify, choice, by_class)
-    measurements = Measurements(setting, results, processes, effort.until)
+    setting = Setting(network, {chip.name: chip for chip in asked.chips}, stimuli, verify, choice, by_class, stimulus)
+    measurements = Measurements(setting, names.name_of, store, workers, effort.until)
 
     graph, n_classes = graph_of(network), count_behaviour_classes(network)
     for_bounds = Budget(None if effort.seconds is None else FOR_BOUNDS * effort.seconds)

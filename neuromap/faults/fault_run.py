@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -71,14 +71,13 @@ class FaultRun(Card):
         return None if self.correct is None else self.correct / self.images
 
 
-@dataclass(frozen=True, eq=False)
-class FaultJob(Card):
+class FaultJob(NamedTuple):
     """Chips with faults of one kind, by one seed, at several rates.
 
     Attributes
     ----------
-    setup : FaultSetup
-        What they run.
+    setup : int
+        Number of what they run.
     kind : str
         Of faults.
     seed : int
@@ -87,25 +86,28 @@ class FaultJob(Card):
         One chip each.
     """
 
-    setup: FaultSetup
+    setup: int
     kind: str
     seed: int
     rates: tuple[float, ...]
 
 
-def run_job(job: FaultJob) -> tuple[FaultRun, ...]:
+def run_job(setups: Sequence[FaultSetup], job: FaultJob) -> tuple[FaultRun, ...]:
     """Measure the chips of a job.
 
     Parameters
     ----------
+    setups : sequence of FaultSetup
+        What all jobs run.
     job : FaultJob
+        Chips.
 
     Returns
     -------
     tuple of FaultRun
         One for every rate.
     """
-    return tuple(_run(job.setup, Faults({job.kind: rate}, job.seed)) for rate in job.rates)
+    return tuple(_run(setups[job.setup], Faults({job.kind: rate}, job.seed)) for rate in job.rates)
 
 
 def _run(setup: FaultSetup, faults: Faults) -> FaultRun:

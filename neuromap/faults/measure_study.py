@@ -22,9 +22,11 @@ from neuromap.files.given import needs, whole_number
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.jobs.as_done import not_lost
+from neuromap.jobs.local_processes import check_processes
 from neuromap.jobs.results_file import ResultsFile
+from neuromap.jobs.runners import Workers, job_runner
 from neuromap.jobs.silent import silent
-from neuromap.jobs.workers import Workers, check_processes
 from neuromap.mapping.asked.options import MappingOptions
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network.complete import require_weights
@@ -117,6 +119,8 @@ def study_faults(
         If a rollout does not fit the chip.
     NetworkError, StimulusError
         If network and stimuli do not fit each other.
+    NeuromapError
+        If every process that measured a chip was ended from outside; what was measured is kept.
 
     Examples
     --------
@@ -184,16 +188,15 @@ def _measure(
         key = chip.key(keys[chip.setup])
         if kept.get(key) is None and (chip.rate or not chip.seed):
             to_do.setdefault((chip.setup, chip.kind, chip.seed), {})[chip.rate] = key
-    jobs = {name: FaultJob(setups[name[0]], name[1], name[2], tuple(mine)) for name, mine in to_do.items()}
-    n_all, done = len(asked), len(asked) - sum(map(len, to_do.values()))
-    with Workers(run_job, min(processes, max(1, len(jobs))), "faults") as workers:
-        for name, job in jobs.items():
-            workers.prepare(name, job)
-        for name, job in jobs.items():
-            progress(f"{job.kind}, {job.setup.pattern}", done, n_all)
-            for key, run in zip(to_do[name].values(), workers.get(name, job), strict=True):
+    jobs = [FaultJob(*name, tuple(mine)) for name, mine in to_do.items()]
+    n_all, n_done = len(asked), len(asked) - sum(map(len, to_do.values()))
+    with job_runner(run_job, tuple(setups), Workers(processes).at_most(len(jobs)), "faults") as runner:
+        progress("chips", n_done, n_all)
+        for job, runs in (done for batch in runner.results(jobs) for done in batch):
+            for key, run in zip(to_do[job[:3]].values(), not_lost(runs), strict=True):
                 kept.add(key, run)
-            done += len(job.rates)
+            n_done += len(job.rates)
+            progress(f"{job.kind}, {setups[job.setup].pattern}", n_done, n_all)
     progress("chips", n_all, n_all)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
-__all__ = ["DoneJob", "JobRunner", "Lost"]
+from neuromap.errors import NeuromapError
+
+__all__ = ["DoneJob", "EndedJob", "Failed", "JobRunner", "Lost", "not_lost"]
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -23,6 +26,18 @@ class Lost(NamedTuple):
     message: str
 
 
+class Failed(NamedTuple):
+    """In the place of a result: what the work raised.
+
+    Attributes
+    ----------
+    error : Exception
+        The exception.
+    """
+
+    error: Exception
+
+
 class DoneJob(NamedTuple, Generic[Job, Result]):
     """A job with its result.
 
@@ -38,19 +53,65 @@ class DoneJob(NamedTuple, Generic[Job, Result]):
     result: Result | Lost
 
 
-class JobRunner(Protocol[Job, Result]):
-    """Does jobs as there are workers for them; a context manager.
+class EndedJob(NamedTuple, Generic[Job, Result]):
+    """A job that is no longer under way.
 
-    Workers are given ``work(shared, job)``, ``shared`` once each. Jobs are taken from their iterable as workers come
-    free, so that there are never more under way than the workers need.
+    Attributes
+    ----------
+    job : Job
+        As it was given.
+    result : Result, Lost or Failed
+        What came of it.
     """
 
-    def __enter__(self) -> JobRunner[Job, Result]: ...
+    job: Job
+    result: Result | Lost | Failed
 
+
+class JobRunner(ABC, Generic[Job, Result]):
+    """Does jobs as there are workers for them; a context manager.
+
+    Workers are given ``work(shared, job)``, ``shared`` once each. Who wants all of many jobs done takes ``results``;
+    who decides from job to job gives each and waits for what is done next.
+    """
+
+    @property
+    @abstractmethod
+    def at_once(self) -> int:
+        """Jobs that are done at the same time, 1 or more; it changes as workers come and go."""
+
+    @property
+    def enough(self) -> int:
+        """Jobs that are to be under way so that no worker waits for us."""
+        return self.at_once
+
+    @abstractmethod
+    def give(self, job: Job) -> None:
+        """Have a job done as soon as a worker is free."""
+
+    @abstractmethod
+    def next_done(self) -> list[EndedJob[Job, Result]]:
+        """Wait until some of the jobs under way, one or more, have ended; there must be one.
+
+        Raises
+        ------
+        NeuromapError
+            If no worker can be had.
+        """
+
+    @abstractmethod
+    def __enter__(self) -> Self: ...
+
+    @abstractmethod
     def __exit__(self, kind: object, error: object, trace: object) -> None: ...
 
     def results(self, jobs: Iterable[Job]) -> Iterator[list[DoneJob[Job, Result]]]:
-        """Do all jobs.
+        """Do all jobs; they are taken from their iterable as workers come free, no more than these need.
+
+        Parameters
+        ----------
+        jobs : iterable of Job
+            What is done; no other job is under way.
 
         Yields
         ------
@@ -62,4 +123,38 @@ class JobRunner(Protocol[Job, Result]):
         NeuromapError
             If no worker can be had. An exception of ``work`` itself is the caller's.
         """
-        ...
+        todo, n_under_way = iter(jobs), 0
+        while True:
+            for job in _some(todo, self.enough - n_under_way):
+                self.give(job)
+                n_under_way += 1
+            if not n_under_way:
+                return
+            done = [DoneJob(job, _not_failed(result)) for job, result in self.next_done()]
+            n_under_way -= len(done)
+            yield done
+
+
+def not_lost(result: Result | Lost) -> Result:
+    """Give a result back, unless it is none.
+
+    Raises
+    ------
+    NeuromapError
+        If every process that did the job was ended from outside.
+    """
+    if isinstance(result, Lost):
+        raise NeuromapError(result.message)
+    return result
+
+
+def _some(jobs: Iterator[Job], n: int) -> Iterator[Job]:
+    """Take up to n jobs, one by one."""
+    for _, job in zip(range(n), jobs, strict=False):
+        yield job
+
+
+def _not_failed(result: Result | Lost | Failed) -> Result | Lost:
+    if isinstance(result, Failed):
+        raise result.error
+    return result

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar
 
 from neuromap.errors import InputError, NeuromapError, NotSupportedError
-from neuromap.jobs.as_done import DoneJob, Lost
+from neuromap.jobs.as_done import EndedJob, Failed, JobRunner, Lost
 
 __all__ = ["DaskCluster"]
 
@@ -24,7 +24,7 @@ _RETRIES = 2
 _logger = logging.getLogger("neuromap")
 
 
-class DaskCluster(Generic[Shared, Job, Result]):
+class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
     """Does jobs on a Dask cluster; see :class:`~neuromap.jobs.as_done.JobRunner`.
 
     The scheduler gives the jobs of a worker that died to others, and gives one up that took more of them along than its
@@ -46,11 +46,14 @@ class DaskCluster(Generic[Shared, Job, Result]):
     def __init__(self, work: Callable[[Shared, Job], Result], shared: Shared, address: str, what: str) -> None:
         self._work, self._shared, self._address, self._what = work, shared, address, what
         self._client: Any = None
+        self._shared_there: Any = None
+        self._running: Any = None
+        self._under_way: dict[str, tuple[Any, Job]] = {}
         self._silenced: list[logging.Logger] = []
 
-    def __enter__(self) -> DaskCluster[Shared, Job, Result]:
+    def __enter__(self) -> Self:
         try:
-            from distributed import Client
+            from distributed import Client, as_completed
         except ImportError:
             raise NotSupportedError(
                 f"{self._what}: a cluster needs Dask, which is not installed; pip install "
@@ -66,42 +69,46 @@ class DaskCluster(Generic[Shared, Job, Result]):
                 f"scheduler {self._address}: does not answer within {_SECONDS} s ({reason}); start one with dask "
                 "scheduler, and give the address that it prints"
             ) from None
-        _logger.info("dashboard of the cluster: %s", self._client.dashboard_link)
-        if not self._threads():
-            _logger.info("the cluster has no workers yet; start some with dask worker %s", self._address)
+        try:
+            self._begin()
+        except NeuromapError:
+            self.__exit__(None, None, None)
+            raise
+        self._running = as_completed(loop=self._client.loop)
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._client is not None:
             self._client.close(timeout=_SECONDS)
+            self._under_way.clear()
             self._let_dask_speak()
 
-    def results(self, jobs: Iterable[Job]) -> Iterator[list[DoneJob[Job, Result]]]:
-        """Do all jobs; see :meth:`JobRunner.results <neuromap.jobs.as_done.JobRunner.results>`.
+    @property
+    def at_once(self) -> int:
+        """Threads of all workers; 1 as long as there are none."""
+        return max(1, self._threads())
+
+    @property
+    def enough(self) -> int:
+        """Some jobs for every thread."""
+        return _AHEAD * self.at_once
+
+    def give(self, job: Job) -> None:
+        """Have a job done; see :meth:`JobRunner.give <neuromap.jobs.as_done.JobRunner.give>`."""
+        future = self._submitted(self._work, self._shared_there, job)
+        self._under_way[future.key] = (future, job)
+        self._running.add(future)
+
+    def next_done(self) -> list[EndedJob[Job, Result]]:
+        """Wait for jobs; see :meth:`JobRunner.next_done <neuromap.jobs.as_done.JobRunner.next_done>`.
 
         Raises
         ------
         NeuromapError
             If the scheduler went away, or the workers cannot do any job, as where neuromap is not installed there.
         """
-        from distributed import as_completed
-
-        shared = self._client.submit(_same, self._shared, pure=False)
-        todo = iter(jobs)
-        under_way: dict[str, tuple[Any, Job]] = {}
-        running = as_completed(loop=self._client.loop)
-        while True:
-            while len(under_way) < _AHEAD * max(1, self._threads()):
-                job = next(todo, None)
-                if job is None:
-                    break
-                future = self._submitted(shared, job)
-                under_way[future.key] = (future, job)
-                running.add(future)
-            if not under_way:
-                return
-            batch = running.next_batch()
-            yield [DoneJob(under_way.pop(future.key)[1], self._result(future)) for future in batch]
+        batch = self._running.next_batch()
+        return [EndedJob(self._under_way.pop(future.key)[1], self._result(future)) for future in batch]
 
     def _silence_dask(self) -> None:
         """Keep it from logging tracebacks; of what matters a line is said here."""
@@ -114,9 +121,15 @@ class DaskCluster(Generic[Shared, Job, Result]):
         for logger in self._silenced:
             logger.disabled = False
 
-    def _submitted(self, shared: Any, job: Job) -> Any:
+    def _begin(self) -> None:
+        _logger.info("dashboard of the cluster: %s", self._client.dashboard_link)
+        if not self._threads():
+            _logger.info("the cluster has no workers yet; start some with dask worker %s", self._address)
+        self._shared_there = self._submitted(_same, self._shared)
+
+    def _submitted(self, work: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            return self._client.submit(self._work, shared, job, pure=False, retries=_RETRIES)
+            return self._client.submit(work, *arguments, pure=False, retries=_RETRIES)
         except (OSError, RuntimeError):
             raise self._gone() from None
 
@@ -132,7 +145,7 @@ class DaskCluster(Generic[Shared, Job, Result]):
             "goes on with what is not done"
         )
 
-    def _result(self, future: Any) -> Result | Lost:
+    def _result(self, future: Any) -> Result | Lost | Failed:
         from distributed import KilledWorker
 
         if future.status in ("cancelled", "lost"):
@@ -142,8 +155,8 @@ class DaskCluster(Generic[Shared, Job, Result]):
         except KilledWorker:
             how = "its workers were ended, perhaps for want of memory; give them more, or fewer threads"
             return Lost(f"{self._what}: {how}")
-        except NeuromapError:
-            raise
+        except NeuromapError as error:
+            return Failed(error)
         except Exception as error:  # of Dask, or of a worker that cannot import what it needs
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             raise NeuromapError(

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
-from neuromap.errors import NeuromapError
-from neuromap.jobs.as_done import DoneJob, Lost
-from neuromap.jobs.workers import check_processes, end_silently
+from neuromap.errors import InputError, NeuromapError
+from neuromap.files.given import whole_number
+from neuromap.jobs.as_done import EndedJob, Failed, JobRunner, Lost
 
-__all__ = ["MOST_TRIES", "LocalProcesses"]
+__all__ = ["MOST_TRIES", "LocalProcesses", "check_processes"]
 
 Shared = TypeVar("Shared")
 Job = TypeVar("Job")
@@ -21,6 +25,7 @@ Result = TypeVar("Result")
 
 MOST_TRIES = 3
 """Processes that a job may cost: what ends three of them is likely to end the next one too."""
+_MOST_PROCESSES = 1024
 
 
 @dataclass
@@ -41,7 +46,7 @@ class _Worker(Generic[Job]):
     is_there: bool = False
 
 
-class LocalProcesses(Generic[Shared, Job, Result]):
+class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
     """Does jobs in processes of this machine; see :class:`~neuromap.jobs.as_done.JobRunner`.
 
     Every process has a pipe of its own, so that one that dies names its job: it is given to a new one, three times at
@@ -55,7 +60,7 @@ class LocalProcesses(Generic[Shared, Job, Result]):
     shared : Shared
         Goes to every process once, pickled.
     processes : int
-        1 for none but this one; see :func:`~neuromap.jobs.workers.check_processes`.
+        1 for none but this one, in which jobs are done as results are waited for; see :func:`check_processes`.
     what : str
         What messages call the whole work, such as ``"sweep"``.
     """
@@ -64,9 +69,15 @@ class LocalProcesses(Generic[Shared, Job, Result]):
         self._work, self._shared, self._what = work, shared, what
         self._processes = check_processes(processes)
         self._workers: list[_Worker[Job]] = []
+        self._todo: deque[_Try[Job]] = deque()
         self._failed_starts = 0
 
-    def __enter__(self) -> LocalProcesses[Shared, Job, Result]:
+    @property
+    def at_once(self) -> int:
+        """Processes."""
+        return self._processes
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -75,9 +86,16 @@ class LocalProcesses(Generic[Shared, Job, Result]):
         for worker in self._workers:
             _end(worker)
         self._workers.clear()
+        self._todo.clear()
 
-    def results(self, jobs: Iterable[Job]) -> Iterator[list[DoneJob[Job, Result]]]:
-        """Do all jobs; see :meth:`JobRunner.results <neuromap.jobs.as_done.JobRunner.results>`.
+    def give(self, job: Job) -> None:
+        """Have a job done; see :meth:`JobRunner.give <neuromap.jobs.as_done.JobRunner.give>`."""
+        self._todo.append(_Try(job))
+        if self._processes > 1:
+            self._hand_out()
+
+    def next_done(self) -> list[EndedJob[Job, Result]]:
+        """Wait for jobs; see :meth:`JobRunner.next_done <neuromap.jobs.as_done.JobRunner.next_done>`.
 
         Raises
         ------
@@ -85,58 +103,47 @@ class LocalProcesses(Generic[Shared, Job, Result]):
             If processes end before they have begun.
         """
         if self._processes == 1:
-            for job in jobs:
-                yield [DoneJob(job, self._work(self._shared, job))]
-            return
-        todo = (_Try(job) for job in jobs)
-        again: list[_Try[Job]] = []
-        while True:
-            self._hand_out(todo, again)
-            if all(worker.task is None for worker in self._workers) and not again:
-                return
-            done = self._next_done(again)
-            if done:
-                yield done
+            job = self._todo.popleft().job
+            return [EndedJob(job, self._work(self._shared, job))]
+        ended: list[EndedJob[Job, Result]] = []
+        while not ended:
+            for pipe in wait([worker.pipe for worker in self._workers if worker.task is not None]):
+                ended += self._heard(next(worker for worker in self._workers if worker.pipe is pipe))
+            self._hand_out()
+        return ended
 
-    def _hand_out(self, todo: Iterator[_Try[Job]], again: list[_Try[Job]]) -> None:
+    def _hand_out(self) -> None:
         """Give every process without a job the next one, starting processes as long as there are jobs for them."""
         for worker in self._workers:
-            if worker.task is None:
-                self._give(worker, again.pop() if again else next(todo, None))
-        while len(self._workers) < self._processes:
-            task = again.pop() if again else next(todo, None)
-            if task is None:
-                return
+            if worker.task is None and self._todo:
+                self._give(worker, self._todo.popleft())
+        while self._todo and len(self._workers) < self._processes:
             self._workers.append(self._start())
-            self._give(self._workers[-1], task)
+            self._give(self._workers[-1], self._todo.popleft())
 
-    def _give(self, worker: _Worker[Job], task: _Try[Job] | None) -> None:
+    def _give(self, worker: _Worker[Job], task: _Try[Job]) -> None:
         worker.task = task
-        if task is not None and worker.is_there:
+        if worker.is_there:
             _send(worker.pipe, task.job)
 
-    def _next_done(self, again: list[_Try[Job]]) -> list[DoneJob[Job, Result]]:
-        """Wait for what some processes have to say: that they are there, a result, an error, or that they are dead."""
-        done = []
-        for pipe in wait([worker.pipe for worker in self._workers if worker.task is not None]):
-            worker = next(w for w in self._workers if w.pipe is pipe)
-            try:
-                kind, value = worker.pipe.recv()
-            except (EOFError, OSError):
-                done += self._bury(worker, again)
-                continue
-            if kind == "error":
-                raise value
-            if kind == "there":
-                worker.is_there, self._failed_starts = True, 0
-                _send(worker.pipe, (self._work, self._shared))
-                self._give(worker, worker.task)
-            elif worker.task is not None:
-                done.append(DoneJob[Job, Result](worker.task.job, value))
-                worker.task = None
-        return done
+    def _heard(self, worker: _Worker[Job]) -> list[EndedJob[Job, Result]]:
+        """Take what a process has to say: that it is there, a result, an error, or that it is dead."""
+        try:
+            kind, value = worker.pipe.recv()
+        except (EOFError, OSError):
+            return self._bury(worker)
+        task = worker.task
+        if task is None:
+            return []
+        if kind == "there":
+            worker.is_there, self._failed_starts = True, 0
+            _send(worker.pipe, (self._work, self._shared))
+            self._give(worker, task)
+            return []
+        worker.task = None
+        return [EndedJob(task.job, Failed(value) if kind == "error" else value)]
 
-    def _bury(self, worker: _Worker[Job], again: list[_Try[Job]]) -> list[DoneJob[Job, Result]]:
+    def _bury(self, worker: _Worker[Job]) -> list[EndedJob[Job, Result]]:
         """Forget a process that died; its job goes to another one, or is lost."""
         self._workers.remove(worker)
         _end(worker)
@@ -153,10 +160,10 @@ class LocalProcesses(Generic[Shared, Job, Result]):
         else:
             task.ended += 1
         if task.ended < MOST_TRIES:
-            again.append(task)
+            self._todo.appendleft(task)
             return []
         how = f"{MOST_TRIES} processes that did it were ended, perhaps for want of memory; use fewer processes"
-        return [DoneJob[Job, Result](task.job, Lost(f"{self._what}: {how}"))]
+        return [EndedJob[Job, Result](task.job, Lost(f"{self._what}: {how}"))]
 
     def _start(self) -> _Worker[Job]:
         context = multiprocessing.get_context("spawn")
@@ -170,7 +177,7 @@ class LocalProcesses(Generic[Shared, Job, Result]):
 
 def _serve(pipe: Connection) -> None:
     """Do jobs until there are no more; runs in a process of its own."""
-    end_silently()
+    _end_silently()
     _send(pipe, ("there", None))
     try:
         work, shared = pipe.recv()
@@ -198,3 +205,30 @@ def _send(pipe: Connection, value: object) -> None:
 def _end(worker: _Worker[Any]) -> None:
     worker.process.join()
     worker.pipe.close()
+
+
+def _end_silently() -> None:
+    """End without a word where the work is interrupted, and also where whoever asked for it was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)  # a job may take hours yet, and write what another run writes too
+
+
+def check_processes(processes: int, name: str = "processes =") -> int:
+    """Give a number of processes back, unless it is out of range; ``name`` is what the message calls it.
+
+    Raises
+    ------
+    InputError
+        If it is below 1, or beyond what any machine can use.
+    """
+    whole_number("processes", processes)
+    if not 1 <= processes <= _MOST_PROCESSES:
+        raise InputError(f"{name} {processes}: must be 1 to {_MOST_PROCESSES}")
+    return processes

@@ -6,13 +6,16 @@ import math
 import multiprocessing
 import operator
 import os
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
-from neuromap.errors import NeuromapError
+from neuromap.errors import InputError, NeuromapError
 from neuromap.jobs.as_done import Lost
-from neuromap.jobs.local_processes import MOST_TRIES, LocalProcesses
+from neuromap.jobs.local_processes import MOST_TRIES, LocalProcesses, check_processes
 
 
 def done(runner, jobs):
@@ -68,3 +71,45 @@ def test_processes_that_cannot_begin_are_said_in_one_line(shared, monkeypatch):
         pytest.raises(NeuromapError, match=r"^sweep: processes end before they have begun .* use fewer"),
     ):
         done(runner, [1, 2])
+
+
+def test_leaving_ends_what_is_under_way():
+    began = time.monotonic()
+    with LocalProcesses(operator.call, time.sleep, 2, "sleep") as runner:
+        runner.give(600)
+        assert multiprocessing.active_children()
+    assert not multiprocessing.active_children()
+    assert time.monotonic() - began < 300
+
+
+@pytest.mark.parametrize("processes", [0, -1, 1025])
+def test_numbers_out_of_range(processes):
+    with pytest.raises(InputError, match=f"processes = {processes}: must be 1 to 1024"):
+        check_processes(processes)
+    check_processes(1)
+    check_processes(1024)
+
+
+KILLED = """
+import os, signal, time
+import operator
+from neuromap.jobs.local_processes import LocalProcesses
+
+if __name__ == "__main__":
+    with LocalProcesses(operator.call, time.sleep, 2, "sleep") as runner:
+        runner.give(600)
+        runner.give(0)
+        runner.next_done()
+        print("working", flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
+def test_workers_end_with_whoever_was_killed(tmp_path):
+    """A job that went on would write what the next run writes too."""
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    # Workers hold the pipe of stdout, so this returns when the last one has ended.
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "working\n")

@@ -22,10 +22,12 @@ __all__ = [
     "NetworkFile",
     "NoiseSeedOption",
     "PatternOption",
+    "SchedulerOption",
     "SeedOption",
     "StimuliOption",
     "StimulusOption",
     "ThreadsOption",
+    "check_workers",
     "chip_file_of",
     "chosen_chip",
     "file_option",
@@ -127,6 +129,35 @@ ThreadsOption = Annotated[
 NoiseSeedOption = Annotated[
     int, typer.Option("--noise-seed", metavar="N", help="Seed of neurons with stochastic modes.")
 ]
+
+
+SchedulerOption = Annotated[
+    str | None,
+    said_option(
+        "--scheduler",
+        metavar="ADDRESS",
+        text="Let the workers of this Dask cluster do it (extra cluster), such as tcp://10.0.0.1:8786.",
+    ),
+]
+
+
+def check_workers(processes: int | None, scheduler: str | None) -> dict[str, Any]:
+    """Give who works as arguments, those that were typed.
+
+    Raises
+    ------
+    InputError
+        If the number is out of range, or both are given.
+    """
+    from neuromap.jobs.local_processes import check_processes
+
+    if scheduler is not None and processes is not None:
+        raise InputError(
+            f"--scheduler {scheduler} and --processes {processes}: give one of them, a cluster has workers"
+        )
+    if scheduler is not None:
+        return {"scheduler": scheduler}
+    return {} if processes is None else {"processes": check_processes(processes, "--processes")}
 
 
 def chosen_chip(chip: str | None, program_file: Path | None = None) -> str:

@@ -19,7 +19,9 @@ from neuromap.cli.arguments.options import (
     ExecutionsOption,
     JsonFlag,
     NetworkFile,
+    SchedulerOption,
     StimuliOption,
+    check_workers,
     chip_file_of,
     file_option,
     said_option,
@@ -55,7 +57,7 @@ Examples:
   neuromap explore examples/digits/sr.toml --given hybrid --within class --html sr.html --svg sr.svg
   neuromap explore examples/digits/sr.toml --given sequential --objectives times
   neuromap explore examples/digits/sr.toml --executions pipelined --splitters slack,anywhere --csv sr.csv
-  neuromap explore examples/digits/sr.toml --seconds 60 --results sr.results --json
+  neuromap explore examples/digits/sr.toml --seconds 60 --store sr.sqlite --json
   neuromap explore examples/digits/sr.toml --set core.axons=128,256 --html sweep.html
   neuromap explore examples/digits/sr.toml --deadline 3ms --trained hybrid=examples/digits/sr.toml --limit 50
 """
@@ -158,12 +160,15 @@ def explore(
         int | None,
         said_option("--processes", metavar="N", text="Number of processes for mapping; results are the same."),
     ] = None,
-    results: Annotated[
+    scheduler: SchedulerOption = None,
+    store: Annotated[
         str | None,
         said_option(
+            "--store",
             "--results",
             metavar="FILE",
-            text="Save every result in this file as soon as it is known, and reuse those that it holds.",
+            text="Keep every row in this file (SQLite, on a disk of this machine) as soon as it is mapped, and reuse "
+            "those that it holds.",
         ),
     ] = None,
     verify: Annotated[
@@ -204,7 +209,6 @@ def explore(
     from neuromap.explorer.search.tolerance import check_tolerance
     from neuromap.files.whole_file import write_all
     from neuromap.forms.formed import form
-    from neuromap.jobs.workers import check_processes
     from neuromap.mapping.asked.options import SPLITTERS
 
     limits = limited.limits()
@@ -224,7 +228,7 @@ def explore(
         "seconds": above_zero("--seconds", seconds),
         "most_mapped": above_zero("--most-mapped", most_mapped),
         "energy_tolerance": check_tolerance(energy_tolerance, "--energy-tolerance"),
-        "processes": None if processes is None else check_processes(processes, "--processes"),
+        **check_workers(processes, scheduler),
     }
     named, figures = list(dict.fromkeys(chips or [DEFAULT_CHIP])), read_figures(other_figures)
     if is_sweep(figures):
@@ -232,7 +236,7 @@ def explore(
         if len(named) > 1:
             raise InputError(f"--chip {named[1]}: --set makes several chips of one; give one --chip")
     check_destinations(
-        {"--html": html, "--svg": svg, "--csv": csv, "--json-file": json_file, "--results": results},
+        {"--html": html, "--svg": svg, "--csv": csv, "--json-file": json_file, "--store": store},
         {
             "network file": network,
             "stimulus file": fed.stimulus,
@@ -244,7 +248,7 @@ def explore(
     net = nm.load_network(network)
     pattern = read_pattern(net, given)
     search_arguments = {name: value for name, value in search_arguments.items() if value is not None}
-    search_arguments |= {"within": within, "verify": verify, "results": results}
+    search_arguments |= {"within": within, "verify": verify, "store": store}
     search_arguments |= {**reached.arguments(net), **stimuli_arguments(fed, stimuli)}
     if is_sweep(figures):
         with progress_bar("explore") as progress:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from neuromap.cli.arguments.destinations import check_destinations
-from neuromap.cli.arguments.options import JsonFlag, said_option
+from neuromap.cli.arguments.options import JsonFlag, SchedulerOption, check_workers, said_option
 from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.store_report import leave_with
 from neuromap.cli.printing.text_output import print_line, text_console
-from neuromap.errors import InputError
 from neuromap.files.messages import counted
 
 if TYPE_CHECKING:
@@ -52,14 +51,7 @@ def sweep(
             "[default: the cores of the machine]",
         ),
     ] = None,
-    scheduler: Annotated[
-        str | None,
-        said_option(
-            "--scheduler",
-            metavar="ADDRESS",
-            text="Let the workers of this Dask cluster do the runs (extra cluster), such as tcp://10.0.0.1:8786.",
-        ),
-    ] = None,
+    scheduler: SchedulerOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the file and count its runs, and those that are left; do none.")
     ] = False,
@@ -70,27 +62,19 @@ def sweep(
     Every run is a row, whether it fits or not. The same command goes on where it was ended, whatever ended it; see the
     rows with neuromap report --from FILE.
     """
-    from neuromap.jobs.workers import check_processes
     from neuromap.report.runs.run_sweep import run_sweep
     from neuromap.simulation.engine.threads import thread_count
     from neuromap.sweep.spec.spec_file import load_sweep
 
-    if scheduler is not None and processes is not None:
-        raise InputError(
-            f"--scheduler {scheduler} and --processes {processes}: give one of them, a cluster has workers"
-        )
-    if processes is not None:
-        check_processes(processes, "--processes")
+    workers = check_workers(processes, scheduler) or {"processes": thread_count()}
     asked = load_sweep(spec)
     file = f"{asked.name}.sqlite" if store is None else store
     check_destinations({"--store": file}, {"sweep file": spec})
     if dry_run:
         _print_plan(asked, file, as_json=as_json)
         return
-    local = {"processes": thread_count() if processes is None else processes}
-    where: dict[str, Any] = local if scheduler is None else {"scheduler": scheduler}
     with progress_bar("sweep") as progress:
-        table = run_sweep(asked, file, progress=progress, **where)
+        table = run_sweep(asked, file, progress=progress, **workers)
     _print_summary(table, file, as_json=as_json)
 
 

@@ -86,7 +86,7 @@ class Exploration(Formed):
     n_rows : int
         Distinct rows among them.
     n_mapped : int
-        Rows that were mapped (or refused) in this exploration or taken from the file of results.
+        Rows that were mapped (or refused) in this exploration or taken from the store.
     gap : Gap
         What the fronts are worth.
     stimulus : mapping

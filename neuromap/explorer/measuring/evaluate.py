@@ -20,7 +20,7 @@ from neuromap.simulation.activity.measure_steady_activity import steady_figures
 from neuromap.simulation.activity.spread import Spread
 from neuromap.verification.law import hold_against_reference
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "options_of"]
 
 _BEFORE_REFUSALS: tuple[Stage, ...] = ("tiling", "splitters", "packing")
 """Stages that may find, with more time, that a network fits."""
@@ -54,14 +54,7 @@ def evaluate(
     """
     network = setting.network_of(candidate.values)
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
-    options = MappingOptions(
-        splitters=candidate.splitters,  # type: ignore[arg-type]
-        ticks_per_step=candidate.ticks_per_step,
-        wide=candidate.wide,  # type: ignore[arg-type]
-        wide_ticks=candidate.wide_ticks,
-        phases=candidate.phases,  # type: ignore[arg-type]
-        seconds=None if until is None else max(_LEAST_SECONDS, until - time.monotonic()),
-    )
+    options = options_of(candidate, None if until is None else max(_LEAST_SECONDS, until - time.monotonic()))
     budget = Budget(options.seconds)
     tilings = None if known is None else _kept(known, candidate.chip)
     try:
@@ -91,6 +84,18 @@ def evaluate(
         energy_half_width_joules=None if energy is None else energy.half_width,
         verified=verified,
         cut_short=(*mapped.cut_short, *measured_in_haste),
+    )
+
+
+def options_of(candidate: Candidate, seconds: float | None = None) -> MappingOptions:
+    """Give the options of the mapper with which a candidate is mapped."""
+    return MappingOptions(
+        splitters=candidate.splitters,  # type: ignore[arg-type]
+        ticks_per_step=candidate.ticks_per_step,
+        wide=candidate.wide,  # type: ignore[arg-type]
+        wide_ticks=candidate.wide_ticks,
+        phases=candidate.phases,  # type: ignore[arg-type]
+        seconds=seconds,
     )
 
 

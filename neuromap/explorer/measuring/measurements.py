@@ -1,18 +1,18 @@
-"""Measurements of candidates: taken from the file of results, begun ahead in other processes, or made now."""
+"""Measurements of candidates: taken from the store, begun ahead by workers, or made now."""
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 
 from neuromap.explorer.answer.rows import Candidate
-from neuromap.explorer.measuring.evaluate import evaluate
+from neuromap.explorer.measuring.kept_rows import KeptRows
 from neuromap.explorer.measuring.measured import Measured
-from neuromap.explorer.measuring.results import explorer_results
+from neuromap.explorer.measuring.row_work import RowWork, measure_row
 from neuromap.explorer.measuring.setting import Setting
-from neuromap.jobs.workers import Workers
-from neuromap.mapping.tile.tilings import Tilings
+from neuromap.jobs.ahead import Ahead
+from neuromap.jobs.runners import Workers, job_runner
 
 __all__ = ["Measurements"]
 
@@ -24,44 +24,54 @@ class Measurements:
     ----------
     setting : Setting
         What all candidates have in common.
-    results : str, path or None
-        File of results.
-    processes : int
-        Processes that map.
+    name_of : callable
+        Gives the name of a pattern (R of every edge), as rows of the store are called.
+    store : str, path or None
+        File of the rows that are kept; ``None`` to keep them in memory only.
+    workers : Workers
+        Who maps.
     until : float, optional
-        When mappings under way end their searches, by the monotonic clock, which all processes share. What was cut
-        short is not added to the file.
+        When mappings under way end their searches, by the monotonic clock; what was cut short is not kept in the file.
 
     Raises
     ------
     InputError
-        If the file of results is none.
+        When it is entered: if the store is none, or the scheduler does not answer.
+    NotSupportedError
+        When it is entered: if there is a scheduler and Dask is not installed.
     """
 
     def __init__(
-        self, setting: Setting, results: str | Path | None, processes: int, until: float | None = None
+        self,
+        setting: Setting,
+        name_of: Callable[[tuple[int, ...]], str],
+        store: str | Path | None = None,
+        workers: Workers = Workers(),  # noqa: B008 - a value
+        until: float | None = None,
     ) -> None:
         self._must_be_verified = setting.verify
-        self._results = explorer_results(results)
-        # What is known would travel to other processes with every candidate, and never come back.
-        known: dict[str, Tilings] | None = None if processes > 1 else {}
-        work = partial(evaluate, setting, known=known, until=until)
-        self._cut_short: dict[str, Measured] = {}
-        self._workers: Workers[Candidate, Measured] = Workers(work, processes, "explore")
+        on_cluster = workers.scheduler is not None
+        alone = workers.processes == 1 and not on_cluster
+        work = RowWork.of(setting, until, alone=alone, on_cluster=on_cluster)
+        self._kept = KeptRows(store, setting, name_of)
+        self._runner = job_runner(measure_row, work, workers, "explore")
+        self._ahead = Ahead(self._runner)
+        self._open = ExitStack()
 
     def __enter__(self) -> Measurements:
-        self._workers.__enter__()
+        with ExitStack() as opening:
+            opening.enter_context(self._kept)
+            opening.enter_context(self._runner)
+            self._open = opening.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._workers.__exit__(kind, error, trace)
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._open.close()
 
     @property
     def at_once(self) -> int:
         """Candidates that are measured at the same time."""
-        return self._workers.processes
+        return self._runner.at_once
 
     def has(self, fingerprint: str) -> bool:
         """Whether a candidate was measured before, so that nothing has to be mapped."""
@@ -70,7 +80,7 @@ class Measurements:
     def prepare(self, fingerprint: str, candidate: Candidate) -> None:
         """Begin to measure a candidate that is likely to be asked for."""
         if self._known(fingerprint) is None:
-            self._workers.prepare(fingerprint, candidate)
+            self._ahead.prepare(fingerprint, candidate)
 
     def get(self, fingerprint: str, candidate: Candidate) -> Measured:
         """Measure a candidate, unless that was done before.
@@ -89,23 +99,20 @@ class Measurements:
         Raises
         ------
         InputError
-            If the file of results cannot be written.
+            If the store cannot be written, or holds what was changed.
         NeuromapError
-            If a process was ended from outside.
+            If no workers can be had, or every process that measured it was ended from outside.
         """
         known = self._known(fingerprint)
         if known is not None:
             return known
-        measured = self._workers.get(fingerprint, candidate)
-        if measured.cut_short:
-            self._cut_short[fingerprint] = measured
-        else:
-            self._results.add(fingerprint, measured)
+        measured = self._ahead.get(fingerprint, candidate)
+        self._kept.add(fingerprint, candidate, measured)
         return measured
 
     def _known(self, fingerprint: str) -> Measured | None:
         """Look up a result; one that was not held against the reference is none where it must be."""
-        found = self._cut_short.get(fingerprint) or self._results.get(fingerprint)
+        found = self._kept.get(fingerprint)
         if found is not None and found.status == "mapped" and self._must_be_verified and found.verified is None:
             return None
         return found

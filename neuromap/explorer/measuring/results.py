@@ -1,27 +1,27 @@
-"""What was measured of candidates, as results in a file (:mod:`neuromap.jobs.results_file`)."""
+"""What was measured of a candidate as a record of its row in a store, checked when it is read."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from neuromap.arrays.times import Time, whole
+from neuromap.errors import InputError
 from neuromap.explorer.measuring.measured import Measured
 from neuromap.explorer.measuring.setting import Setting
 from neuromap.forms.printable import printable_line
 from neuromap.jobs.fingerprint import Fingerprint
-from neuromap.jobs.results_file import ResultKind, ResultsFile
+from neuromap.jobs.results_file import with_checksum
 from neuromap.version import __version__
 
-__all__ = ["FORMAT", "explorer_results", "fingerprint_of_setting"]
+__all__ = ["FORMAT", "fingerprint_of_setting", "measured_of", "record_of"]
 
 FORMAT = "neuromap-explorer-results-2"
-_OLDER = ("neuromap-explorer-results-1",)
 _LARGEST = 1 << 53
 """Larger whole numbers are not exact as floating-point numbers, and no figure of a chip."""
 _LONGEST_MESSAGE = 2000
@@ -29,28 +29,8 @@ _WHOLE = ("first_response_ticks", "full_response_ticks", "worst_case_reaction_ti
 _FRACTION = re.compile(r"[1-9][0-9]{0,15}/[1-9][0-9]{0,15}", re.ASCII)
 _ENERGIES = ("energy_joules", "energy_half_width_joules")
 _KEPT = tuple(field.name for field in fields(Measured) if field.name != "cut_short")
-"""What a line of the file has: what was cut short is not kept."""
+"""What a record has: what was cut short is not kept."""
 _FIGURES = tuple(field.name for field in fields(Measured) if field.default is None)
-
-
-def explorer_results(path: str | Path | None) -> ResultsFile[Measured]:
-    """Open the results of explorations.
-
-    Parameters
-    ----------
-    path : str, path or None
-        A file, which need not exist; ``None`` to keep results in memory only.
-
-    Returns
-    -------
-    ResultsFile of Measured
-
-    Raises
-    ------
-    InputError
-        If the file is no file of explorer results, or cannot be read or written.
-    """
-    return ResultsFile(path, ResultKind(FORMAT, "explorer results", _record, _measured, _OLDER))
 
 
 def fingerprint_of_setting(setting: Setting) -> str:
@@ -65,15 +45,64 @@ def fingerprint_of_setting(setting: Setting) -> str:
     return found.text()
 
 
-def _record(measured: Measured) -> dict[str, Any]:
-    """Write what was measured as a line of the file; a mean frame period that is a fraction as ``"3/2"``."""
+def record_of(fingerprint: str, measured: Measured) -> str:
+    """Write what was measured as the record of its row.
+
+    Parameters
+    ----------
+    fingerprint : str
+        Of the row.
+    measured : Measured
+        Not cut short.
+
+    Returns
+    -------
+    str
+        A JSON object, which ends with a checksum of itself and the fingerprint: a record that was edited, by hand or by
+        a failing disk, is refused rather than believed. A mean frame period that is a fraction stands as ``"3/2"``.
+    """
     period = measured.frame_period_ticks
     found = {name: value for name, value in asdict(measured).items() if name in _KEPT}
-    return {**found, "frame_period_ticks": str(period) if isinstance(period, Fraction) else period}
+    found["frame_period_ticks"] = str(period) if isinstance(period, Fraction) else period
+    checksum = with_checksum({"key": fingerprint, **found})["checksum"]
+    return json.dumps({**found, "checksum": checksum}, allow_nan=False)
+
+
+def measured_of(fingerprint: str, record: str) -> Measured:
+    """Read what :func:`record_of` wrote.
+
+    Parameters
+    ----------
+    fingerprint : str
+        Of the row.
+    record : str
+        As any program may have written it.
+
+    Returns
+    -------
+    Measured
+
+    Raises
+    ------
+    InputError
+        If it was changed, or says what cannot be.
+    """
+    try:
+        found = json.loads(record)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InputError("record: is no JSON object")
+    if found.get("checksum") != with_checksum({"key": fingerprint, **found})["checksum"]:
+        raise InputError("record: was changed since it was written (its checksum differs)")
+    measured = _measured(found)
+    if measured is None:
+        raise InputError("record: is damaged")
+    return measured
 
 
 def _measured(record: Mapping[str, Any]) -> Measured | None:
-    """Check a line's result: every figure where it was mapped, none where it does not fit; ``None`` if it is wrong."""
+    """Check a record: every figure where it was mapped, none where it does not fit; ``None`` if it is wrong."""
     found = {name: record[name] for name in _KEPT if name in record}
     if len(found) != len(_KEPT) or not isinstance(found["message"], str):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,8 @@ class Setting(Value):
         What runs the simulations.
     networks : mapping of tuple of int to Network
         By behaviour class (:func:`neuromap.rollout.patterns.behaviour.class_key`), where each has weights of its own.
+    stimulus : mapping of str to any
+        What is said of the stimuli: ``n_frames``, ``n_stimuli``, and of random ones ``seed`` and ``density``.
     """
 
     network: Network
@@ -45,6 +48,7 @@ class Setting(Value):
     verify: bool
     engine: EngineChoice
     networks: Mapping[tuple[int, ...], Network] = field(default_factory=lambda: ReadOnlyMapping({}))
+    stimulus: Mapping[str, Any] = field(default_factory=lambda: ReadOnlyMapping({}))
 
     def network_of(self, values: tuple[int, ...]) -> Network:
         """Give the network with the weights of a pattern (R of every edge)."""

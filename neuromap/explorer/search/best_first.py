@@ -29,7 +29,7 @@ class Effort(Card):
     seconds : float or None
         That many seconds after the request began, no mapping begins, and one under way searches no further.
     most_mapped : int or None
-        Rows that are mapped (or taken from the file of results) at most.
+        Rows that are mapped (or taken from the store) at most.
     began : float
         When the request began, by the monotonic clock.
 

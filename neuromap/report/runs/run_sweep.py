@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from neuromap.errors import InputError, NeuromapError
+from neuromap.errors import NeuromapError
 from neuromap.files.given import needs
 from neuromap.jobs.as_done import DoneJob, JobRunner, Lost
-from neuromap.jobs.dask_cluster import DaskCluster
-from neuromap.jobs.local_processes import LocalProcesses
+from neuromap.jobs.runners import Workers, job_runner
 from neuromap.jobs.silent import silent
-from neuromap.report.runs.measure_runs import Work, measure_runs, work_of
+from neuromap.report.runs.measure_runs import measure_runs, work_of
 from neuromap.sweep.spec.sweep_run import RunJob, RunOutcome, SweepRun, runs_of
 from neuromap.sweep.spec.sweep_spec import SweepSpec
 from neuromap.sweep.store.run_store import RunStore
@@ -64,42 +63,38 @@ def run_sweep(
         If there are no workers to be had; what was done is in the store.
     """
     needs("run_sweep", spec, SweepSpec)
-    if scheduler is not None and processes != 1:
-        raise InputError(
-            f"processes = {processes}: are of this machine, and scheduler {scheduler} has workers; drop one"
-        )
+    workers = Workers(processes, scheduler).check()
+    planned: list[_Job] = []
     with RunStore(store) as kept:
-        kept.plan(run for _, runs in runs_of(spec) for run in runs)
+        kept.plan(_noted(runs_of(spec), planned))
         done = kept.done()
-        keys = dict.fromkeys(run.key for _, runs in runs_of(spec) for run in runs)
+        keys = {key for _, its_keys in planned for key in its_keys}
         n_done = sum(key in done for key in keys)
         progress(spec.name, n_done, len(keys))
-        with _runner(spec, min(processes, max(1, len(keys) - n_done)), scheduler) as runner:
-            for batch in _batches(runner, _jobs(spec, done)):
+        with job_runner(measure_runs, work_of(spec), workers.at_most(len(keys) - n_done), "sweep") as runner:
+            for batch in _batches(runner, _jobs(planned, done)):
                 kept.add(batch)
                 n_done += len(batch)
                 progress(spec.name, n_done, len(keys))
     return load_runs(store)
 
 
-def _runner(spec: SweepSpec, processes: int, scheduler: str | None) -> _Runner:
-    if scheduler is None:
-        return LocalProcesses[Work, RunJob, tuple[RunOutcome, ...]](measure_runs, work_of(spec), processes, "sweep")
-    return DaskCluster[Work, RunJob, tuple[RunOutcome, ...]](measure_runs, work_of(spec), scheduler, "sweep")
+def _noted(runs: Iterable[tuple[RunJob, tuple[SweepRun, ...]]], planned: list[_Job]) -> Iterator[SweepRun]:
+    """Go through runs, which are hashed on the way, and note the keys of each job."""
+    for job, its_runs in runs:
+        planned.append((job, tuple(run.key for run in its_runs)))
+        yield from its_runs
 
 
-def _jobs(spec: SweepSpec, done: set[str]) -> Iterator[_Job]:
+def _jobs(planned: Iterable[_Job], done: set[str]) -> Iterator[_Job]:
     """Cut what is not done into jobs; of runs with the same key the first is done."""
     begun = set(done)
-    for job, runs in runs_of(spec):
-        left = [run for run in runs if run.key not in begun]
-        begun.update(run.key for run in left)
+    for job, keys in planned:
+        left = [(seed, key) for seed, key in zip(job.seeds, keys, strict=True) if key not in begun]
+        begun.update(key for _, key in left)
         for first in range(0, len(left), _SEEDS_PER_JOB):
-            yield _job(job, left[first : first + _SEEDS_PER_JOB])
-
-
-def _job(job: RunJob, runs: list[SweepRun]) -> _Job:
-    return job._replace(seeds=tuple(run.seed for run in runs)), tuple(run.key for run in runs)
+            seeds, its_keys = zip(*left[first : first + _SEEDS_PER_JOB], strict=True)
+            yield job._replace(seeds=seeds), its_keys
 
 
 def _batches(runner: _Runner, jobs: Iterable[_Job]) -> Iterator[list[tuple[str, RunOutcome]]]:

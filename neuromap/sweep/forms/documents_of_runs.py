@@ -12,7 +12,7 @@ from neuromap.version import __version__
 
 __all__ = ["lines", "to_csv", "to_dict", "to_json"]
 
-_LAST = ("n_frames", "density", "mapping", "network_digest", "neuromap", "key")
+_LAST = ("n_frames", "density", "n_stimuli", "mapping", "asked_by", "network_digest", "neuromap", "key")
 
 
 def lines(table: RunTable) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from neuromap.sweep.store.run_table import RunTable
 
 __all__ = ["to_parquet"]
 
-_WHOLE = frozenset({"seed", "n_frames", "exit_code"})
+_WHOLE = frozenset({"seed", "n_frames", "n_stimuli", "exit_code"})
 
 
 def to_parquet(table: RunTable) -> bytes:

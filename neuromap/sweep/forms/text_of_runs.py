@@ -10,6 +10,7 @@ from neuromap.files.messages import counted
 from neuromap.forms.numbers import joules, plain
 from neuromap.forms.tables import Column, print_blocks, print_text, printed
 from neuromap.rollout.schedule.execution import time_axis
+from neuromap.sweep.spec.sweep_run import SweepRun
 from neuromap.sweep.store.run_figures import RUN_FIGURES, RunFigure
 from neuromap.sweep.store.run_table import RunRow, RunTable
 from neuromap.sweep.store.runs_over import OverPoint, RunsOver, value_text
@@ -129,6 +130,14 @@ def _short(message: str) -> str:
 
 def _notes(table: RunTable) -> list[str]:
     executions = dict.fromkeys(row.run.execution for row in table.rows)
-    frames = dict.fromkeys(row.run.n_frames for row in table.rows)
-    stimuli = f"every run: {' or '.join(map(str, frames))} random frames of its seed"
-    return [*(f"{execution}: {time_axis(execution)}" for execution in executions), _FROM, stimuli]
+    stimuli = dict.fromkeys(_stimuli(row.run) for row in table.rows)
+    return [*(f"{execution}: {time_axis(execution)}" for execution in executions), _FROM, *stimuli]
+
+
+def _stimuli(run: SweepRun) -> str:
+    """Say what a run was shown, and what of an explored row is known."""
+    if run.asked_by == "sweep":
+        return f"every run of a sweep: {run.n_frames} random frames of its seed"
+    several = f"{run.n_stimuli} stimuli of " if run.n_stimuli > 1 else ""
+    frames = "given frames" if run.seed is None else "random frames, of its seed" + (" on" if several else "")
+    return f"every row of an exploration: {several}{run.n_frames} {frames}; its times are predicted"

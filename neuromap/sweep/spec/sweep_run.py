@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.forms.card import Card
@@ -16,9 +16,10 @@ from neuromap.network.network import Network
 from neuromap.sweep.spec.sweep_spec import SweepSpec
 from neuromap.version import __version__
 
-__all__ = ["RunJob", "RunOutcome", "RunStatus", "SweepRun", "runs_of"]
+__all__ = ["AskedBy", "RunJob", "RunOutcome", "RunStatus", "SweepRun", "network_digest", "runs_of", "told_options"]
 
 RunStatus = Literal["mapped", "invalid", "does not fit", "failed", "lost"]
+AskedBy = Literal["sweep", "explore"]
 
 
 class RunJob(NamedTuple):
@@ -42,29 +43,36 @@ class RunJob(NamedTuple):
 
 @dataclass(frozen=True)
 class SweepRun(Card):
-    """One run, as its row names it.
+    """One run, as its row names it: of a sweep, or a row that an exploration measured.
 
     Attributes
     ----------
     key : str
         Digest of all that the row depends on, 64 hexadecimal digits: network, pattern, execution, chip, frames,
-        density, both seeds, options of the mapper and version of neuromap. Two runs with one key are one row.
+        density, both seeds, options of the mapper and version of neuromap. Two runs with one key are one row. In an
+        exploration all patterns with one schedule have one key, and the first of them names the row.
     network, network_digest : str
         Name, and the digest of all that it computes.
     pattern, execution : str
         Name of the pattern; the time axis.
     chip : str
-        Name of the chip whose figures were set.
+        Name of the chip whose figures were set; in an exploration, of the chip with its figures.
     chip_figures : str
         What was set, as a JSON object.
-    seed, n_frames : int
-        Seed of the random frames; how many there are, frame 0 included.
+    seed : int or None
+        Seed of the random frames; ``None`` where frames were given.
+    n_frames : int
+        How many frames there are, frame 0 included.
     density : float or None
         Probability of a 1 in them; ``None`` where every frame draws its own.
     mapping : str
         Options of the mapper that are not the default ones, as a JSON object.
     neuromap : str
         Version.
+    n_stimuli : int
+        Stimuli over which energy is a mean; their seeds follow each other.
+    asked_by : {"sweep", "explore"}
+        The command that measured it.
     """
 
     key: str
@@ -74,11 +82,13 @@ class SweepRun(Card):
     execution: str
     chip: str
     chip_figures: str
-    seed: int
+    seed: int | None
     n_frames: int
     density: float | None
     mapping: str
     neuromap: str = __version__
+    n_stimuli: int = 1
+    asked_by: AskedBy = "sweep"
 
 
 @dataclass(frozen=True)
@@ -124,9 +134,9 @@ def runs_of(spec: SweepSpec) -> Iterator[tuple[RunJob, tuple[SweepRun, ...]]]:
     tuple of SweepRun
         A run for each of them.
     """
-    networks = {id(network): _network_digest(network) for network in spec.networks}
+    networks = {id(network): network_digest(network) for network in spec.networks}
     chips = [(fingerprint_of_chip(chip.chip), json.dumps(dict(chip.figures))) for chip in spec.chips]
-    told = json.dumps(_not_default(spec.options))
+    told = told_options(spec.options)
     for p, pattern in enumerate(spec.patterns):
         digest = networks[id(pattern.network)]
         for execution in spec.executions:
@@ -155,12 +165,16 @@ def _key(*parts: object) -> str:
     return sha256(repr(("neuromap run 1", __version__, *parts)).encode()).hexdigest()
 
 
-def _network_digest(network: Network) -> str:
+def network_digest(network: Network) -> str:
+    """Give the digest of a network's name and of all that it computes, as 64 hexadecimal digits."""
     fingerprint = Fingerprint(f"network {network.name}")
     fingerprint.add_network(network)
     return fingerprint.text()
 
 
-def _not_default(options: MappingOptions) -> dict[str, Any]:
+def told_options(options: MappingOptions) -> str:
+    """Give the options of the mapper that are not the default ones, as a JSON object."""
     default = MappingOptions()
-    return {f.name: v for f in fields(options) if (v := getattr(options, f.name)) != getattr(default, f.name)}
+    return json.dumps(
+        {f.name: v for f in fields(options) if (v := getattr(options, f.name)) != getattr(default, f.name)}
+    )

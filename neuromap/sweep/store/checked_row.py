@@ -10,7 +10,7 @@ from typing import Any, get_args
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.messages import show
-from neuromap.sweep.spec.sweep_run import RunOutcome, RunStatus, SweepRun
+from neuromap.sweep.spec.sweep_run import AskedBy, RunOutcome, RunStatus, SweepRun
 from neuromap.sweep.store.run_figures import RUN_FIGURES
 from neuromap.sweep.store.run_store import NAMES, OUTCOME
 
@@ -18,7 +18,7 @@ __all__ = ["COLUMNS", "row_values"]
 
 _KEYS = tuple(figure.key for figure in RUN_FIGURES)
 _YES = frozenset(figure.key for figure in RUN_FIGURES if figure.unit == "yes")
-_WHOLE = ReadOnlyMapping({"seed": 2**63, "n_frames": 2**63, "exit_code": 256})
+_WHOLE = ReadOnlyMapping({"seed": 2**63, "n_frames": 2**63, "n_stimuli": 2**31, "exit_code": 256})
 """Columns of whole numbers from 0, and what they are below."""
 
 COLUMNS = (*NAMES, *OUTCOME, *_KEYS)
@@ -41,7 +41,7 @@ def row_values(values: Sequence[Any]) -> tuple[SweepRun, RunOutcome | None]:
     Raises
     ------
     InputError
-        If a column holds what a sweep does not write; the message names it.
+        If a column holds what we do not write; the message names it.
     """
     row = dict(zip(COLUMNS, values, strict=True))
     is_open = row["status"] is None
@@ -57,16 +57,21 @@ def _check(row: dict[str, Any], names: Iterable[str]) -> None:
     for name in names:
         allowed, is_allowed = _RULES[name]
         if not is_allowed(row[name]):
-            raise InputError(f"column {name}: found {show(row[name])}; a sweep writes {allowed}")
+            raise InputError(f"column {name}: found {show(row[name])}; allowed are {allowed}")
 
 
 def _rule(name: str) -> tuple[str, Callable[[Any], bool]]:
     if name == "status":
         return f"one of {', '.join(get_args(RunStatus))}", get_args(RunStatus).__contains__
-    if name == "chip_figures":
+    if name == "asked_by":
+        return f"one of {', '.join(get_args(AskedBy))}", get_args(AskedBy).__contains__
+    if name in ("chip_figures", "mapping"):
         return "a JSON object", _is_object
     if name in _WHOLE:
-        return f"whole numbers from 0 to {_WHOLE[name] - 1}", lambda value: _is_whole(value, _WHOLE[name])
+        return (
+            f"whole numbers from 0 to {_WHOLE[name] - 1}",
+            lambda value: _is_whole(value, _WHOLE[name]) or (name == "seed" and value is None),
+        )
     if name in _YES:
         return "0 or 1", lambda value: value is None or (type(value) is int and value in (0, 1))
     if name in _KEYS or name == "density":

@@ -13,12 +13,13 @@ from neuromap.errors import InputError
 from neuromap.files.whole_file import check_target
 from neuromap.sweep.spec.sweep_run import RunOutcome, SweepRun
 from neuromap.sweep.store.run_figures import RUN_FIGURES
+from neuromap.sweep.store.store_claim import StoreClaim
 
 __all__ = ["NAMES", "OUTCOME", "RunStore", "connected", "store_fault"]
 
 _APPLICATION = 0x4E4D5357
 """What marks a file as ours, in the header of SQLite's format: NMSW."""
-_VERSION = 1
+_VERSION = 2
 _SECONDS = 60.0
 """Within which another process must end its transaction."""
 
@@ -26,16 +27,17 @@ NAMES = tuple(f.name for f in fields(SweepRun))
 """Columns that name a run."""
 OUTCOME = ("status", "stage", "exit_code", "message")
 """Columns that say what became of it; all are NULL as long as it is not done."""
-_TYPES = {"seed": "INTEGER", "n_frames": "INTEGER", "density": "REAL", "exit_code": "INTEGER"}
+_TYPES = dict.fromkeys(("seed", "n_frames", "n_stimuli", "exit_code"), "INTEGER") | {"density": "REAL"}
+_FOUND = (*OUTCOME, *(figure.key for figure in RUN_FIGURES))
 _OF_KIND = {"whole": "INTEGER", "real": "REAL", "yes": "INTEGER"}
 
 
 class RunStore:
     """Rows of runs, in the order in which they were planned; a context manager.
 
-    The file is a SQLite database in WAL mode: while it is written, others on this machine may read it. What is not
-    committed when the process or the machine ends was never there. It must lie on a disk of this machine, since such
-    files do not work over a network.
+    The file is a SQLite database in WAL mode: while it is written, others on this machine may read it, and one command
+    alone may write it. What is not committed when the process or the machine ends was never there. It must lie on a
+    disk of this machine, since such files do not work over a network.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ class RunStore:
     Raises
     ------
     InputError
-        If the file is no such store, is damaged, or cannot be written.
+        If the file is no such store, is damaged, cannot be written, or is written by another command.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -54,6 +56,7 @@ class RunStore:
             raise InputError(f"store {self._path}: is no regular file; give the name of a file")
         with _told(self._path):
             self._database = connected(self._path)
+            self._claim = StoreClaim(self._path)
             self._database.execute("PRAGMA synchronous = FULL")
             _make_tables(self._database)
 
@@ -62,6 +65,7 @@ class RunStore:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._database.close()
+        self._claim.release()
 
     def plan(self, runs: Iterable[SweepRun]) -> None:
         """Give every run that has none yet a row, all of them or none.
@@ -79,6 +83,45 @@ class RunStore:
         columns = f"({', '.join(NAMES)}) VALUES ({', '.join('?' * len(NAMES))})"
         with _told(self._path), self._database:
             self._database.executemany(f"INSERT OR IGNORE INTO runs {columns}", map(astuple, runs))
+
+    def keep(self, run: SweepRun, outcome: RunOutcome, record: str) -> None:
+        """Keep a run that was not planned, or what another measurement of it gave: it is on the disk afterwards.
+
+        Parameters
+        ----------
+        run : SweepRun
+            Names the row where there is none with its key.
+        outcome : RunOutcome
+            What became of it.
+        record : str
+            What its maker needs to take it up again, in a form of its own.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        columns = f"({', '.join(NAMES)}) VALUES ({', '.join('?' * len(NAMES))})"
+        found = f"{', '.join(f'{name} = ?' for name in _FOUND)}, record = ?"
+        with _told(self._path), self._database:
+            self._database.execute(f"INSERT OR IGNORE INTO runs {columns}", astuple(run))
+            self._database.execute(f"UPDATE runs SET {found} WHERE key = ?", (*_values(outcome), record, run.key))
+
+    def record(self, key: str) -> str | None:
+        """Give the record that was kept with a run; ``None`` where there is none.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or the record is no text.
+        """
+        with _told(self._path):
+            found = self._database.execute("SELECT record FROM runs WHERE key = ?", (key,)).fetchone()
+        if found is None or found[0] is None:
+            return None
+        if not isinstance(found[0], str):
+            raise InputError(f"store {self._path}: record of run {key[:12]} is no text; name another file")
+        return found[0]
 
     def done(self) -> set[str]:
         """Give the keys of all runs that are done; those that were lost are not."""
@@ -98,8 +141,7 @@ class RunStore:
         InputError
             If the file cannot be written.
         """
-        names = [*OUTCOME, *(figure.key for figure in RUN_FIGURES)]
-        command = f"UPDATE runs SET {', '.join(f'{name} = ?' for name in names)} WHERE key = ?"
+        command = f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _FOUND)} WHERE key = ?"
         with _told(self._path), self._database:
             self._database.executemany(command, [(*_values(outcome), key) for key, outcome in outcomes])
 
@@ -123,7 +165,7 @@ def connected(path: Path) -> sqlite3.Connection:
     if marks == [_APPLICATION, _VERSION] or (marks == [0, 0] and _is_empty(database)):
         return database
     database.close()
-    raise InputError(f"store {path}: is no store of neuromap sweep, version {_VERSION}; name another file")
+    raise InputError(f"store {path}: is no store of neuromap sweep or explore, version {_VERSION}; name another file")
 
 
 def _is_empty(database: sqlite3.Connection) -> bool:
@@ -139,6 +181,7 @@ def _make_tables(database: sqlite3.Connection) -> None:
         *("key TEXT NOT NULL UNIQUE" if name == "key" else f"{name} {_TYPES.get(name, 'TEXT')}" for name in NAMES),
         *(f"{name} {_TYPES.get(name, 'TEXT')}" for name in OUTCOME),
         *(f"{figure.key} {_OF_KIND[figure.kind]}" for figure in RUN_FIGURES),
+        "record TEXT",
     ]
     database.executescript(
         f"BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS runs (place INTEGER PRIMARY KEY, {', '.join(columns)});"

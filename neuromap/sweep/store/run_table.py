@@ -58,7 +58,7 @@ class RunRow(Card):
 
 @dataclass(frozen=True, eq=False)
 class RunTable(Formed):
-    """The rows of a store.
+    """The rows of a store: runs of sweeps, and rows that explorations measured.
 
     Attributes
     ----------
@@ -84,9 +84,13 @@ class RunTable(Formed):
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """Names of what rows may differ in: network, pattern, execution, chip, figures of the chip, seed."""
+        """Names of what rows may differ in: network, pattern, execution, chip, figures of the chip, seed.
+
+        Where they do, also options of the mapper, and which command measured them.
+        """
         figures = dict.fromkeys(name for row in self.rows for name in row.chip_figures)
-        return ("network", "pattern", "execution", "chip", *figures, "seed")
+        others = [name for name in ("mapping", "asked_by") if len({getattr(row.run, name) for row in self.rows}) > 1]
+        return ("network", "pattern", "execution", "chip", *figures, "seed", *others)
 
     def value(self, row: RunRow, parameter: str) -> Any:
         """Give the value of a parameter in a row; ``None`` where the row has none."""
@@ -151,12 +155,12 @@ def load_runs(path: str | Path) -> RunTable:
     Raises
     ------
     InputError
-        If the file is missing, no store, or damaged, or holds what no sweep writes.
+        If the file is missing, no store, or damaged, or holds what neither command writes.
     """
     path = path_given("load_runs", path)
     try:
-        if check_regular(path, "store of neuromap sweep", InputError).st_size == 0:
-            raise InputError("is empty; give the path of a store of neuromap sweep")
+        if check_regular(path, "store of neuromap sweep or explore", InputError).st_size == 0:
+            raise InputError("is empty; give the path of a store of neuromap sweep or explore")
     except InputError as error:
         raise InputError(f"store {path}: {error}") from None
     try:
@@ -172,4 +176,4 @@ def _rows(path: Path, found: list[tuple[Any, ...]]) -> Iterator[RunRow]:
         try:
             yield RunRow(*row_values(values))
         except InputError as error:
-            raise InputError(f"store {path}: row {number}, {error}; sweep into another file") from None
+            raise InputError(f"store {path}: row {number}, {error}; give another file") from None

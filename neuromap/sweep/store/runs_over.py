@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
@@ -121,6 +122,8 @@ def runs_over(table: RunTable, parameters: Sequence[str], figure: str = DEFAULT_
 def value_text(table: RunTable, row: RunRow, parameter: str) -> str:
     """Give the value of a parameter in a row as people read it; ``"-"`` where the row has none."""
     value = table.value(row, parameter)
+    if parameter == "mapping":
+        return ", ".join(f"{name} {figure_text(told)}" for name, told in json.loads(row.run.mapping).items()) or "-"
     return "-" if value is None else figure_text(value)
 
 

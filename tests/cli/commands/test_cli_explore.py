@@ -17,6 +17,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.explorer.explore import explore
 from neuromap.explorer.forms.json_form import exploration_schema
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.sweep.store.run_table import load_runs
 
 OBJECTIVES = ["first-response", "full-response", "worst-case-reaction", "sampling-frequency", "cores", "energy"]
 
@@ -126,12 +127,30 @@ def test_what_is_not_asked_for_stays_open(quick):
 
 def test_results_are_taken_up_again(quick, folder):
     path = folder / "kept"
-    first = quick("--results", path, "--json")
-    kept = path.read_bytes()
-    again = quick("--results", path, "--json")
+    first = quick("--store", path, "--json")
+    kept = load_runs(path).rows
+    again = quick("--results", path, "--json")  # as it was called before
     assert again == first
-    assert path.read_bytes() == kept
+    assert load_runs(path).rows == kept
     assert first.code == 0
+
+
+def test_a_report_lists_the_rows_of_an_exploration(quick, neuromap, folder):
+    path = folder / "kept"
+    found = quick("--splitters", "slack,anywhere", "--store", path, "--all", "--json").json
+    mapped = [row for row in found["rows"] if row["status"] == "mapped"]
+    listed = neuromap("report", "--from", path, "--json").json
+    assert listed["counts"] == {"mapped": len(mapped)} == {"mapped": found["counts"]["mapped"]}
+    told = {(row["pattern"], row["execution"], row["cores"], row["first_response_ticks"]) for row in mapped}
+    rows = listed["rows"]
+    assert {(r["pattern"], r["execution"], r["cores"], r["predicted_first_response_ticks"]) for r in rows} == told
+    assert {row["asked_by"] for row in rows} == {"explore"}
+    assert {row["mapping"] for row in rows} == {"{}", '{"splitters": "anywhere"}'}
+    text = neuromap("report", "--from", path).out
+    assert "splitters anywhere" in text
+    assert "its times are predicted" in text
+    over = neuromap("report", "--from", path, "--over", "execution", "--figure", "cores")
+    assert (over.code, over.err) == (0, "")
 
 
 def test_the_number_of_processes_changes_nothing(quick):
@@ -233,8 +252,9 @@ def test_a_chip_that_computes_something_else_is_a_failure(sr, capsys):
         (("--html", "no/such/folder.html"), "--html no/such/folder.html"),
         (("--svg", "."), "--svg"),
         (("--csv", "a", "--json-file", "a"), "named twice"),
-        (("--results", "a", "--json-file", "a"), "named twice"),
-        (("--results", "no/such/folder"), "--results"),
+        (("--store", "a", "--json-file", "a"), "named twice"),
+        (("--store", "no/such/folder"), "--store"),
+        (("--processes", 2, "--scheduler", "tcp://a:1"), "give one of them, a cluster has workers"),
     ],
 )
 def test_every_wrong_value_is_one_line(words, named, neuromap, sr, folder, monkeypatch):

@@ -20,6 +20,7 @@ from neuromap.explorer.search.best_first import Effort
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
+from neuromap.sweep.store.run_table import load_runs
 
 
 def chain(*sizes: int) -> nm.Network:
@@ -32,18 +33,20 @@ def chain(*sizes: int) -> nm.Network:
 
 def test_a_row_that_is_mapped_in_a_hurry_is_verified_and_says_so(tmp_path):
     net = chain(4, 4, 4)
-    stimuli, _ = choose_stimuli(net, None, RandomFrames(6, 0, None), 1)
-    setting = Setting(net, {"truenorth": nm.load_chip("truenorth")}, stimuli, True, EngineChoice())
+    stimuli, told = choose_stimuli(net, None, RandomFrames(6, 0, None), 1)
+    chips = {"truenorth": nm.load_chip("truenorth")}
+    setting = Setting(net, chips, stimuli, True, EngineChoice(), stimulus=told)
     candidate, known = Candidate((1,) * len(net.edges), "windowed", "truenorth", "slack", None), dict[str, Tilings]()
     hurried = evaluate(setting, candidate, known, until=time.monotonic())
     assert hurried.status == "mapped"
     assert hurried.verified
     assert "placement" in hurried.cut_short
     assert known == {}
-    file = tmp_path / "results"
-    with Measurements(setting, file, 1, until=time.monotonic()) as measurements:
+    store = tmp_path / "a.sqlite"
+    with Measurements(setting, str, store, until=time.monotonic()) as measurements:
         assert measurements.get("x", candidate).cut_short
-    with Measurements(setting, file, 1) as measurements:
+    assert load_runs(store).rows == ()
+    with Measurements(setting, str, store) as measurements:
         assert measurements.get("x", candidate).cut_short == ()
 
 

@@ -27,6 +27,7 @@ from neuromap.rollout.patterns.behaviour import equivalent
 from neuromap.simulation.activity.measure_steady_activity import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.stimulus.choose_frames import RandomFrames, choose_stimuli
+from neuromap.sweep.store.run_table import load_runs
 
 SKIP = [("I", "A"), ("A", "B"), ("B", "O"), ("A", "O"), ("A", "A")]
 TWO_WAYS = [("I", "A"), ("I", "B"), ("A", "O"), ("B", "O")]
@@ -200,12 +201,14 @@ def test_documents_with_a_deadline_are_of_format_3_and_others_of_format_2(found)
 
 
 def test_results_serve_every_deadline(both, found, tmp_path):
-    options = {"trained": both, "images": images(), "n_frames": 4, "n_stimuli": 1, "results": tmp_path / "found.jsonl"}
+    store = tmp_path / "a.sqlite"
+    options = {"trained": both, "images": images(), "n_frames": 4, "n_stimuli": 1, "store": store}
     explore(network(SKIP, 0), deadline=0.003, **options)
-    lines = len((tmp_path / "found.jsonl").read_text().splitlines())
+    rows = load_runs(store).rows
     again = explore(network(SKIP, 0), deadline=0.003, **options)
     assert [row.accuracy_at_deadline for row in again.rows] == [row.accuracy_at_deadline for row in found.rows]
-    assert len((tmp_path / "found.jsonl").read_text().splitlines()) == lines
+    assert load_runs(store).rows == rows
+    assert len({row.run.network_digest for row in rows}) == 2
 
 
 @pytest.mark.parametrize("most", [0, 1, None])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -139,89 +138,6 @@ def test_within_the_class(sr, whole):
     assert found.n_candidates == 12
 
 
-def test_results_are_taken_up_again(sr, whole, tmp_path):
-    path = tmp_path / "found.jsonl"
-    first = explore(sr, most_mapped=2, results=path, **QUICK)
-    lines = path.read_text().splitlines()
-    assert len(lines) == 3
-    asked: list[str] = []
-    found = explore(sr, results=path, progress=lambda what, *_: asked.append(what), **QUICK)
-    same_rows(found, whole)
-    assert path.read_text().splitlines()[:3] == lines
-    assert len(path.read_text().splitlines()) == whole.n_mapped + 1
-    assert first.rows[0] == whole.rows[0]
-    # for another given pattern other patterns may stand for the same rows: what was mapped is not mapped again
-    explore(sr, given="sequential", results=path, **QUICK)
-    keys = [json.loads(line)["key"] for line in path.read_text().splitlines()[1:]]
-    assert len(set(keys)) == len(keys) <= whole.n_rows
-
-
-def test_results_depend_on_what_was_simulated(sr, tmp_path):
-    path = tmp_path / "found.jsonl"
-    explore(sr, most_mapped=1, results=path, **QUICK)
-    size = len(path.read_text().splitlines())
-    for change in (
-        {"seed": 1},
-        {"n_stimuli": 2},
-        {"chips": nm.load_chip("truenorth").__class__(**chip_fields(energy={}))},
-    ):
-        explore(sr, most_mapped=1, results=path, **{**QUICK, **change})
-        size += 1
-        assert len(path.read_text().splitlines()) == size
-    verified = explore(sr, most_mapped=1, results=path, **{**QUICK, "verify": True})
-    assert verified.rows[0].verified is True
-
-
-def chip_fields(**changes):
-    chip = nm.load_chip("truenorth")
-    return {name: getattr(chip, name) for name in chip.__dataclass_fields__} | changes
-
-
-def test_a_torn_last_line_is_left_out(sr, tmp_path):
-    path = tmp_path / "found.jsonl"
-    explore(sr, most_mapped=2, results=path, **QUICK)
-    whole_text = path.read_text()
-    for cut in (1, 5, len(whole_text.splitlines()[-1])):
-        path.write_text(whole_text[:-cut])
-        explore(sr, most_mapped=2, results=path, **QUICK)
-        assert path.read_text() == whole_text
-    path.write_text(whole_text[:7])
-    explore(sr, most_mapped=2, results=path, **QUICK)
-    assert path.read_text() == whole_text
-    path.write_text("")
-    explore(sr, most_mapped=2, results=path, **QUICK)
-    assert path.read_text() == whole_text
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["hello\n", "hello", '{"format": "other"}\n', '{"format": "neuromap-explorer-results-2"}\n{"key": 3}\n',
-     '{"format": "neuromap-explorer-results-2"}\nnonsense\n[]\n', "[" * 100_000 + "\n", "\0\n"],
-)  # fmt: skip
-def test_foreign_files_are_refused_and_kept(text, tmp_path):
-    path = tmp_path / "found.jsonl"
-    path.write_text(text)
-    with pytest.raises(InputError, match=r"found\.jsonl"):
-        explore(small_network(), results=path, **QUICK)
-    assert path.read_text() == text
-
-
-@pytest.mark.parametrize("field", ["cores", "energy_joules", "status", "schedule", "message", "verified"])
-def test_wrong_values_in_a_file_are_refused(field, tmp_path):
-    path = tmp_path / "found.jsonl"
-    explore(small_network(), most_mapped=1, results=path, **QUICK)
-    head, line = path.read_text().splitlines()
-    path.write_text(head + "\n" + json.dumps({**json.loads(line), field: -1}) + "\n")
-    with pytest.raises(InputError, match="line 2"):
-        explore(small_network(), results=path, **QUICK)
-
-
-def test_processes_find_the_same(chip):
-    net = small_network()
-    alone = explore(net, chip(), **QUICK)
-    same_rows(explore(net, chip(), processes=2, **QUICK), alone)
-
-
 def test_mapping_choices_are_rows_of_their_own(sr):
     found = explore(sr, splitters=("slack", "never"), ticks_per_step=(None, 1, 2), executions="windowed", **QUICK)
     assert found.gap.is_exact
@@ -289,7 +205,7 @@ def test_more_patterns_than_can_be_searched(monkeypatch):
         ({"executions": "deep"}, "deep"), ({"executions": ()}, "none given"), ({"splitters": "some"}, "some"),
         ({"ticks_per_step": 0}, "ticks_per_step"), ({"within": "none"}, "none"), ({"seconds": -1}, "seconds"),
         ({"seconds": math.nan}, "seconds"), ({"most_mapped": -1}, "most_mapped"), ({"processes": 0}, "processes"),
-        ({"chips": ()}, "chips"), ({"results": "/nowhere/x"}, "nowhere"), ({"results": "."}, "folder"),
+        ({"chips": ()}, "chips"), ({"store": "/nowhere/x"}, "nowhere"), ({"store": "."}, "folder"),
         ({"engine": "slow"}, "slow"), ({"n_frames": 0}, "frames"),
     ],
 )  # fmt: skip

@@ -64,9 +64,9 @@ def test_the_front_is_that_of_brute_force(splitters, streaming, ring, chip, brut
     assert {point_of(row) for row in found.class_front} == brute.class_front
 
 
-def test_rows_say_the_fraction_and_survive_in_results(ring, chip, tmp_path):
+def test_rows_say_the_fraction_and_survive_in_a_store(ring, chip, tmp_path):
     pattern = nm.RolloutPattern.from_streaming_edges(ring, [("a", "b"), ("b", "c")])
-    options = {"executions": EXECUTIONS, "within": "class", "n_frames": 4, "results": tmp_path / "results"}
+    options = {"executions": EXECUTIONS, "within": "class", "n_frames": 4, "store": tmp_path / "a.sqlite"}
     found, again = (explore(ring, chip(), pattern, **options) for _ in range(2))
     assert again.to_json() == found.to_json()
     best = next(row for row in again.rows if row.frame_period_ticks == Fraction(3, 2))

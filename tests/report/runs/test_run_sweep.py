@@ -75,8 +75,11 @@ def test_what_is_done_is_not_done_again_and_a_longer_spec_adds_its_runs(spec, tm
     assert [row.run.seed for row in table.rows] == [0] * 2 + [1, 2] * 2
     before = killed.rows_of(store)
     monkeypatch.setattr("neuromap.report.runs.run_sweep.measure_runs", None)  # nobody asks for it
+    hashed = []
+    monkeypatch.setattr("neuromap.report.runs.run_sweep.runs_of", lambda spec: hashed.append(spec) or runs_of(spec))
     run_sweep(load_sweep(spec), store)
     assert killed.rows_of(store) == before
+    assert len(hashed) == 1
 
 
 @pytest.mark.parametrize(

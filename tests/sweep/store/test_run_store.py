@@ -81,6 +81,40 @@ def test_other_files_are_refused_and_left_as_they_are(make, tmp_path):
     assert before == (path.read_bytes() if path.is_file() else b"")
 
 
+def test_of_two_commands_one_writes(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with RunStore(path) as store:
+        store.plan(RUNS)
+        for _ in range(2):
+            with pytest.raises(
+                InputError, match=r"^store .*a\.sqlite: another command writes it .*a\.sqlite-lock[^\n]*$"
+            ):
+                RunStore(path)
+        store.add([(RUNS[0].key, OUTCOMES[0])])  # who was refused took nothing away
+    with RunStore(path) as store:
+        assert store.done() == {RUNS[0].key}
+
+
+def test_what_a_killed_command_left_keeps_nobody_out(tmp_path):
+    path = tmp_path / "a.sqlite"
+    written(path, [5], [0])
+    path.with_name("a.sqlite-lock").touch()
+    with RunStore(path) as store:
+        assert store.done() == {RUNS[0].key}
+    assert [p.name for p in tmp_path.iterdir()] == ["a.sqlite"]
+
+
+def test_a_row_is_kept_with_what_its_maker_needs(tmp_path):
+    path = tmp_path / "a.sqlite"
+    explored = dataclasses.replace(RUNS[1], seed=None, n_stimuli=5, asked_by="explore")
+    with RunStore(path) as store:
+        store.plan(RUNS[:1])
+        store.keep(explored, OUTCOMES[1], "first")
+        store.keep(dataclasses.replace(explored, pattern="another"), OUTCOMES[0], "second")
+        assert (store.record(explored.key), store.record(RUNS[0].key), store.record("none")) == ("second", None, None)
+    assert [(row.run, row.outcome) for row in load_runs(path).rows] == [(RUNS[0], None), (explored, OUTCOMES[0])]
+
+
 @pytest.mark.parametrize(("make", "words"), [(lambda path: None, "does not exist"), (lambda p: p.touch(), "is empty")])
 def test_reading_needs_a_store(make, words, tmp_path):
     make(tmp_path / "a.sqlite")
@@ -92,7 +126,8 @@ def test_reading_needs_a_store(make, words, tmp_path):
     ("column", "value"),
     [
         ("seed", "'many'"), ("network", "x'ff'"), ("chip_figures", "'[1]'"), ("chip_figures", "'{'"),
-        ("status", "'great'"), ("exit_code", "NULL"), ("message", "NULL"), ("cores", "'two'"),
+        ("status", "'great'"),  ("exit_code", "NULL"), ("message", "NULL"), ("cores", "'two'"),
+        ("asked_by", "'us'"), ("n_stimuli", "NULL"), ("mapping", "'[]'"),
         ("mean_hops", "9e999"), ("verified", "2"),
     ],
 )  # fmt: skip
