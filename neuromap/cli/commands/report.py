@@ -119,7 +119,7 @@ def report(
     Every row is predicted from the schedule, measured on the mapped program, and verified against the
     chip-free reference. A row that fails does not keep the others from being shown; the exit code tells. Where --set
     gives a figure of the chip several values, one table has the main figures on each chip. With --from the rows are
-    those of a store of neuromap sweep, and nothing is mapped.
+    those of a store of neuromap sweep or explore, and nothing is mapped.
     """
     import neuromap as nm
     from neuromap.datasets.sources import load_images
@@ -137,7 +137,7 @@ def report(
         return
     kept.require_none()
     if network is None:
-        raise InputError("NET: is missing; give a network file, or --from with a store of neuromap sweep")
+        raise InputError("NET: is missing; give a network file, or --from with a store of neuromap sweep or explore")
     chip, figures = chosen_chip(chip, program_file), read_figures(other_figures)
     flags.require_none(program_file)
     if is_sweep(figures):

@@ -1,4 +1,4 @@
-"""``neuromap report --from``: the runs of a store of ``neuromap sweep``, its options and what it prints and writes."""
+"""``neuromap report --from``: the rows of a store, its options and what it prints and writes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StoreOptions:
 
     store: Annotated[
         str | None,
-        said_option("--from", metavar="STORE", text="Report on the runs in this file, which neuromap sweep wrote."),
+        said_option("--from", metavar="STORE", text="Report on the rows in this file, which neuromap sweep or neuromap explore wrote."),
     ] = None
     over: Annotated[
         str | None,
@@ -114,7 +114,7 @@ def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, 
     from neuromap.sweep.store.run_table import load_runs
 
     written = {"--csv": csv, "--parquet": kept.parquet, "--json-file": json_file, "--svg": kept.svg}
-    journals = {f"journal of the store ({end})": f"{kept.store}{end}" for end in ("-wal", "-shm")}
+    journals = {f"journal of the store ({end})": f"{kept.store}{end}" for end in ("-wal", "-shm", "-lock")}
     check_destinations(written, {"store": kept.store, **journals})
     table = load_runs(kept.store or "")
     over = _over(table, kept)

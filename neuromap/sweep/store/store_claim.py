@@ -33,6 +33,7 @@ class StoreClaim:
         self._path = store.absolute().with_name(f"{store.name}-lock")
         self._lock = sqlite3.connect(self._path, timeout=0, isolation_level=None)
         try:
+            self._lock.execute("PRAGMA journal_mode = OFF")  # nothing is ever written
             self._lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.Error as error:
             self._lock.close()
