@@ -31,13 +31,15 @@ class Estimate(Card):
     high: float | None
 
 
-def mean_of(values: Sequence[float]) -> Estimate:
-    """Give the mean of parts with Student's t interval, cut off at 0 and 1.
+def mean_of(values: Sequence[float], most: float = 1.0) -> Estimate:
+    """Give the mean with Student's t interval, cut off at 0 and at the most that a value can be.
 
     Parameters
     ----------
     values : sequence of float
-        One of every seed, 0 to 1; one or more.
+        One of every seed, 0 or more; one or more of them.
+    most : float
+        What no value can be above; 1 for parts.
 
     Returns
     -------
@@ -51,7 +53,7 @@ def mean_of(values: Sequence[float]) -> Estimate:
         return Estimate(mean, None, None)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
     half = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * deviation / math.sqrt(n)
-    return Estimate(mean, max(0.0, mean - half), min(1.0, mean + half))
+    return Estimate(mean, max(0.0, mean - half), min(most, mean + half))
 
 
 def share_of(count: int, n: int) -> Estimate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -40,6 +41,8 @@ class FaultPoint(Card):
         Mean over the others, in ticks from an input's sampling; ``None`` where there are none.
     accuracy : Estimate or None
         Part of the images that are named rightly; ``None`` without images.
+    first_response_low_ticks, first_response_high_ticks : float or None
+        Ends of the interval of that mean; ``None`` where fewer than two chips have a response.
     """
 
     pattern: str
@@ -55,6 +58,8 @@ class FaultPoint(Card):
     no_response: Estimate
     first_response_ticks: float | None
     accuracy: Estimate | None
+    first_response_low_ticks: float | None = None
+    first_response_high_ticks: float | None = None
 
     @property
     def curve(self) -> str:
@@ -167,6 +172,7 @@ def points_of(runs: Iterable[FaultRun]) -> tuple[FaultPoint, ...]:
 def _point(runs: list[FaultRun]) -> FaultPoint:
     n, first = len(runs), runs[0]
     ticks = [run.first_response_ticks for run in runs if run.first_response_ticks is not None]
+    response = mean_of(ticks, math.inf) if ticks else Estimate(0.0, None, None)
     right = [run.accuracy for run in runs if run.accuracy is not None]
     return FaultPoint(
         pattern=first.pattern,
@@ -180,8 +186,10 @@ def _point(runs: list[FaultRun]) -> FaultPoint:
         lost=sum(run.lost / max(1, run.bits) for run in runs) / n,
         added=sum(run.added / max(1, run.bits) for run in runs) / n,
         no_response=_without_response(n - len(ticks), runs),
-        first_response_ticks=sum(ticks) / len(ticks) if ticks else None,
+        first_response_ticks=response.value if ticks else None,
         accuracy=mean_of(right) if right else None,
+        first_response_low_ticks=response.low,
+        first_response_high_ticks=response.high,
     )
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 
 import jsonschema
 import numpy as np
@@ -123,6 +124,9 @@ def test_intervals_are_those_of_the_statisticians():
         wilson = stats.binomtest(count, n).proportion_ci(0.95, method="wilson")
         found = share_of(count, n)
         assert (found.low, found.high) == pytest.approx((wilson.low, wilson.high), abs=1e-9)
+    ticks = [2, 2, 5, 3]
+    found, (low, high) = mean_of(ticks, math.inf), stats.t.interval(0.95, 3, np.mean(ticks), stats.sem(ticks))
+    assert (found.value, found.low, found.high) == pytest.approx((3, low, high))
     assert (mean_of([0.5]).low, mean_of([0.0, 1.0]).low, mean_of([0.0, 1.0]).high) == (None, 0, 1)
 
 
@@ -135,6 +139,9 @@ def test_forms_say_the_same(study):
         assert (line["fault"], float(line["rate"])) == (point["kind"], point["rate"])
         assert float(line["output_error_high"]) == point["error"]["high"]
         assert line["accuracy"] == ""
+        low, mean, high = (point[f"first_response_{end}ticks"] for end in ("low_", "", "high_"))
+        assert (mean is None) or (low is None) or 0 <= low <= mean <= high
+        assert line["first_response_high_ticks"] == ("" if high is None else str(high))
     page, text = study.to_html(), study.to_text(200)
     assert page.count("<svg") == 1
     for kind in KINDS:

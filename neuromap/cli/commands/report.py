@@ -27,6 +27,7 @@ from neuromap.cli.arguments.options import (
 from neuromap.cli.arguments.training_flags import LimitOption
 from neuromap.cli.arguments.typed_lists import split_executions
 from neuromap.cli.arguments.typed_patterns import read_pattern, read_rollout, split_patterns
+from neuromap.cli.printing.fault_section import FaultSection, check_fault_frames
 from neuromap.cli.printing.progress import progress_bar
 from neuromap.cli.printing.store_report import StoreOptions, report_on_store
 from neuromap.cli.printing.sweep_output import give_sweep
@@ -45,6 +46,7 @@ Examples:
   neuromap report examples/digits/sr.toml --program sr.nmp --csv sr.csv
   neuromap report examples/digits/sr.toml --splitters never --no-packing
   neuromap report examples/digits/sr.toml --pictures pictures
+  neuromap report examples/digits/sr.toml --faults dead-cores,dropped-spikes --fault-rates 0,0.05 --html sr.html
   neuromap report examples/digits/sr.toml --set core.axons=128,256 --html sweep.html
   neuromap report --from digits.sqlite --over core.axon_types,network --figure cores --svg cores.svg
 """
@@ -103,6 +105,7 @@ def report(
         ),
     ] = None,
     limit: LimitOption = None,
+    struck: FaultSection,
     kept: StoreOptions,
     pictures: Annotated[
         str | None,
@@ -118,7 +121,8 @@ def report(
 
     Every row is predicted from the schedule, measured on the mapped program, and verified against the
     chip-free reference. A row that fails does not keep the others from being shown; the exit code tells. Where --set
-    gives a figure of the chip several values, one table has the main figures on each chip. With --from the rows are
+    gives a figure of the chip several values, one table has the main figures on each chip. With --faults a section
+    shows what becomes of the outputs when parts of the chip fail. With --from the rows are
     those of a store of neuromap sweep or explore, and nothing is mapped.
     """
     import neuromap as nm
@@ -132,20 +136,25 @@ def report(
 
     if kept.store is not None:
         mapped = (network, patterns, executions, chip, other_figures, program_file, stimuli, html, data)
-        kept.require_alone((*mapped, accuracy_frames, limit, pictures), (fed, engine, flags))
+        kept.require_alone((*mapped, accuracy_frames, limit, pictures), (fed, engine, flags, struck))
         report_on_store(kept, csv, json_file, as_json=as_json)
         return
     kept.require_none()
+    struck.require_none()
     if network is None:
         raise InputError("NET: is missing; give a network file, or --from with a store of neuromap sweep or explore")
     chip, figures = chosen_chip(chip, program_file), read_figures(other_figures)
     flags.require_none(program_file)
     if is_sweep(figures):
         refuse_in_sweep(pictures=pictures, data=data)
+        struck.require_none("is of one chip, and --set gives several; give one value each")
+    if program_file is not None:
+        struck.require_none("is of programs that are mapped; drop --program")
+    struck.arguments()
     if figures and program_file is not None:
         raise InputError(f"--program and --set {next(iter(figures))}: give one of them, a program holds its chip")
     how = engine.arguments()
-    written = {"--html": html, "--csv": csv, "--json-file": json_file}
+    written = {"--html": html, "--csv": csv, "--json-file": json_file, "--fault-results": struck.fault_results}
     read = {
         "network file": network,
         "program file": program_file,
@@ -193,6 +202,9 @@ def report(
         shown = {"options": options, "images": images, "n_accuracy_frames": frames, **arguments}
         with progress_bar("report") as progress:
             made = nm.latency_report(net, spec, chosen, wanted or None, progress=progress, **shown)
+            if struck.faults is not None:
+                to_show = check_fault_frames(fed, stimuli, images, accuracy_frames)
+                made = struck.added(made, options, to_show, how, progress)
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
     drawn = [] if pictures is None else [(Path(pictures) / name, text) for name, text in picture_files(made).items()]

@@ -28,7 +28,11 @@ class StoreOptions:
 
     store: Annotated[
         str | None,
-        said_option("--from", metavar="STORE", text="Report on the rows in this file, which neuromap sweep or neuromap explore wrote."),
+        said_option(
+            "--from",
+            metavar="STORE",
+            text="Report on the rows in this file, which neuromap sweep or neuromap explore wrote.",
+        ),
     ] = None
     over: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""Forms of a study of faults: text, JSON, CSV, HTML, SVG."""
+"""Forms of a study of faults: text, JSON, CSV, HTML, SVG, and a section of other pages."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
             "html": "html.to_html",
             "json": "json_study.to_json",
             "notebook": "html.to_notebook",
+            "section": "html.to_section",
             "svg": "draw_curves.to_svg",
             "text": "text.render_text",
         }

@@ -42,7 +42,7 @@ def study_cells(study: FaultStudy) -> tuple[list[Column], list[list[str]]]:
         Column("lost"),
         Column("added"),
         Column("no response\n[95 %]"),
-        Column("first response\n[ticks]"),
+        Column("first response\n[ticks, 95 %]"),
     ]
     if study.images:
         columns.append(Column("accuracy\n[95 %]"))
@@ -82,9 +82,17 @@ def _cells(point: FaultPoint) -> list[str]:
         percent(point.lost),
         percent(point.added),
         _estimate(point.no_response),
-        "-" if point.first_response_ticks is None else plain(round(point.first_response_ticks, 1)),
+        _ticks(point),
         "-" if point.accuracy is None else _estimate(point.accuracy),
     ]
+
+
+def _ticks(point: FaultPoint) -> str:
+    mean, low, high = point.first_response_ticks, point.first_response_low_ticks, point.first_response_high_ticks
+    if mean is None:
+        return "-"
+    interval = "" if low is None or high is None else f" [{plain(round(low, 1))}, {plain(round(high, 1))}]"
+    return f"{plain(round(mean, 1))}{interval}"
 
 
 def _estimate(found: Estimate) -> str:

@@ -41,6 +41,8 @@ def _line(point: FaultPoint) -> dict[str, Any]:
         "added": point.added,
         **_ends("no_response", point.no_response),
         "first_response_ticks": point.first_response_ticks,
+        "first_response_low_ticks": point.first_response_low_ticks,
+        "first_response_high_ticks": point.first_response_high_ticks,
         **_ends("accuracy", point.accuracy),
     }
 

@@ -1,4 +1,4 @@
-"""A study of faults as one self-contained HTML page, and as a table in a notebook."""
+"""A study of faults as one self-contained HTML page, as sections of another one, and as a table in a notebook."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from neuromap.faults.forms.draw_curves import draw_curves
 from neuromap.forms.html_table import html_table
 from neuromap.forms.page import page_environment
 
-__all__ = ["to_html", "to_notebook"]
+__all__ = ["to_html", "to_notebook", "to_section"]
 
 
 def to_html(study: FaultStudy) -> str:
@@ -23,14 +23,34 @@ def to_html(study: FaultStudy) -> str:
     str
         The page, UTF-8; all names are escaped.
     """
+    return _rendered("faults.html.jinja", study, ("Over fault rates", "Points"))
+
+
+def to_section(study: FaultStudy) -> str:
+    """Write a study as sections of another page, whose style sheets are those that all pages share.
+
+    Parameters
+    ----------
+    study : FaultStudy
+
+    Returns
+    -------
+    str
+        ``<section>`` elements: the curves, the table; all names are escaped.
+    """
+    return _rendered("study.html.jinja", study, ("Faults over their rates", "Faults, point by point"))
+
+
+def _rendered(template: str, study: FaultStudy, headings: tuple[str, str]) -> str:
     from markupsafe import Markup
 
     columns, rows = study_cells(study)
     return (
         page_environment("neuromap.faults.forms")
-        .get_template("faults.html.jinja")
+        .get_template(template)
         .render(
             study=study,
+            headings=headings,
             columns=columns,
             rows=rows,
             n_names=NAMES,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.forms.formed import Formed, form
+from neuromap.errors import InputError
+from neuromap.forms.formed import Formed, form, forms_of
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.report.figures.row import ReportRow
@@ -43,6 +44,9 @@ class LatencyReport(Formed):
         pattern are in the order of the rows.
     version : str
         Version of neuromap.
+    faults : Formed or None
+        A :class:`~neuromap.faults.fault_study.FaultStudy` of its rows, shown as a further section; see
+        :meth:`with_faults`.
     """
 
     _called = "a report"
@@ -55,6 +59,7 @@ class LatencyReport(Formed):
     most_sequential_proven: bool | None = None
     classes_are_of_network: bool = True
     version: str = __version__
+    faults: Formed | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stimulus", ReadOnlyMapping(self.stimulus))
@@ -77,6 +82,33 @@ class LatencyReport(Formed):
     def exit_code(self) -> int:
         """Exit code of the command line: 0 if every row is verified, else the greatest code of a row."""
         return max((row.exit_code for row in self.rows), default=0)
+
+    def with_faults(self, study: Any) -> LatencyReport:
+        """Give the report with a study of faults as a further section of its text, its page and its JSON form.
+
+        Parameters
+        ----------
+        study : FaultStudy
+            Of rollouts of this report, as :func:`neuromap.faults.study_faults` gives it.
+
+        Raises
+        ------
+        InputError
+            If it is none, or of another network, chip, pattern or execution.
+        """
+        if not isinstance(study, Formed) or not forms_of(type(study)).keys() >= {"dict", "section", "text"}:
+            raise InputError(f"with_faults: study = {study!r:.60}; give what neuromap.faults.study_faults gives")
+        of = (getattr(study, "network", ""), getattr(study, "chip", ""))
+        if of != (self.network.name, self.chip.name):
+            raise InputError(
+                f"with_faults: the study is of {of[0]} on {of[1]}, the report of {self.network.name} on "
+                f"{self.chip.name}; give one of the same"
+            )
+        rows = {f"{row.pattern}, {row.execution}" for row in self.rows}
+        for curve in getattr(study, "curves", ()):
+            if curve not in rows:
+                raise InputError(f"with_faults: the study has {curve}, which is no row of the report; study its rows")
+        return replace(self, faults=study)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; see :func:`neuromap.report.to_dict`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from neuromap.forms.formed import form
 from neuromap.forms.numbers import joules, mean_period_lines, plain, seconds
 from neuromap.forms.page import page_environment
 from neuromap.network.edge import EdgeKey
@@ -21,16 +22,16 @@ from neuromap.report.drawings.layers import layout
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.accuracy_text import accuracy_cells, accuracy_line, accuracy_ticks
-from neuromap.report.forms.pictures import RowPictures, draw_row
-from neuromap.report.forms.run_text import run_columns, run_lines
-from neuromap.report.forms.text import (
-    at_least,
+from neuromap.report.forms.notes import (
     class_line,
     difference_line,
     left_out_lines,
     most_copies_line,
     sequential_line,
 )
+from neuromap.report.forms.pictures import RowPictures, draw_row
+from neuromap.report.forms.run_text import run_columns, run_lines
+from neuromap.report.forms.text import at_least
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.stimulus.choose_frames import describe_frames
@@ -110,6 +111,7 @@ def to_html(report: LatencyReport) -> str:
         accuracy_cells=accuracy_cells(report),
         accuracy_line=accuracy_line(report),
         sections=_sections(report),
+        faults=None if report.faults is None else Markup(form(report.faults, "section")),
         run_columns=run_columns(report),
         run_lines=run_lines(report),
         terms=_terms(report),

@@ -16,10 +16,13 @@ from neuromap.report.figures.run_figures import EnergyFigures, NodeTimeFigures, 
 from neuromap.report.figures.usage import Usage
 from neuromap.rollout.schedule.execution import time_axes
 
-__all__ = ["RUN_KEYS", "SCHEMA_ID", "bound_object", "report_schema", "to_dict", "to_json"]
+__all__ = ["RUN_KEYS", "SCHEMA_ID", "SCHEMA_ID_WITH_FAULTS", "bound_object", "report_schema", "to_dict", "to_json"]
 
 SCHEMA_ID = "neuromap-latency-report-7"
 """What the member ``format`` of a report says."""
+
+SCHEMA_ID_WITH_FAULTS = "neuromap-latency-report-8"
+"""What it says with a study of faults, which is the member ``faults``; all others are the same."""
 
 RUN_KEYS = tuple(f.name for f in fields(RunFigures))
 """Members of a row that hold the figures of its run."""
@@ -53,7 +56,7 @@ def to_dict(report: LatencyReport) -> dict[str, Any]:
         Plain values only; every key is explained in ``docs/report.md`` and in the schema.
     """
     return {
-        "format": SCHEMA_ID,
+        "format": SCHEMA_ID if report.faults is None else SCHEMA_ID_WITH_FAULTS,
         "neuromap_version": report.version,
         "network": form(report.network, "head"),
         "chip": form(report.chip, "head"),
@@ -64,6 +67,7 @@ def to_dict(report: LatencyReport) -> dict[str, Any]:
         "class_numbers_are_of_network": report.classes_are_of_network,
         "verified": report.verified,
         "rows": [_row(row) for row in report.rows],
+        **({} if report.faults is None else {"faults": form(report.faults, "dict")}),
     }
 
 

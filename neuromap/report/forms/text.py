@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from neuromap.forms.numbers import mean_period_lines, plain, seconds, short_count
+from neuromap.forms.formed import form
+from neuromap.forms.numbers import mean_period_lines, plain, seconds
 from neuromap.forms.tables import Column, block_table, columns_in_blocks, printed
-from neuromap.hardware.program.forms.left_out import left_out_line
 from neuromap.report.figures.latency_report import LatencyReport
-from neuromap.report.figures.node_copies import copies_line
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.accuracy_text import accuracy_cells, accuracy_line, accuracy_ticks
+from neuromap.report.forms.notes import (
+    class_line,
+    difference_line,
+    left_out_lines,
+    most_copies_line,
+    sequential_line,
+)
 from neuromap.report.forms.run_text import RunColumn, run_columns, run_lines
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.simulation.stimulus.choose_frames import describe_frames
@@ -23,21 +29,13 @@ if TYPE_CHECKING:
 __all__ = [
     "accuracy_tables",
     "at_least",
-    "class_line",
-    "difference_line",
     "latency_cells",
     "latency_tables",
-    "left_out_lines",
-    "most_copies_line",
     "print_report",
     "render_text",
     "run_tables",
-    "sequential_line",
     "summary_lines",
 ]
-
-_LONGEST_NAMES = 60
-"""Characters up to which a sentence names patterns."""
 
 _HEADERS = (
     "pattern",
@@ -237,74 +235,6 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
     return above, below
 
 
-def difference_line(report: LatencyReport) -> str | None:
-    """Say why measured responses may differ from predicted ones; ``None`` where none does in a verified row."""
-    names = dict.fromkeys(row.pattern for row in report.rows if row.verified and _weights_tell(row))
-    if not names:
-        return None
-    where = ", ".join(names)
-    return (
-        f"measured differs from predicted{f' ({where})' if len(where) <= _LONGEST_NAMES else ''}: a weight of zero is "
-        "no synapse, so a measured first response is later where weights leave the shortest path closed, and a full "
-        "one earlier where they close the longest."
-    )
-
-
-def _weights_tell(row: ReportRow) -> bool:
-    """Whether an output's first response is measured later than predicted, or its full one earlier.
-
-    Where the program has another frame period than the rollout its schedule was made anew, for splitters or sums in
-    parts, and that tells.
-    """
-    return row.worst_case_reaction_ticks is not None and any(
-        _above(o.measured.first_response_ticks, o.predicted.first_response_ticks)
-        or (o.full_response_exact and _above(o.predicted.full_response_ticks, o.measured.full_response_ticks))
-        for o in row.outputs.values()
-    )
-
-
-def _above(one: int | None, other: int | None) -> bool:
-    return one is not None and other is not None and one > other
-
-
-def sequential_line(report: LatencyReport) -> str | None:
-    """How many most sequential patterns there are; ``None`` where none is reported."""
-    if report.most_sequential_proven is None:
-        return None
-    unproven = "" if report.most_sequential_proven else "; found by a heuristic, not proven to be most sequential"
-    if report.most_sequential is None:
-        return f"sequential: the most sequential patterns were not counted{unproven}."
-    if report.most_sequential == 1:
-        return f"sequential: the only most sequential pattern{unproven}."
-    return f"sequential: the first of {short_count(report.most_sequential)} most sequential patterns{unproven}."
-
-
-def class_line(report: LatencyReport) -> str:
-    """Say which patterns are of which behaviour class, by its number; empty where no pattern is valid."""
-    members: dict[int, dict[str, None]] = {}
-    for row in report.rows:
-        if row.behaviour_class is not None:
-            members.setdefault(row.behaviour_class, {})[row.pattern] = None
-    if not members:
-        return ""
-    classes = "; ".join(f"{number}: {', '.join(members[number])}" for number in sorted(members))
-    met = "" if report.classes_are_of_network else " (classes without a named pattern numbered in the order of rows)"
-    return f"behaviour classes, whose patterns compute the same function: {classes}{met}."
-
-
-def most_copies_line(report: LatencyReport) -> str:
-    """Say what copies are for, of the row with most neurons in use; empty where there are none."""
-    mapped = [row for row in report.rows if row.usage is not None]
-    most = max(mapped, key=lambda row: 0 if row.usage is None else row.usage.neurons, default=None)
-    line = "" if most is None else copies_line(most.copies)
-    return f"{most.pattern}, {most.execution}: {line}" if most is not None and line else ""
-
-
-def left_out_lines(report: LatencyReport) -> list[str]:
-    """Say which nodes are not mapped, as no output depends on them; every line once."""
-    return list(dict.fromkeys(left_out_line(row.ports, row.left_out) for row in report.rows if row.left_out))
-
-
 def print_report(report: LatencyReport, console: Console) -> None:
     """Print the tables with what they hold for.
 
@@ -330,6 +260,10 @@ def print_report(report: LatencyReport, console: Console) -> None:
         console.print(table)
     if (told := accuracy_line(report)) is not None:
         console.print(told, markup=False, highlight=False)
+    if report.faults is not None:
+        console.print()
+        for line in str(form(report.faults, "text", console.width)).splitlines():
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def render_text(report: LatencyReport, width: int = 160) -> str:

@@ -35,6 +35,40 @@ def test_results_go_on_where_they_ended(sr, folder, neuromap):
     assert (folder / "kept").stat().st_size == size
 
 
+def test_a_report_has_the_study_of_its_rows(sr, folder, neuromap):
+    seen = ("--frames", "6", "--stimuli", "2", "--executions", "windowed", "--json", "--patterns", "streaming,hybrid")
+    struck = ("--faults", "dead-cores,silent-neurons", "--fault-rates", "0,0.5", "--fault-seeds", "2")
+    page, kept = folder / "sr.html", ("--fault-results", folder / "kept")
+    found = neuromap("report", sr, *seen, *struck, *kept, "--html", page).json
+    alone = neuromap("faults", sr, *seen, *SHORT, "--results", folder / "kept").json
+    assert found["faults"] == alone
+    assert found["format"] == "neuromap-latency-report-8"
+    assert "Faults over their rates" in page.read_text()
+
+
+def test_rows_that_do_not_fit_have_no_faults(sr, neuromap):
+    done = neuromap("report", sr, "--set", "core.axons=1", "--faults", "all", "--json")
+    assert done.code == 3
+    assert "faults" not in done.json
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--faults", "broken-cores"], ["--faults broken-cores", "dead-cores"]),
+        (["--faults", "all", "--fault-rates", "2"], ["--fault-rates 2", "0 to 1"]),
+        (["--faults", "all", "--fault-seeds", "0"], ["seeds = 0", "1 to 1000"]),
+        (["--fault-rates", "0,0.1"], ["--fault-rates 0,0.1", "give --faults"]),
+        (["--fault-seeds", "3"], ["--fault-seeds 3", "give --faults"]),
+        (["--faults", "all", "--set", "core.axons=64,128"], ["--faults all", "--set gives several"]),
+        (["--faults", "all", "--program", "sr.nmp"], ["--faults all", "drop --program"]),
+        (["--faults", "all", "--fault-results", "nowhere/x"], ["--fault-results", "nowhere"]),
+    ],
+)
+def test_what_a_report_refuses_of_faults(words, said, sr, neuromap):
+    neuromap("report", sr, "--frames", "4", *words).assert_refused(2, *said)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
