@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import multiprocessing
-import os
 import signal
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -24,22 +25,31 @@ from neuromap.network import build_network
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.sweep.store.run_table import load_runs
 
-QUICK = {"n_frames": 4, "n_stimuli": 1, "verify": False}
+QUICK = {"n_frames": 4, "n_stimuli": 1, "verify": False, "engine": "numpy"}
+FIGURES = {"grid.cores": [3, 2], "core.axons": 8, "core.neurons": 8}
 
 
 @pytest.fixture(scope="module")
-def net():
+def file(tmp_path_factory):
     rng = np.random.default_rng(0)
     sizes = {"I": 4, "A": 5, "B": 6, "O": 3}
     edges = [("I", "A"), ("A", "B"), ("B", "O"), ("A", "O"), ("B", "A")]
     nodes = {name: ((1, 1, size), None if name == "I" else 1) for name, size in sizes.items()}
-    return build_network(nodes, {(u, v): rng.integers(-1, 3, (sizes[v], sizes[u])) for u, v in edges})
+    made = build_network(nodes, {(u, v): rng.integers(-1, 3, (sizes[v], sizes[u])) for u, v in edges})
+    path = tmp_path_factory.mktemp("net") / "net.toml"
+    made.save(path)
+    return path
 
 
 @pytest.fixture(scope="module")
-def small(chip):
+def net(file):
+    return nm.load_network(file)
+
+
+@pytest.fixture(scope="module")
+def small():
     """Several rows are mapped before the front is known, and some do not fit."""
-    return chip(axons=8, neurons=8, cores=(3, 2))
+    return nm.load_chip("truenorth", FIGURES)
 
 
 @pytest.fixture(scope="module")
@@ -98,17 +108,27 @@ def test_what_was_measured_before_an_interruption_is_not_measured_again(stop, ne
     is_same(explore(net, small, store=store, **QUICK), store, whole)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="forks, and SIGKILL")
-def test_an_exploration_that_was_killed_is_gone_on_with(net, small, whole, tmp_path):
+KILLED = """
+import json, os, signal, sys
+import neuromap as nm
+from neuromap.explorer.explore import explore
+
+path, store, figures, options = sys.argv[1:]
+net, chip = nm.load_network(path), nm.load_chip("truenorth", json.loads(figures))
+die = lambda _, done, __: os.kill(os.getpid(), 9 * (done == 3))
+explore(net, chip, store=store, progress=die, **json.loads(options))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
+def test_an_exploration_that_was_killed_is_gone_on_with(file, net, small, whole, tmp_path):
     store = tmp_path / "a.sqlite"
-    child = os.fork()
-    if child == 0:
-        explore(net, small, store=store, progress=lambda _, done, __: os.kill(os.getpid(), 9 * (done == 3)), **QUICK)
-        os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    words = [sys.executable, "-c", KILLED, str(file), str(store), json.dumps(FIGURES), json.dumps(QUICK)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGKILL, "")
     assert load_runs(store).rows == whole[1][:3]
     is_same(explore(net, small, store=store, **QUICK), store, whole)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.sqlite"]
+    assert not store.with_name("a.sqlite-lock").exists()
 
 
 def test_killed_processes_change_no_row(net, small, whole, tmp_path):
