@@ -104,7 +104,8 @@ def map_best_first(still_open: OpenRows, measurements: Measurements, effort: Eff
             progress(f"{row.pattern}, {row.candidate.execution}", len(still_open.found), still_open.n_open())
         for later in () if effort.is_late() else ahead:
             measurements.prepare(all_rows.fingerprint(later), all_rows.candidate(later))
-        still_open.take(place, measurements.get(all_rows.fingerprint(place), all_rows.candidate(place)))
+        measured = measurements.get(all_rows.fingerprint(place), all_rows.candidate(place))
+        still_open.take(place, measured, in_haste=effort.is_late())
     return True
 
 

@@ -106,9 +106,10 @@ class OpenRows:
         self._excluded_alone.add(place)
         return True
 
-    def take(self, place: RowPlace, measured: Measured) -> None:
-        """Keep what came of a row, and exclude all groups that cannot be better."""
-        self._compute_bound(place)
+    def take(self, place: RowPlace, measured: Measured, *, in_haste: bool = False) -> None:
+        """Keep what came of a row, and exclude all groups that cannot be better; in haste without a bound of its own."""
+        if not in_haste:
+            self._compute_bound(place)
         group = self.all_rows.groups[place.group]
         accuracy = self.all_rows.accuracy_of(place, measured)
         figures = figures_of(measured, group.choice.chip.tick_seconds, accuracy)

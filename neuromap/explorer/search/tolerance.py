@@ -61,6 +61,8 @@ def measured_tolerance(
     if n_stimuli < 2 or effort.is_spent(0):
         return UNMEASURED
     for place in all_rows.seeds:
+        if effort.is_late():
+            break
         if not all_rows.groups[place.group].choice.chip.energy:
             continue
         if progress is not None:

@@ -140,7 +140,8 @@ def _best_naming(agree: Ints) -> Ints:
 
         return np.asarray(linear_sum_assignment(agree, maximize=True)[1], np.int64)
     namings = _namings(n_types)
-    return namings[np.argmax(agree[np.arange(n_types), namings].sum(axis=1))]
+    best = int(np.argmax(agree[np.arange(n_types), namings].sum(axis=1)))
+    return np.asarray(namings[best])
 
 
 @cache

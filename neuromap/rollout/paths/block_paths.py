@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
+from neuromap.rollout.paths.simple_walk import walk_compiled
 
 __all__ = ["EXACT_NODES", "NO_PATH", "BlockPaths", "Bounds", "SearchBudget"]
 
@@ -91,7 +92,7 @@ class BlockPaths:
         if len(self.nodes) <= EXACT_NODES:
             return self._subsets(entering), True
         allowed = self._budget.left // 2  # so that something is left for the blocks to come
-        found, left = self._walk(entering, allowed)
+        found, left = walk_compiled(self._out, entering, NO_PATH, allowed)
         self._budget.left -= allowed - max(left, 0)
         return found, left >= 0
 
