@@ -6,8 +6,8 @@
 
 What RANC is given are the files of ``neuromap export --to ranc``. Its simulator (``benchmarks/peers/install.sh ranc``)
 runs as a process of its own. What it prints is compared byte by byte with the file that the export expects, and the
-axons that its traces name, core by core and tick by tick, with those that our spikes and the host's reach. The exit code
-is 0 if everything is equal, 1 if something differs, 2 if nothing could be compared.
+axons that its traces name, core by core and tick by tick, with those that our spikes and the host's reach. The exit
+code is 0 if everything is equal, 1 if something differs, 2 if nothing could be compared.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def digits() -> Iterator[Case]:
 
 
 def arrivals(program: Program, frames: dict[str, NDArray[np.bool_]], n_ticks: int) -> NDArray[np.int64]:
-    """List where spikes arrive in the ticks of a run: tick, x and y from the program's least, axon; each once, sorted."""
+    """List where spikes arrive in a run: tick, x and y from the program's least, axon; each once, sorted."""
     trace = simulate(program, frames, record=Recording(spikes=("all",)))
     assert trace.core is not None
     assert trace.neuron is not None
@@ -97,7 +97,7 @@ def arrivals(program: Program, frames: dict[str, NDArray[np.bool_]], n_ticks: in
 
 
 def ask_ranc(exported: Exported, binary: Path, timeout_s: float) -> tuple[bytes, NDArray[np.int64]]:
-    """Run the exported files in RANC's simulator; return what it prints, and the axons of its trace as :func:`arrivals`.
+    """Run the exported files in RANC's simulator; return what it prints, and its trace as :func:`arrivals`.
 
     Raises
     ------

@@ -5,12 +5,12 @@
     python -m benchmarks.sanafe.oracle --program P.safetensors [--frames 12] [--rate 0.3]      a program of your own
 
 What SANA-FE is given are the files of ``neuromap export --to sanafe``, run by the script that is among them, in an
-environment of its own (``benchmarks/peers/install.sh sanafe``). The exit code is 0 if everything is equal, 1 if something
-differs, 2 if nothing could be compared.
+environment of its own (``benchmarks/peers/install.sh sanafe``). The exit code is 0 if everything is equal, 1 if
+something differs, 2 if nothing could be compared.
 
 Every single spike is compared by tick and neuron, every single message by tick, neuron and hops, the hops of every tick
-with SANA-FE's performance counters, and its energy of synapses with the synaptic events. Our hops and events come from a
-walk over the program that no other part of neuromap shares: for every recorded spike of a neuron with a target,
+with SANA-FE's performance counters, and its energy of synapses with the synaptic events. Our hops and events come from
+a walk over the program that no other part of neuromap shares: for every recorded spike of a neuron with a target,
 |dx| + |dy| from its core to the target's, and the bits of the target's row of the crossbar.
 """
 

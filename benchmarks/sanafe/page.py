@@ -25,8 +25,9 @@ same neurons in the same ticks, and its spikes take as many hops and cause as ma
     pip install sanafe
     python FOLDER/run.py
 
-write a program with its input frames as SANA-FE's architecture and network, run them, and compare every spike; the last two
-lines need no neuromap. SANA-FE (GPL-3) is no part of neuromap and none of its dependencies: its files are written as text.
+write a program with its input frames as SANA-FE's architecture and network, run them, and compare every spike; the last
+two lines need no neuromap. SANA-FE (GPL-3) is no part of neuromap and none of its dependencies: its files are written
+as text.
 
 ## Compared
 
@@ -35,8 +36,8 @@ lines need no neuromap. SANA-FE (GPL-3) is no part of neuromap and none of its d
 Numbers are ours / SANA-FE's (version {version}). Every single spike was compared by tick and neuron, every single
 message by tick, neuron and hops, and the hops of every tick with SANA-FE's performance counters. A spike's hops are
 |dx| + |dy| from its core to that of its axon; ours are counted by a walk over the program with the recorded spikes.
-*Sent* are the spikes that have a target; those of neurons that are read out have none. *Events* are synaptic events: SANA-FE's
-are its energy of synapses over the chip file's `synaptic_event_joules`, ours are counted on that walk.
+*Sent* are the spikes that have a target; those of neurons that are read out have none. *Events* are synaptic events:
+SANA-FE's are its energy of synapses over the chip file's `synaptic_event_joules`, ours are counted on that walk.
 
     benchmarks/peers/install.sh sanafe
     python -m benchmarks.sanafe.oracle
@@ -58,16 +59,16 @@ What is given to SANA-FE is what `neuromap export` writes, and is run by its `ru
 - Each row of the host table, bias axons included, is an input neuron of SANA-FE in the core that it feeds. When it
   spikes is read off the table, not taken from our engines.
 - Tick t is SANA-FE's time step t + 2: what is sent in a step is integrated in the next, inputs too.
-- Costs in `arch.yaml` are figures of the chip file, where it has them; each is marked there with its name, and those that
-  are absent, or held by others (`included`), are 0 and marked so. Buffers and inputs cost nothing.
+- Costs in `arch.yaml` are figures of the chip file, where it has them; each is marked there with its name, and those
+  that are absent, or held by others (`included`), are 0 and marked so. Buffers and inputs cost nothing.
 
 ## What is not compared
 
 - Potentials: SANA-FE leaks before it integrates and has no rails. Mapped programs never reach theirs, which the
   checker shows.
-- Time: SANA-FE's is that of its events, the chip's tick has its own length. TrueNorth's file has no times of events. Static
-  power, energy per tick and bits off chip have no place in SANA-FE's architecture. Hops from the host are not counted on
-  either side, and the boundary between chips is a hop like any other.
+- Time: SANA-FE's is that of its events, the chip's tick has its own length. TrueNorth's file has no times of events.
+  Static power, energy per tick and bits off chip have no place in SANA-FE's architecture. Hops from the host are not
+  counted on either side, and the boundary between chips is a hop like any other.
 - What SANA-FE has not: merged spikes on one axon, leak reversal, linear resets at the negative threshold, stochastic
   modes, potentials before the first tick. Such programs are refused with one line, and nothing is written. Mapped frame
   networks have none of these.

@@ -31,9 +31,9 @@ class Format:
         What is taken from or written to it, in a clause.
     function : str
         ``"module.function"`` from ``neuromap`` on. That of an import takes a path and options, and gives an
-        :class:`~neuromap.exchange.imported.Imported`; that of an export takes the path of a network or program file (and
-        ``frames`` and ``random`` where it is ``fed``) and gives an :class:`~neuromap.exchange.exported.Exported`, whose
-        files the caller writes.
+        :class:`~neuromap.exchange.imported.Imported`; that of an export takes the path of a network or program file
+        (and ``frames`` and ``random`` where it is ``fed``) and gives an :class:`~neuromap.exchange.exported.Exported`,
+        whose files the caller writes.
     package, extra : str
         What it needs that is not always installed, and the extra that installs it; empty where it needs nothing.
     source : {"network", "program"}
@@ -93,6 +93,17 @@ EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
             bounds="an input file of 128 MiB (about 680 cores of 256 x 256)",
             refuses="several chips, synapse-list cores, stochastic modes, reversal of the leak, resets that keep the "
             "potential, a floor other than -R, programs without outputs",
+        ),
+        "ranc-vectors": Format(
+            called="RANC's FPGA design",
+            suffixes=(".mem",),
+            holds="the same as memory images of all cores and test vectors, for the design and its simulation",
+            function="exchange.to_ranc.export_ranc_vectors",
+            source="program",
+            fed=True,
+            folder=True,
+            bounds="1000 cores of the grid; 9 bits for weights, leak, thresholds and potentials",
+            refuses="what RANC refuses, and any value that does not fit its widths",
         ),
         "sanafe": Format(
             called="SANA-FE",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from neuromap.exchange.exported import Exported
 from neuromap.exchange.imported import Note
@@ -15,10 +15,11 @@ from neuromap.files.messages import counted, show_name
 from neuromap.formats.ranc.hardware_widths import beyond_hardware
 from neuromap.formats.ranc.image import RancImage, ranc_image
 from neuromap.formats.ranc.to_json import ranc_config, ranc_input
+from neuromap.formats.ranc.to_vectors import ranc_vectors
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.stimulus.choose_frames import RandomFrames
 
-__all__ = ["export_ranc"]
+__all__ = ["export_ranc", "export_ranc_vectors"]
 
 _COMMAND = "ranc_sim -i input.json -o output.txt -c config.json --ticks"
 
@@ -53,10 +54,7 @@ def export_ranc(
     NotSupportedError
         If RANC has not what the program asks for.
     """
-    run = program_run(source, frames, random)
-    host = run.program.host
-    rows = run.spikes.row
-    image = ranc_image(run.program, run.spikes.tick, host.core[rows], host.axon[rows])
+    run, image = _image(source, frames, random)
     n_ticks = run.spikes.n_ticks
     contents = {
         "config.json": ranc_config(image),
@@ -84,14 +82,82 @@ def export_ranc(
     )
 
 
-def _expected(run: ProgramRun, image: RancImage) -> str:
-    """Write what RANC's simulator prints: a byte order mark, and in line t + 2 the outputs that spike in tick t."""
+def export_ranc_vectors(
+    source: str | Path | ChipProgram,
+    *,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    random: RandomFrames | None = None,
+) -> Exported:
+    """Write a program and what the host feeds it for RANC's FPGA design.
+
+    Parameters
+    ----------
+    source, frames, random
+        As :func:`export_ranc` takes them.
+
+    Returns
+    -------
+    Exported
+        Memory images of all cores of the grid and test vectors (:mod:`neuromap.formats.ranc.to_vectors`), and
+        ``README.md``. What the design must answer begins with tick 0.
+
+    Raises
+    ------
+    ProgramError, StimulusError
+        As :func:`export_ranc`.
+    NotSupportedError
+        If RANC has not what the program asks for, or a value does not fit its memory.
+    """
+    run, image = _image(source, frames, random)
+    table = _output_table(run, image)
+    kept, approximated, refused = _notes(run, image)
+    return Exported(
+        name=image.name,
+        format="ranc-vectors",
+        contents={
+            **ranc_vectors(image, [np.flatnonzero(row) for row in table]),
+            "README.md": _vectors_readme(run, image),
+        },
+        figures={
+            "cores": len(image.cores.coordinates),
+            "grid (columns x rows of cores)": f"{image.grid[0]} x {image.grid[1]}",
+            "output bus (x, y)": str(image.output_bus),
+            "outputs": image.n_outputs,
+            "input frames": run.n_frames,
+            "input packets": len(image.packets),
+            "ticks": run.spikes.n_ticks,
+        },
+        kept=kept,
+        approximated=approximated,
+        refused=refused,
+    )
+
+
+def _image(
+    source: str | Path | ChipProgram,
+    frames: Mapping[str, ArrayLike] | str | Path | None,
+    random: RandomFrames | None,
+) -> tuple[ProgramRun, RancImage]:
+    run = program_run(source, frames, random)
+    host, rows = run.program.host, run.spikes.row
+    return run, ranc_image(run.program, run.spikes.tick, host.core[rows], host.axon[rows])
+
+
+def _output_table(run: ProgramRun, image: RancImage) -> NDArray[np.bool_]:
+    """Say which outputs spike in every tick, shape (ticks, outputs)."""
     trace = run.trace(("outputs",))
     start = {name: first for name, first, _ in image.first_output}
     first = np.array([start.get(port.name, 0) for port in run.program.nodes], np.int64)
+    table = np.zeros((run.spikes.n_ticks, image.n_outputs), np.bool_)
+    table[trace.tick, first[trace.node] + trace.index] = True
+    return table
+
+
+def _expected(run: ProgramRun, image: RancImage) -> str:
+    """Write what RANC's simulator prints: a byte order mark, and in line t + 2 the outputs that spike in tick t."""
     table = np.full((run.spikes.n_ticks + 1, 2 * image.n_outputs), ord(" "), np.uint8)
-    table[:, ::2] = ord("0")
-    table[trace.tick + 1, 2 * (first[trace.node] + trace.index)] = ord("1")
+    table[0, ::2] = ord("0")
+    table[1:, ::2] = _output_table(run, image) + np.uint8(ord("0"))
     return "\ufeff" + "".join(f"{row.tobytes().decode('ascii')}\n" for row in table)
 
 
@@ -162,6 +228,27 @@ A frame period is {program.period} ticks: frame i of a node is so many lines aft
 
 RANC's `rancutils` make the memory files of its FPGA design from `input.json`; `neuromap.formats.ranc.read_json` reads
 both files back.
+"""
+
+
+def _vectors_readme(run: ProgramRun, image: RancImage) -> str:
+    rows = "\n".join(f"| {_cell(name)} | {first} to {first + size - 1} |" for name, first, size in image.first_output)
+    columns, n_rows = image.grid
+    return f"""\
+# {_cell(image.name)} for RANC's FPGA design
+
+Written by neuromap: {_cell(run.stimulus)} on chip {_cell(run.program.chip.name)}. RANC is at https://github.com/UA-RCL/RANC.
+
+Core i = x + {columns} y of the grid of {columns} x {n_rows} cores has `csram_i.mem` (a row of bits for every neuron)
+and `tc_i.mem` (types of axons). The output bus takes the place {image.output_bus}; places without a core of the program
+are silent cores. `tb_input.txt` and `tb_num_inputs.txt` are the input packets, tick by tick; `tb_correct.txt` and
+`tb_num_outputs.txt` the outputs that spike in tick 0, 1, ... to {run.spikes.n_ticks - 1}.
+
+| output node | outputs |
+|---|---|
+{rows}
+
+`neuromap.formats.ranc.read_vectors(folder, columns={columns}, output_bus={image.output_bus})` reads the folder back.
 """
 
 

@@ -1,4 +1,4 @@
-"""A program for SANA-FE: architecture, network, the spikes that it must show, and a script that runs and compares it."""
+"""A program for SANA-FE: architecture, network, the spikes that it must show, and a script that compares them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def export_sanafe(
     -------
     Exported
         ``arch.yaml`` and ``network.yaml``; ``neurons.csv``, which neuron of the program each of SANA-FE's is;
-        ``expected_spikes.csv``, in the form of SANA-FE's trace; ``run.py``, which runs SANA-FE and compares; ``README.md``.
+        ``expected_spikes.csv``, in the form of SANA-FE's trace; ``run.py``, which runs SANA-FE and compares;
+        ``README.md``.
 
     Raises
     ------
@@ -170,9 +171,9 @@ https://github.com/SLAM-Lab/SANA-FE; it is no part of neuromap, and under a lice
     pip install sanafe
     python run.py
 
-`run.py` runs `network.yaml` on `arch.yaml` for {steps} time steps, compares SANA-FE's spikes with `expected_spikes.csv` and
-prints its energy. Tick t is time step t + {LEAD}. `neurons.csv` says which neuron of the program each neuron of SANA-FE is;
-`arch.yaml` says where its costs are from.
+`run.py` runs `network.yaml` on `arch.yaml` for {steps} time steps, compares SANA-FE's spikes with `expected_spikes.csv`
+and prints its energy. Tick t is time step t + {LEAD}. `neurons.csv` says which neuron of the program each neuron of
+SANA-FE is; `arch.yaml` says where its costs are from.
 """
 
 

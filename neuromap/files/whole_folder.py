@@ -56,8 +56,8 @@ def check_folder(path: str | Path) -> Path:
 def write_folder(path: str | Path, files: Mapping[str, bytes | str]) -> None:
     """Write files into a folder so that all of them appear, or none.
 
-    A folder that is not there is written beside its place and renamed. In one that is there, files of the same names are
-    replaced and all others stay.
+    A folder that is not there is written beside its place and renamed. In one that is there, files of the same names
+    are replaced and all others stay.
 
     Parameters
     ----------

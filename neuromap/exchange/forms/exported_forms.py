@@ -11,6 +11,8 @@ from neuromap.forms.documents import json_text
 
 __all__ = ["render_text", "to_dict", "to_json"]
 
+_FILES_SHOWN = 12
+
 
 def to_dict(found: Exported) -> dict[str, Any]:
     """Give what an export wrote as plain values, without the contents of its files.
@@ -54,9 +56,13 @@ def render_text(found: Exported, width: int = 100) -> str:
     """
     del width
     lines = [f"{found.name} for {found.format}: {counted(len(found.contents), 'file')}"]
-    lines += [f"  {name} ({_size(content):,} bytes)" for name, content in found.contents.items()]
+    shown = list(found.contents.items())[:_FILES_SHOWN]
+    lines += [f"  {name} ({_size(content):,} bytes)" for name, content in shown]
+    if len(found.contents) > len(shown):
+        lines.append(f"  and {len(found.contents) - len(shown)} more: --json lists all")
     lines.append("")
-    lines += [f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value}" for name, value in found.figures.items()]
+    for name, value in found.figures.items():
+        lines.append(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value}")
     said = [
         *note_lines("kept", found.kept),
         *note_lines("approximated", found.approximated),

@@ -7,14 +7,16 @@ from numpy.typing import NDArray
 
 from neuromap.formats.ranc.image import RancImage
 
-__all__ = ["N_WEIGHTS", "TYPE_BITS", "beyond_hardware", "memory_fields", "signed_fields"]
+__all__ = ["MOST_CORES", "N_WEIGHTS", "SIGNED_FIELDS", "TYPE_BITS", "beyond_hardware", "memory_fields"]
 
 TYPE_BITS = 2
 N_WEIGHTS = 2**TYPE_BITS
 _BITS = 9
 _TICK_BITS = 4
 
-signed_fields = ("potential", "reset", "leak", "positive_threshold", "negative_threshold", "dx", "dy")
+MOST_CORES = 1000
+"""Cores of a grid: their numbers have three digits in the names of files."""
+SIGNED_FIELDS = ("potential", "reset", "leak", "positive_threshold", "negative_threshold", "dx", "dy")
 """Numbers of a neuron with a sign, beside its weights."""
 
 
@@ -64,7 +66,7 @@ def beyond_hardware(image: RancImage) -> str:
     low, high = -(2 ** (_BITS - 1)), 2 ** (_BITS - 1) - 1
     values: list[tuple[str, NDArray[np.int64], int, int]] = [
         ("weight", cores.weights, low, high),
-        *((name.replace("_", " "), cores.parameters[name], low, high) for name in signed_fields),
+        *((name.replace("_", " "), cores.parameters[name], low, high) for name in SIGNED_FIELDS),
         ("potential", np.array(image.potentials), low, high),
         ("destination tick", cores.parameters["tick"], 0, 2**_TICK_BITS - 2),
     ]

@@ -1,7 +1,7 @@
 """A program as RANC is given it: cores on a grid of their own, an output bus, packets.
 
-What is read out goes to the *output bus*, a router in the place of a core. A spike that goes nowhere on our chip must go
-somewhere on RANC's: where one may come, it is sent to a core without synapses.
+What is read out goes to the *output bus*, a router in the place of a core. A spike that goes nowhere on our chip must
+go somewhere on RANC's: where one may come, it is sent to a core without synapses.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import ProgramError
-from neuromap.files.messages import show
+from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import read_bytes
 from neuromap.formats.ranc.case import RancCase, RancCores, make_case
 from neuromap.hardware.chip.chip_file import load_chip
@@ -147,14 +147,17 @@ class _Object:
 
 
 def _read(path: Path) -> _Object:
-    data = read_bytes(path, "JSON file", MOST_BYTES, ProgramError)
+    try:
+        data = read_bytes(path, "JSON file", MOST_BYTES, ProgramError)
+    except ProgramError as error:
+        raise ProgramError(f"{show_name(str(path))}: {error}") from None
     try:
         value = json.loads(data, parse_constant=_no_number, object_pairs_hook=_once)
     except _Refused as error:
-        raise ProgramError(f"{path}: {error}") from None
+        raise ProgramError(f"{show_name(str(path))}: {error}") from None
     except (ValueError, RecursionError):  # UnicodeDecodeError and JSONDecodeError are ValueErrors
-        raise ProgramError(f"{path}: is not valid JSON") from None
-    return _Object(value, str(path))
+        raise ProgramError(f"{show_name(str(path))}: is not valid JSON") from None
+    return _Object(value, show_name(str(path)))
 
 
 class _Refused(Exception):

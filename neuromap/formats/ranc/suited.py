@@ -66,8 +66,8 @@ def require_suited(given: ChipProgram) -> tuple[Program, Reach]:
     Raises
     ------
     NotSupportedError
-        If its cores are no crossbars or lie on several chips, or a neuron has what RANC's has not: reversal of the leak,
-        a floor other than -R, a potential that is kept over a spike, stochastic modes.
+        If its cores are no crossbars or lie on several chips, or a neuron has what RANC's has not: reversal of the
+        leak, a floor other than -R, a potential that is kept over a spike, stochastic modes.
     """
     name = f"program {show_name(given.name)}"
     if not isinstance(given, Program):
@@ -79,8 +79,8 @@ def require_suited(given: ChipProgram) -> tuple[Program, Reach]:
     n_chips = len(np.unique(given.coordinates // size, axis=0))
     if n_chips > 1:
         raise NotSupportedError(
-            f"{name}: lies on {counted(n_chips, 'chip')} of {given.chip.name}; RANC has one: map it onto one chip with as "
-            "many cores (--set grid.cores=[x, y])"
+            f"{name}: lies on {counted(n_chips, 'chip')} of {given.chip.name}; RANC has one: map it onto one chip with "
+            "as many cores (--set grid.cores=[x, y])"
         )
     table = given.neurons
     reach = potential_reach(given)
@@ -147,7 +147,7 @@ def potential_reach(program: Program) -> Reach:
 
 
 def _sums(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sums of the positive and of the negative weights that every neuron is connected with, shape (C, N)."""
+    """Add the positive and the negative weights that every neuron is connected with, shape (C, N)."""
     up, down = np.zeros(program.shape, np.int64), np.zeros(program.shape, np.int64)
     types = np.arange(program.chip.axon_types)[:, None]
     for start in range(0, program.n_cores, _CORES_AT_ONCE):

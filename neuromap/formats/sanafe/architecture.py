@@ -11,7 +11,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.formats.sanafe.cells import SanafeCells
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
-__all__ = ["DENDRITES", "FIGURES_USED", "buffer_units", "sanafe_architecture"]
+__all__ = ["DENDRITES", "FIGURES_USED", "buffer_units", "known_figure", "sanafe_architecture"]
 
 DENDRITES = 1024
 """Neurons that one of SANA-FE's dendrite units holds; their number is not checked there."""
@@ -62,7 +62,8 @@ def sanafe_architecture(cells: SanafeCells, chip: ChipSpec) -> str:
     core = (
         "      core:\n"
         "        - name: core\n"
-        f"          attributes: {{buffer_position: soma, buffer_inside_unit: false, max_neurons_supported: {neurons}}}\n"
+        "          attributes: {buffer_position: soma, buffer_inside_unit: false, "
+        f"max_neurons_supported: {neurons}}}\n"
         "          axon_in:\n"
         "          - {name: in, attributes: {energy_message_in: 0.0, latency_message_in: 0.0}}\n"
         "          synapse:\n"
@@ -70,14 +71,18 @@ def sanafe_architecture(cells: SanafeCells, chip: ChipSpec) -> str:
         + _synapse("ways", "0.0", "0.0")
         + "          dendrite:\n"
         + "".join(
-            f"          - {{name: dendrites_{k}, attributes: {{model: accumulator, energy_update: 0.0, latency_update: 0.0}}}}\n"
+            f"          - {{name: dendrites_{k}, attributes: {{model: accumulator, energy_update: 0.0, "
+            "latency_update: 0.0}}\n"
             for k in range(units + 2)
         )
         + "          soma:\n"
         + _soma("soma_0", "truenorth", update, update_s, _figure(chip, "energy.spike_joules"))
         + "".join(_soma(f"soma_{k}", "truenorth") for k in range(1, units + 1))
     )
-    out = "          axon_out:\n          - {name: out, attributes: {energy_message_out: 0.0, latency_message_out: 0.0}}\n"
+    out = (
+        "          axon_out:\n"
+        "          - {name: out, attributes: {energy_message_out: 0.0, latency_message_out: 0.0}}\n"
+    )
     tiles = []
     at = 0
     for n_inputs, run in groupby(_inputs_of_tiles(cells, width, height).tolist()):
@@ -144,7 +149,7 @@ def _soma(name: str, model: str, access: str = "0.0", access_s: str = "0.0", spi
 
 
 def _inputs_of_tiles(cells: SanafeCells, width: int, height: int) -> NDArray[np.int64]:
-    """Generators of every tile; tiles run through a column first."""
+    """Count the generators of every tile; tiles run through a column first."""
     x, y = cells.coordinates.T
     counts = np.zeros(width * height, np.int64)
     counts[x * height + y] = np.bincount(cells.generator_core, minlength=len(cells.coordinates))

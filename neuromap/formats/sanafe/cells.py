@@ -1,9 +1,9 @@
 """A whole program, inputs and delays included, as neurons and synapses for a simulator that has no axons.
 
 A *cell* is whatever spikes in SANA-FE: the program's neurons, then *buffers*, then *generators*. A spike that takes d
-ticks to its axon passes d - 1 buffers, each of which repeats in the next tick what it hears. They sit in the core of the
-axon, so that a spike's hops are those of the chip. A generator stands for a row of the host table, in the core that it
-feeds.
+ticks to its axon passes d - 1 buffers, each of which repeats in the next tick what it hears. They sit in the core of
+the axon, so that a spike's hops are those of the chip. A generator stands for a row of the host table, in the core that
+it feeds.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _Ints = NDArray[np.int64]
 class SanafeCells(Card):
     """K neurons on C cores, B buffers, G generators; cell numbers run through them in this order.
 
-    A neuron adds what it hears and its leak to V. With ``V >= threshold`` it spikes and is reset; with ``V <= lower`` it
-    is reset too. V is 0 at first, and a neuron that hears nothing stays at 0.
+    A neuron adds what it hears and its leak to V. With ``V >= threshold`` it spikes and is reset; with ``V <= lower``
+    it is reset too. V is 0 at first, and a neuron that hears nothing stays at 0.
 
     Attributes
     ----------
@@ -114,8 +114,8 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
     require_legal(program)
     if not isinstance(program, Program):
         raise NotSupportedError(
-            f"program {show_name(program.name)}: its cores ({program.chip.name}) keep lists of synapses; cells for SANA-FE "
-            "are made of crossbars: map the network onto truenorth or ranc"
+            f"program {show_name(program.name)}: its cores ({program.chip.name}) keep lists of synapses; cells for "
+            "SANA-FE are made of crossbars: map the network onto truenorth or ranc"
         )
     used = program.neuron_node >= 0
     core, row = (index.astype(np.int64) for index in np.nonzero(used))
@@ -127,13 +127,17 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
 
     sends = program.target_core[core, row] >= 0
     source = np.flatnonzero(sends)
-    to_core, to_axon = (table[core, row][sends].astype(np.int64) for table in (program.target_core, program.target_axon))
+    to_core, to_axon = (
+        table[core, row][sends].astype(np.int64) for table in (program.target_core, program.target_axon)
+    )
     hops = program.delay[core, row][sends].astype(np.int64) - 1  # buffers on the way
     axons = np.concatenate([to_core, program.host.core]).astype(np.int64) * program.axon_types.shape[1]
     axons += np.concatenate([to_axon, program.host.axon])
     if len(np.unique(axons)) != len(axons):
         raise _lacks(
-            program, "an axon has two sources, whose spikes a chip merges and SANA-FE adds", "give each an axon of its own"
+            program,
+            "an axon has two sources, whose spikes a chip merges and SANA-FE adds",
+            "give each an axon of its own",
         )
 
     # A chain source -> buffer -> ... -> axon, all buffers of one chain with numbers in a row.
@@ -181,7 +185,9 @@ def _parameters(program: Program, core: _Ints, row: _Ints) -> dict[str, _Ints]:
     lower_reset_to = np.where(saturates, -of["negative_threshold"], np.where(hard, -of["reset"], 0))
     rest = np.where(of["leak"] <= lower, np.where(hard, lower_reset_to, of["leak"]), of["leak"])
     if ((of["leak"] >= of["threshold"]) | (rest != 0)).any():
-        raise _lacks(program, "a neuron that hears nothing does not stay at 0", "give it a leak that a reset takes back")
+        raise _lacks(
+            program, "a neuron that hears nothing does not stay at 0", "give it a leak that a reset takes back"
+        )
     return {
         "leak": of["leak"],
         "threshold": of["threshold"],
@@ -204,7 +210,9 @@ def _synapses(program: Program, axons: _Ints, feeder: _Ints, number: _Ints) -> t
         bits &= number[core] >= 0
         if not bits.any(axis=1).all():
             raise _lacks(
-                program, "an axon that is fed has no synapse, so that SANA-FE would not send its spikes", "do not feed it"
+                program,
+                "an axon that is fed has no synapse, so that SANA-FE would not send its spikes",
+                "do not feed it",
             )
         at, neuron = np.nonzero(bits)
         weight = program.neurons.weights[core, neuron, program.axon_types[core, axon[at]]]

@@ -57,7 +57,8 @@ def host_spikes(program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], n
     Returns
     -------
     HostSpikes
-        Bias rows end with the frames, as in a run; where there are parts of sums, which must be emptied, with the ticks.
+        Bias rows end with the frames, as in a run; where there are parts of sums, which must be emptied, with the
+        ticks.
 
     Raises
     ------
