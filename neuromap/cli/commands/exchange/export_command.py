@@ -72,12 +72,11 @@ def export_command(
         check_destinations({"--output": output}, files)
     if known.fed:
         check_run_length(fed.n_frames)
-        given = {"frames": fed.stimulus, "random": random}
-    else:
-        if fed != FrameOptions():
-            raise InputError(f"--to {to}: takes no input frames; leave out --stimulus, --frames, --seed and --density")
-        given = {}
-    found = export_file(source, to, output, **given)
+    elif fed != FrameOptions():
+        raise InputError(f"--to {to}: takes no input frames; leave out --stimulus, --frames, --seed and --density")
+    found = export_file(
+        source, to, output, frames=fed.stimulus if known.fed else None, random=random if known.fed else None
+    )
     if as_json:
         print_json({**form(found, "dict"), "written_to": output})
         return
