@@ -64,7 +64,7 @@ The exit code is 1 if anything differs.
 
 RANC's FPGA design has 9 bits for weights, leak, thresholds and potentials. The summary says whether all values fit;
 what does not is refused there and still runs in the simulator. `rancutils` of RANC's repository make memory files of
-`input.json`.
+the input file, and `neuromap export --to ranc-vectors` writes them itself, with test vectors.
 
 ## Back again
 

@@ -49,7 +49,7 @@ __all__ = ["Answer", "Failure", "Row", "compare", "expected", "main", "neuron_nu
 _ROOT = Path(__file__).resolve().parents[2]
 _RESULT = _ROOT / "benchmarks" / "results" / "sanafe.json"
 _LEAD = 2
-"""SANA-FE's time step of tick 0, as docs/sanafe.md says."""
+"""SANA-FE's step of tick 0, as docs/sanafe.md says."""
 
 
 class Failure(Exception):
@@ -188,7 +188,7 @@ def run(asked: Iterable[Case], python: Path, timeout_s: float) -> Iterator[tuple
     for name, program, frames in asked:
         exported = export_sanafe(program, frames=frames)
         trace = simulate(program, frames, record=Recording(spikes=("all",)))
-        n_ticks = int(exported.figures["time steps to run"]) - _LEAD + 1
+        n_ticks = int(exported.figures["steps to run"]) - _LEAD + 1
         numbers = neuron_numbers(program, str(exported.contents["neurons.csv"]))
         ours = expected(program, numbers, trace, frames, n_ticks)
         joules_each = program.chip.energy.get("synaptic_event_joules", 0)

@@ -45,7 +45,7 @@ SANA-FE's are its energy of synapses over the chip file's `synaptic_event_joules
 
 The exit code is 1 if anything differs.
 
-What is given to SANA-FE is what `neuromap export` writes, and is run by its `run.py`.
+What is given to SANA-FE is what `neuromap export` writes, and is run by the script among it.
 
 ## How a program becomes a network of SANA-FE
 
@@ -58,7 +58,7 @@ What is given to SANA-FE is what `neuromap export` writes, and is run by its `ru
   repeat what they hear. They take no hops and are counted nowhere.
 - Each row of the host table, bias axons included, is an input neuron of SANA-FE in the core that it feeds. When it
   spikes is read off the table, not taken from our engines.
-- Tick t is SANA-FE's time step t + 2: what is sent in a step is integrated in the next, inputs too.
+- Tick t is SANA-FE's step t + 2: what is sent in a step is integrated in the next, inputs too.
 - Costs in `arch.yaml` are figures of the chip file, where it has them; each is marked there with its name, and those
   that are absent, or held by others (`included`), are 0 and marked so. Buffers and inputs cost nothing.
 

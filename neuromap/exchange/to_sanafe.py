@@ -83,7 +83,7 @@ def export_sanafe(
             "buffers for delays": len(cells.buffer_core),
             "input neurons": len(cells.generator_core),
             "input frames": run.n_frames,
-            "time steps to run": steps,
+            "steps to run": steps,
             "run it": "python run.py",
         },
         kept=kept,
@@ -105,7 +105,7 @@ def _neurons(program: ChipProgram, cells: SanafeCells) -> str:
 
 
 def _expected(run: ProgramRun, cells: SanafeCells) -> str:
-    """Write the spikes of a run in the form of SANA-FE's trace: neuron and time step."""
+    """Write the spikes of a run in the form of SANA-FE's trace: neuron and step."""
     trace = run.trace(("all",))
     assert trace.core is not None
     assert trace.neuron is not None
@@ -171,8 +171,8 @@ https://github.com/SLAM-Lab/SANA-FE; it is no part of neuromap, and under a lice
     pip install sanafe
     python run.py
 
-`run.py` runs `network.yaml` on `arch.yaml` for {steps} time steps, compares SANA-FE's spikes with `expected_spikes.csv`
-and prints its energy. Tick t is time step t + {LEAD}. `neurons.csv` says which neuron of the program each neuron of
+`run.py` runs `network.yaml` on `arch.yaml` for {steps} steps, compares SANA-FE's spikes with `expected_spikes.csv`
+and prints its energy. Tick t is step t + {LEAD}. `neurons.csv` says which neuron of the program each neuron of
 SANA-FE is; `arch.yaml` says where its costs are from.
 """
 

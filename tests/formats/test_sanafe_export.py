@@ -62,7 +62,7 @@ def expected(found):
 def test_the_cells_fire_like_the_chip(run):
     program, frames = run
     found = export_sanafe(program, frames=frames)
-    cells = sanafe_cells(program, host_spikes(program, frames, found.figures["time steps to run"] - 1))
+    cells = sanafe_cells(program, host_spikes(program, frames, found.figures["steps to run"] - 1))
     assert expected(found) == run_cells(cells)
     trace = nm.simulate(program, frames, engine="numpy", record=nm.Recording(spikes="all"))
     assert len(expected(found)) == np.count_nonzero(trace.tick < cells.n_ticks)

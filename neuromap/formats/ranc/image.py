@@ -29,7 +29,7 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class RancImage(Card):
-    """What RANC's files hold, before it is text; C cores, n packets.
+    """What RANC's files hold, before it is text; C cores, n spikes of the host.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class RancImage(Card):
         RANC's ``max_tick_offset``: slots of a core's scheduler.
     inclusive : bool
         Whether the negative threshold itself resets (``neuron_reset_type`` 1).
-    packets : ndarray of int64, shape (n, 5)
+    input_spikes : ndarray of int64, shape (n, 5)
         Group, x, y, axon, destination tick: what the host delivers in tick t is in group t with destination tick 0.
     near_rails : int
         Neurons whose potential may reach the ends of our chip's range, which RANC's simulator has not.
@@ -70,7 +70,7 @@ class RancImage(Card):
     first_output: tuple[tuple[str, int, int], ...]
     ticks_ahead: int
     inclusive: bool
-    packets: _Ints
+    input_spikes: _Ints
     near_rails: int
     potentials: tuple[int, int]
     going_nowhere: int
@@ -147,7 +147,7 @@ def ranc_image(program: ChipProgram, ticks: ArrayLike, cores: ArrayLike, axons: 
         first_output=first_output,
         ticks_ahead=suited.chip.delay[1] + 1,
         inclusive=suited.chip.rules.negative_comparison == "<=",
-        packets=_packets(suited, xy, ticks, cores, axons),
+        input_spikes=_packets(suited, xy, ticks, cores, axons),
         near_rails=int(reach.rails.sum()),
         potentials=(int(reach.lowest.min()), int(reach.highest.max())),
         going_nowhere=int(nowhere.sum()),

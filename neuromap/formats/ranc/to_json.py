@@ -68,14 +68,14 @@ def ranc_input(image: RancImage) -> str:
     """
     cores = image.cores
     n_cores, n_neurons, n_axons = cores.connections.shape
-    size = n_cores * n_neurons * (_BYTES_OF_A_NEURON + 2 * n_axons) + 100 * len(image.packets)
+    size = n_cores * n_neurons * (_BYTES_OF_A_NEURON + 2 * n_axons) + 100 * len(image.input_spikes)
     if size > MOST_BYTES:
         raise NotSupportedError(
             f"program {show_name(image.name)}: {n_cores} cores make an input file of about {size} bytes; at most "
             f"{MOST_BYTES} are written: export a program of fewer cores, or fewer frames"
         )
     head = {
-        "packets": _packets(image.packets),
+        "packets": _packets(image.input_spikes),
         "output_bus": {"coordinates": list(image.output_bus), "num_outputs": image.n_outputs},
     }
     body = ",\n".join(_core(cores, c) for c in range(n_cores))

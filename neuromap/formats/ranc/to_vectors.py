@@ -71,7 +71,7 @@ def ranc_vectors(image: RancImage, outputs: Sequence[_Ints]) -> dict[str, str]:
 
 
 def _vectors(image: RancImage, outputs: Sequence[_Ints], fields: Mapping[str, int]) -> dict[str, str]:
-    group, x, y, axon, tick = image.packets.T
+    group, x, y, axon, tick = image.input_spikes.T
     columns = zip((x, y, axon, tick), ("dx", "dy", "axon", "tick"), strict=True)
     packets = ["".join(parts) for parts in zip(*(_bits(v, fields[name]) for v, name in columns), strict=True)]
     shown = np.concatenate([np.zeros(0, np.int64), *outputs])

@@ -15,7 +15,7 @@ from neuromap.formats.sanafe.cells import SanafeCells
 __all__ = ["LEAD", "MOST_SYNAPSES", "sanafe_network"]
 
 LEAD = 2
-"""SANA-FE's time step of tick 0.
+"""SANA-FE's step of tick 0.
 
 What is sent in its step s is integrated in step s + 1, so the host's spikes of tick t are sent in step t + 1, and the
 spikes of tick t in step t + 2.

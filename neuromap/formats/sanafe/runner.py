@@ -68,7 +68,7 @@ def runner_script(steps: int) -> str:
     Parameters
     ----------
     steps : int
-        Time steps that SANA-FE runs.
+        Steps that SANA-FE runs.
 
     Returns
     -------
