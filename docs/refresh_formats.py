@@ -40,12 +40,14 @@ what neuromap's chip answers to them, so that the other tool's answer can be com
 
 ## Read in Python only
 
-RANC's files hold a program with raw events, not a network with frames, so they are read as such:
+These files hold a program with raw events, not a network with frames, so they are read as such:
 
 | files | function | bounds |
 |---|---|---|
 | RANC's JSON, configuration and input | `neuromap.formats.ranc.read_json` | 128 MiB each; cores together 512 MiB |
 | memory images and test vectors of RANC's FPGA design | `neuromap.formats.ranc.read_vectors` | 256 MiB each |
+| TrueNorth's model files (IBM's Corelet environment) | `neuromap.formats.truenorth.read_model` | 256 MiB; crossbars of
+256 x 256 |
 
 ```python
 from neuromap.formats.ranc import read_json
@@ -58,8 +60,10 @@ def outputs_of(config, input_file, n_ticks):
     return case.output_axons(*spikes, n_ticks)  # outputs of the bus that spike, tick by tick
 ```
 
-IBM's own model files of TrueNorth (the JSON of its Corelet environment) are not read: neither the format nor a file of
-it is public.
+There is no public description of TrueNorth's model files. What is read was worked out from two of them in the public
+repository of the simulator NeMo, with the neuron of Cassidy et al. (2013) for its parameters; no file with known spikes
+is public, so it was not compared with what IBM's simulator computes. Cores have numbers there and no places, and spikes
+of inputs are in other files: the program has targets, delays and ports, to be run on events of your own.
 """
 
 
