@@ -75,7 +75,13 @@ def _without_comments(text: str) -> str:
 
 
 def integer(value: Any, where: str, least: int, greatest: int) -> int:
-    """Take a whole number within bounds, true and false for 1 and 0."""
+    """Take a whole number within bounds, true and false for 1 and 0.
+
+    Raises
+    ------
+    ProgramError
+        If it is none, or beyond them.
+    """
     if not isinstance(value, int) or not least <= value <= greatest:
         raise ProgramError(f"{where}: found {show(value)}; needs an integer {least} to {greatest}")
     return int(value)
