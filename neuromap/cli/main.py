@@ -18,6 +18,8 @@ from neuromap.cli.commands.bench import EXAMPLES as BENCH_EXAMPLES
 from neuromap.cli.commands.bench import bench
 from neuromap.cli.commands.chips import EXAMPLES as CHIPS_EXAMPLES
 from neuromap.cli.commands.chips import chips
+from neuromap.cli.commands.exchange.export_command import EXAMPLES as EXPORT_EXAMPLES
+from neuromap.cli.commands.exchange.export_command import export_command
 from neuromap.cli.commands.exchange.import_command import EXAMPLES as IMPORT_EXAMPLES
 from neuromap.cli.commands.exchange.import_command import import_command
 from neuromap.cli.commands.experiment import EXAMPLES as EXPERIMENT_EXAMPLES
@@ -95,6 +97,7 @@ app.command("bench", short_help="How fast this machine runs a chip.", epilog=BEN
 app.command("train", short_help="Train a network under a rollout pattern.", epilog=TRAIN_EXAMPLES)(train)
 app.command("experiment", short_help="Patterns trained and compared.", epilog=EXPERIMENT_EXAMPLES)(experiment)
 app.command("import", short_help="A network from another tool.", epilog=IMPORT_EXAMPLES)(import_command)
+app.command("export", short_help="A program for another tool.", epilog=EXPORT_EXAMPLES)(export_command)
 
 
 def main(arguments: list[str] | None = None) -> int:

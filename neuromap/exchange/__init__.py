@@ -8,20 +8,24 @@ from neuromap.lazy_names import lazy_names
 
 _HOMES = {
     "EXPORT_FORMATS": "formats",
+    "Exported": "exported",
     "Format": "formats",
     "IMPORT_FORMATS": "formats",
     "Imported": "imported",
     "Note": "imported",
+    "export_file": "to_file",
     "import_file": "from_file",
 }
 
 if TYPE_CHECKING:
+    from neuromap.exchange.exported import Exported as Exported
     from neuromap.exchange.formats import EXPORT_FORMATS as EXPORT_FORMATS
     from neuromap.exchange.formats import IMPORT_FORMATS as IMPORT_FORMATS
     from neuromap.exchange.formats import Format as Format
     from neuromap.exchange.from_file import import_file as import_file
     from neuromap.exchange.imported import Imported as Imported
     from neuromap.exchange.imported import Note as Note
+    from neuromap.exchange.to_file import export_file as export_file
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError, NotSupportedError
@@ -31,10 +31,21 @@ class Format:
         What is taken from or written to it, in a clause.
     function : str
         ``"module.function"`` from ``neuromap`` on. That of an import takes a path and options, and gives an
-        :class:`~neuromap.exchange.imported.Imported`; that of an export takes a path of a network or program file, the
-        destination and options, and gives the paths that it wrote.
+        :class:`~neuromap.exchange.imported.Imported`; that of an export takes the path of a network or program file
+        (and ``frames`` and ``random`` where it is ``fed``) and gives an :class:`~neuromap.exchange.exported.Exported`,
+        whose files the caller writes.
     package, extra : str
         What it needs that is not always installed, and the extra that installs it; empty where it needs nothing.
+    source : {"network", "program"}
+        What an export is made of.
+    fed : bool
+        Whether input frames go with an export.
+    folder : bool
+        Whether an export is several files in a folder, not one.
+    bounds : str
+        How large a file or network may be, in a clause.
+    refuses : str
+        What is refused, in a clause.
     """
 
     called: str
@@ -43,6 +54,11 @@ class Format:
     function: str
     package: str = ""
     extra: str = ""
+    source: Literal["network", "program"] = "network"
+    fed: bool = False
+    folder: bool = False
+    bounds: str = ""
+    refuses: str = ""
 
     def load(self) -> Any:
         """Import the function.
@@ -64,7 +80,45 @@ class Format:
 IMPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping({})
 """Formats that can be read, by the name that commands take."""
 
-EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping({})
+EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
+    {
+        "ranc": Format(
+            called="RANC",
+            suffixes=(".json",),
+            holds="a program with its input packets, for RANC's simulator and the tools of its FPGA design",
+            function="exchange.to_ranc.export_ranc",
+            source="program",
+            fed=True,
+            folder=True,
+            bounds="an input file of 128 MiB (about 680 cores of 256 x 256)",
+            refuses="several chips, synapse-list cores, stochastic modes, reversal of the leak, resets that keep the "
+            "potential, a floor other than -R, programs without outputs",
+        ),
+        "ranc-vectors": Format(
+            called="RANC's FPGA design",
+            suffixes=(".mem",),
+            holds="the same as memory images of all cores and test vectors, for the design and its simulation",
+            function="exchange.to_ranc.export_ranc_vectors",
+            source="program",
+            fed=True,
+            folder=True,
+            bounds="1000 cores of the grid; 9 bits for weights, leak, thresholds and potentials",
+            refuses="what RANC refuses, and any value that does not fit its widths",
+        ),
+        "sanafe": Format(
+            called="SANA-FE",
+            suffixes=(".yaml",),
+            holds="a program with its input spikes as architecture and network, and the chip file's costs of events",
+            function="exchange.to_sanafe.export_sanafe",
+            source="program",
+            fed=True,
+            folder=True,
+            bounds="20 million synapses, and as many ticks of input neurons",
+            refuses="synapse-list cores, stochastic modes, reversal of the leak, potentials before the first tick, two "
+            "sources of one axon, linear resets at the negative threshold, neurons that do not rest at 0",
+        ),
+    }
+)
 """Formats that can be written, by the name that commands take."""
 
 

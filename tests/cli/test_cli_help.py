@@ -28,6 +28,7 @@ def test_the_commands():
         "train",
         "experiment",
         "import",
+        "export",
     ]
 
 

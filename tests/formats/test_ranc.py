@@ -233,6 +233,16 @@ def changed(**changes):
         ("{", changed(), "config.json: is not valid JSON"),
         ("[" * 100_000, changed(), "is not valid JSON"),
         ("3", changed(), "found 3; needs an object"),
+        ('{"a": ' * 5_000, changed(), "is not valid JSON"),
+        ('{"num_axons": ' + "9" * 5_000 + "}", changed(), "is not valid JSON"),
+        ('{"num_axons": NaN}', changed(), "config.json: found NaN; needs integers"),
+        ('{"num_axons": 4, "num_axons": 5}', changed(), "config.json: key 'num_axons' stands twice"),
+        ("\x00{}", changed(), "is not valid JSON"),
+        (CONFIG | {"num_neurons": 2**13, "num_axons": 2**13, "num_cores_x": 9},
+         changed(cores=[{"axons": [], "neurons": [], "connections": [], "coordinates": [x, 0]} for x in range(9)]),
+         "take 603979776 bytes; at most 536870912 are read"),
+        (CONFIG | {"num_axons": 10**30}, changed(), "num_axons: found 1000000000"),
+        (CONFIG | {"num_axons": True}, changed(), "num_axons: found True"),
         (CONFIG | {"num_axons": 0}, changed(), "core.axons: found 0"),
         (CONFIG | {"num_axons": "4"}, changed(), "num_axons: found '4'"),
         (CONFIG | {"neuron_reset_type": 2}, changed(), "neuron_reset_type: found 2"),
@@ -269,11 +279,30 @@ def test_bad_simulator_files(tmp_path, config, data, words):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("which", ["config.json", "input.json"])
+def test_truncated_and_flipped_files_get_one_line_or_run(which, tmp_path):
+    """Cut at every 1/50th, and a byte flipped there: a case, or one line that names the file."""
+    write(tmp_path, CONFIG, changed())
+    whole = (tmp_path / which).read_bytes()
+    read, said = 0, []
+    for k in range(50):
+        at = k * len(whole) // 50
+        for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 0x15]) + whole[at + 1 :]):
+            (tmp_path / which).write_bytes(damaged)
+            try:
+                read_json(tmp_path / "config.json", tmp_path / "input.json")
+                read += 1
+            except InputError as error:
+                said.append(str(error))
+    assert all(line and "\n" not in line for line in said)
+    assert read < 50  # only some flips leave a file of other numbers
+
+
 def test_packets_for_places_without_a_core_are_lost(tmp_path):
     data = changed(packets=[[{"destination_core": [2, 0], "destination_axon": 0, "destination_tick": 0}]])
     assert len(read_json(*write(tmp_path, CONFIG, data)).ticks) == 0
 
 
 def test_missing_files(tmp_path):
-    with pytest.raises(ProgramError, match="cannot be read"):
+    with pytest.raises(ProgramError, match=r"a\.json: does not exist"):
         read_json(tmp_path / "a.json", tmp_path / "b.json")

@@ -1,4 +1,4 @@
-"""Forms of an import: text, JSON."""
+"""Forms of imports and exports: text, JSON."""
 
 from __future__ import annotations
 
@@ -9,5 +9,12 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 __all__ = ["FORMS"]
 
 FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
-    {"Imported": {"dict": "json_imported.to_dict", "json": "json_imported.to_json", "text": "text.render_text"}}
+    {
+        "Exported": {
+            "dict": "exported_forms.to_dict",
+            "json": "exported_forms.to_json",
+            "text": "exported_forms.render_text",
+        },
+        "Imported": {"dict": "json_imported.to_dict", "json": "json_imported.to_json", "text": "text.render_text"},
+    }
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from neuromap.exchange.imported import Imported, Note
+from neuromap.exchange.forms.notes import note_dicts
+from neuromap.exchange.imported import Imported
 from neuromap.forms.documents import json_text
 from neuromap.forms.formed import form
 
@@ -42,18 +42,11 @@ def to_dict(found: Imported) -> dict[str, Any]:
         ],
         "edges": [list(key) for key in network.edges],
         "outputs": list(network.outputs),
-        "kept": _notes(found.kept),
-        "approximated": _notes(found.approximated),
-        "refused": _notes(found.refused),
+        "kept": note_dicts(found.kept),
+        "approximated": note_dicts(found.approximated),
+        "refused": note_dicts(found.refused),
         "quantisation": None if found.quantisation is None else form(found.quantisation, "dict"),
     }
-
-
-def _notes(notes: Sequence[Note]) -> list[dict[str, Any]]:
-    return [
-        {"about": note.about, "text": note.text, "remedy": note.remedy, "error": note.error, "unit": note.unit}
-        for note in notes
-    ]
 
 
 def to_json(found: Imported) -> str:

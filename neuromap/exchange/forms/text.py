@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from neuromap.exchange.imported import Imported, Note
+from neuromap.exchange.forms.notes import note_lines
+from neuromap.exchange.imported import Imported
 from neuromap.files.messages import counted
 from neuromap.forms.formed import form
-from neuromap.forms.numbers import plain
 from neuromap.forms.tables import new_table, printed
 
 if TYPE_CHECKING:
@@ -40,7 +39,11 @@ def render_text(found: Imported, width: int = 100) -> str:
         blocks[0] += f"\n{len(network.nodes) - _NODES_SHOWN} more nodes: --json lists all"
     if found.quantisation is not None:
         blocks.append(str(form(found.quantisation, "text", width)).rstrip("\n"))
-    said = [*_lines("kept", found.kept), *_lines("approximated", found.approximated), *_lines("refused", found.refused)]
+    said = [
+        *note_lines("kept", found.kept),
+        *note_lines("approximated", found.approximated),
+        *note_lines("refused", found.refused),
+    ]
     return "\n\n".join([head, *blocks, *(["\n".join(said)] if said else [])]) + "\n"
 
 
@@ -51,12 +54,3 @@ def _nodes(found: Imported) -> Table:
         work = f"{found.work[name]:,}" if name in found.work else "-"
         table.add_row(name, shape, work, ", ".join(u for u, v in found.network.edges if v == name))
     return table
-
-
-def _lines(word: str, notes: Sequence[Note]) -> list[str]:
-    return [f"{word}: {_line(note)}" for note in notes]
-
-
-def _line(note: Note) -> str:
-    error = "" if note.error is None else f", by {plain(note.error)} {note.unit}".rstrip()
-    return f"{note.about}: {note.text}{error}" + (f"; {note.remedy}" if note.remedy else "")

@@ -1,4 +1,4 @@
-"""RANC (UA-RCL/RANC): its hardware test vectors and its simulator's JSON, read as programs with raw events.
+"""RANC (UA-RCL/RANC): hardware test vectors and its simulator's JSON, read as programs with raw events, and written.
 
 Run a case with :func:`neuromap.simulation.run.run_events.run_events`::
 
@@ -13,11 +13,25 @@ from typing import TYPE_CHECKING
 
 from neuromap.lazy_names import lazy_names
 
-_HOMES = {"RancCase": "case", "read_json": "json_file", "read_vectors": "vectors"}
+_HOMES = {
+    "RancCase": "case",
+    "RancImage": "image",
+    "ranc_config": "to_json",
+    "ranc_image": "image",
+    "ranc_input": "to_json",
+    "ranc_vectors": "to_vectors",
+    "read_json": "json_file",
+    "read_vectors": "vectors",
+}
 
 if TYPE_CHECKING:
     from neuromap.formats.ranc.case import RancCase as RancCase
+    from neuromap.formats.ranc.image import RancImage as RancImage
+    from neuromap.formats.ranc.image import ranc_image as ranc_image
     from neuromap.formats.ranc.json_file import read_json as read_json
+    from neuromap.formats.ranc.to_json import ranc_config as ranc_config
+    from neuromap.formats.ranc.to_json import ranc_input as ranc_input
+    from neuromap.formats.ranc.to_vectors import ranc_vectors as ranc_vectors
     from neuromap.formats.ranc.vectors import read_vectors as read_vectors
 
 __all__ = sorted(_HOMES)

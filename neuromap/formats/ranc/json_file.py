@@ -16,15 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import ProgramError
-from neuromap.files.messages import show
+from neuromap.files.messages import show, show_name
+from neuromap.files.regular_file import read_bytes
 from neuromap.formats.ranc.case import RancCase, RancCores, make_case
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 
-__all__ = ["read_json"]
+__all__ = ["MOST_BYTES", "PARAMETERS", "read_json"]
 
+MOST_BYTES = 1 << 27
+"""Of a file; a longer one is refused unread."""
+
+_MOST_BITS = 1 << 29
+"""Connections, or bytes of weights, of all cores together: a small file may ask for large ones."""
 _INT32 = (-(2**31), 2**31 - 1)
-_PARAMETERS = {  # ours: theirs
+PARAMETERS = {  # ours: theirs
     "potential": "current_potential",
     "reset": "reset_potential",
     "leak": "leak",
@@ -142,12 +148,34 @@ class _Object:
 
 def _read(path: Path) -> _Object:
     try:
-        value = json.loads(path.read_bytes())
-    except OSError as error:
-        raise ProgramError(f"{path}: cannot be read ({error.strerror})") from None
+        data = read_bytes(path, "JSON file", MOST_BYTES, ProgramError)
+    except ProgramError as error:
+        raise ProgramError(f"{show_name(str(path))}: {error}") from None
+    try:
+        value = json.loads(data, parse_constant=_no_number, object_pairs_hook=_once)
+    except _Refused as error:
+        raise ProgramError(f"{show_name(str(path))}: {error}") from None
     except (ValueError, RecursionError):  # UnicodeDecodeError and JSONDecodeError are ValueErrors
-        raise ProgramError(f"{path}: is not valid JSON") from None
-    return _Object(value, str(path))
+        raise ProgramError(f"{show_name(str(path))}: is not valid JSON") from None
+    return _Object(value, show_name(str(path)))
+
+
+class _Refused(Exception):
+    """What JSON allows, or Python's reader of it, and these files must not hold."""
+
+
+def _no_number(word: str) -> None:
+    raise _Refused(f"found {word}; needs integers")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object, whose keys must differ: readers do not agree on which of two values holds."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _Refused(f"key {show(twice)} stands twice in one object; each must stand once")
+    return found
 
 
 def _pair(value: _Object, key: str) -> tuple[int, int]:
@@ -185,7 +213,12 @@ def _chip(config: _Object) -> ChipSpec:
 
 def _cores(items: list[_Object], chip: ChipSpec, origin: str) -> RancCores:
     shape = (len(items), chip.neurons)
-    parameters = {key: np.zeros(shape, dtype=np.int64) for key in (*_PARAMETERS, "dx", "dy")}
+    if (size := len(items) * chip.neurons * max(chip.axons, 8 * chip.axon_types)) > _MOST_BITS:
+        raise ProgramError(
+            f"{origin}: cores: {len(items)} of {chip.neurons} neurons with {chip.axons} axons and {chip.axon_types} "
+            f"weights take {size} bytes; at most {_MOST_BITS} are read"
+        )
+    parameters = {key: np.zeros(shape, dtype=np.int64) for key in (*PARAMETERS, "dx", "dy")}
     parameters["positive_threshold"][:] = 1  # a neuron that is not described stays silent
     weights = np.zeros((*shape, chip.axon_types), dtype=np.int64)
     types = np.zeros((len(items), chip.axons), dtype=np.int64)
@@ -206,7 +239,7 @@ def _cores(items: list[_Object], chip: ChipSpec, origin: str) -> RancCores:
             present[c, n] = True
             row = neuron.integers("weights", chip.axon_types)
             weights[c, n, : len(row)] = row
-            for ours, theirs in _PARAMETERS.items():
+            for ours, theirs in PARAMETERS.items():
                 parameters[ours][c, n] = neuron.integer(theirs)
             parameters["dx"][c, n], parameters["dy"][c, n] = _pair(neuron, "destination_core_offset")
     places, counts = np.unique(coordinates, axis=0, return_counts=True)

@@ -14,29 +14,13 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError, ProgramError, StimulusError
 from neuromap.formats.ranc.case import RancCase, RancCores, make_case
+from neuromap.formats.ranc.hardware_widths import N_WEIGHTS, TYPE_BITS, memory_fields
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 
 __all__ = ["read_vectors"]
 
 _MAX_BYTES = 1 << 28
-_TYPE_BITS = 2
-_N_WEIGHTS = 2**_TYPE_BITS
-
-# the fields of a csram row after its connections; (name, bits), -1 stands for log2(axons)
-_FIELDS = (
-    ("potential", 9),
-    ("reset", 9),
-    *((f"weight{g}", 9) for g in range(_N_WEIGHTS)),
-    ("leak", 9),
-    ("positive_threshold", 9),
-    ("negative_threshold", 9),
-    ("reset_mode", 1),
-    ("dx", 9),
-    ("dy", 9),
-    ("axon", -1),
-    ("tick", 4),
-)
 _UNSIGNED = ("reset_mode", "axon", "tick")
 
 
@@ -80,11 +64,11 @@ def read_vectors(folder: str | Path, *, columns: int, output_bus: tuple[int, int
                     f"{folder / f'{kind}_{i:03}.mem'}: holds {list(bits.shape)} rows and bits; "
                     f"needs {list(files[0].shape)} as in {kind}_000.mem"
                 )
-    if types[0].shape[1] != _TYPE_BITS:
-        raise ProgramError(f"{folder / 'tc_000.mem'}: rows have {types[0].shape[1]} bits; needs {_TYPE_BITS}")
+    if types[0].shape[1] != TYPE_BITS:
+        raise ProgramError(f"{folder / 'tc_000.mem'}: rows have {types[0].shape[1]} bits; needs {TYPE_BITS}")
     n_axons = len(types[0])
     axon_bits = (n_axons - 1).bit_length()
-    widths = {field: axon_bits if bits < 0 else bits for field, bits in _FIELDS}
+    widths = memory_fields(n_axons)
     needed = n_axons + sum(widths.values())
     if images[0].shape[1] != needed:
         raise ProgramError(
@@ -111,7 +95,7 @@ def _chip(name: str, columns: int, rows: int, axons: int, neurons: int) -> ChipS
         chips=(1, 1),
         axons=axons,
         neurons=neurons,
-        axon_types=_N_WEIGHTS,
+        axon_types=N_WEIGHTS,
         weight_bits=9,
         leak_bits=9,
         threshold_bits=9,
@@ -138,7 +122,7 @@ def _cores(images: NDArray[np.bool_], types: NDArray[np.bool_], widths: dict[str
         coordinates=np.stack([core % columns, core // columns], axis=1),
         axon_types=_number(types, signed=False),
         connections=images[:, :, n_axons - 1 :: -1],  # the leftmost bit is the last axon
-        weights=np.stack([values.pop(f"weight{g}") for g in range(_N_WEIGHTS)], axis=2),
+        weights=np.stack([values.pop(f"weight{g}") for g in range(N_WEIGHTS)], axis=2),
         parameters=values,
         present=np.ones((n_cores, n_neurons), dtype=np.bool_),
     )

@@ -1,0 +1,85 @@
+"""``neuromap export``: a network or program as files of another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neuromap.cli.arguments.destinations import check_destinations
+from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length
+from neuromap.cli.arguments.option_blocks import with_option_blocks
+from neuromap.cli.arguments.options import JsonFlag
+from neuromap.cli.printing.json_output import print_json
+from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.errors import InputError
+
+__all__ = ["EXAMPLES", "export_command"]
+
+EXAMPLES = """\
+\b
+Examples:
+  neuromap export sr.nmp --to ranc -o sr.ranc
+  neuromap export sr.nmp --to sanafe -o sr.sanafe --frames 12 --seed 7
+  neuromap export sr.nmp --to ranc -o sr.ranc --frames 100 --density 0.2 --json
+"""
+
+
+@with_option_blocks
+def export_command(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SOURCE", help="Program file (to ranc, sanafe), see neuromap map -o.", show_default=False
+        ),
+    ],
+    *,
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help="For which tool: ranc, sanafe.", show_default=False)
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DEST",
+            help="Where to write: a folder (ranc, sanafe). All files appear, or none.",
+            show_default=False,
+        ),
+    ],
+    fed: FrameOptions,
+    as_json: JsonFlag = False,
+) -> None:
+    """Write a program for another tool, and say what was kept, approximated and refused.
+
+    With a program go the input frames that it is shown, and what neuromap's chip answers to them, so that the other
+    tool's answer can be compared.
+    """
+    from neuromap.exchange.formats import EXPORT_FORMATS, format_named
+    from neuromap.exchange.to_file import export_file
+    from neuromap.files.whole_folder import check_folder
+    from neuromap.forms.formed import form
+
+    known = format_named(to, EXPORT_FORMATS)
+    random = fed.random()
+    files = {f"{known.source} file": source, "stimulus file": fed.stimulus}
+    if known.folder:
+        if output.startswith("-"):
+            raise InputError(f"--output {output}: is no folder; give a name (./{output} for this one)")
+        check_folder(output)
+    else:
+        check_destinations({"--output": output}, files)
+    if known.fed:
+        check_run_length(fed.n_frames)
+    elif fed != FrameOptions():
+        raise InputError(f"--to {to}: takes no input frames; leave out --stimulus, --frames, --seed and --density")
+    found = export_file(
+        source, to, output, frames=fed.stimulus if known.fed else None, random=random if known.fed else None
+    )
+    if as_json:
+        print_json({**form(found, "dict"), "written_to": output})
+        return
+    console = text_console()
+    console.print(form(found, "text", text_width()).rstrip("\n"), markup=False, soft_wrap=True)
+    print_written(console, output)

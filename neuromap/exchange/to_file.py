@@ -1,0 +1,72 @@
+"""A network or program file as files of another tool, written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from neuromap.errors import InputError
+from neuromap.exchange.exported import Exported
+from neuromap.exchange.formats import EXPORT_FORMATS, format_named
+from neuromap.files.given import path_given
+from neuromap.files.whole_file import write_whole
+from neuromap.files.whole_folder import write_folder
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from neuromap.simulation.stimulus.choose_frames import RandomFrames
+
+__all__ = ["export_file"]
+
+
+def export_file(
+    source: str | Path,
+    format: str,
+    destination: str | Path,
+    *,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    random: RandomFrames | None = None,
+) -> Exported:
+    """Write a network or program for another tool: all of its files, or none.
+
+    Parameters
+    ----------
+    source : str or Path
+        A network file or a program file, whichever the format is made of.
+    format : str
+        Of :data:`~neuromap.exchange.formats.EXPORT_FORMATS`.
+    destination : str or Path
+        The file; where the format is several files, their folder, which is made if it is not there.
+    frames : mapping of str to array_like of shape (n_frames, size), or path, optional
+        Input frames that go with a program, as :func:`neuromap.simulate` takes them, or a file of them.
+    random : RandomFrames, optional
+        Which random frames go with it where none are given; 32 of mixed densities by default.
+
+    Returns
+    -------
+    Exported
+        What was written, with what was kept, approximated and refused.
+
+    Raises
+    ------
+    InputError
+        If there is no such format or file, the format takes no frames, or the destination cannot be written.
+    NotSupportedError
+        If a package is missing, or the other tool has not what the source asks for.
+    """
+    known = format_named(format, EXPORT_FORMATS)
+    path_given("export_file", source)
+    options: dict[str, Any] = {}
+    if known.fed:
+        options = {"frames": frames, "random": random}
+    elif frames is not None or random is not None:
+        raise InputError(f"format {format}: holds a {known.source} without input frames; give none")
+    found = cast("Exported", known.load()(Path(source), **options))
+    if known.folder:
+        write_folder(destination, found.contents)
+    else:
+        (content,) = found.contents.values()
+        write_whole(destination, content)
+    return found

@@ -1,0 +1,256 @@
+"""A program for RANC: configuration, input, and the outputs that its simulator must print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.exchange.exported import Exported
+from neuromap.exchange.imported import Note
+from neuromap.exchange.run_of_program import ProgramRun, program_run
+from neuromap.files.messages import counted, show_name
+from neuromap.formats.ranc.hardware_widths import beyond_hardware
+from neuromap.formats.ranc.image import RancImage, ranc_image
+from neuromap.formats.ranc.to_json import ranc_config, ranc_input
+from neuromap.formats.ranc.to_vectors import ranc_vectors
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.stimulus.choose_frames import RandomFrames
+
+__all__ = ["export_ranc", "export_ranc_vectors"]
+
+_COMMAND = "ranc_sim -i input.json -o output.txt -c config.json --ticks"
+
+
+def export_ranc(
+    source: str | Path | ChipProgram,
+    *,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    random: RandomFrames | None = None,
+) -> Exported:
+    """Write a program and what the host feeds it for RANC.
+
+    Parameters
+    ----------
+    source : str, Path or ChipProgram
+        A program or its file.
+    frames, random
+        As :func:`neuromap.exchange.to_file.export_file` takes them.
+
+    Returns
+    -------
+    Exported
+        ``config.json`` and ``input.json`` for RANC's simulator; ``expected.txt``, what it must print, byte by byte;
+        ``README.md``, which says how to run it and what its outputs are.
+
+    Raises
+    ------
+    ProgramError
+        If the file cannot be read, or the program has no output.
+    StimulusError
+        If the frames do not fit.
+    NotSupportedError
+        If RANC has not what the program asks for.
+    """
+    run, image = _image(source, frames, random)
+    n_ticks = run.spikes.n_ticks
+    contents = {
+        "config.json": ranc_config(image),
+        "input.json": ranc_input(image),
+        "expected.txt": _expected(run, image),
+        "README.md": _readme(run, image),
+    }
+    kept, approximated, refused = _notes(run, image)
+    return Exported(
+        name=image.name,
+        format="ranc",
+        contents=contents,
+        figures={
+            "cores": len(image.cores.coordinates),
+            "grid (columns x rows of cores)": f"{image.grid[0]} x {image.grid[1]}",
+            "outputs": image.n_outputs,
+            "input frames": run.n_frames,
+            "input spikes": len(image.input_spikes),
+            "ticks to run": n_ticks + 1,
+            "run it": f"{_COMMAND} {n_ticks + 1}",
+        },
+        kept=kept,
+        approximated=approximated,
+        refused=refused,
+    )
+
+
+def export_ranc_vectors(
+    source: str | Path | ChipProgram,
+    *,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    random: RandomFrames | None = None,
+) -> Exported:
+    """Write a program and what the host feeds it for RANC's FPGA design.
+
+    Parameters
+    ----------
+    source, frames, random
+        As :func:`export_ranc` takes them.
+
+    Returns
+    -------
+    Exported
+        Memory images of all cores of the grid and test vectors (:mod:`neuromap.formats.ranc.to_vectors`), and
+        ``README.md``. What the design must answer begins with tick 0.
+
+    Raises
+    ------
+    ProgramError, StimulusError
+        As :func:`export_ranc`.
+    NotSupportedError
+        If RANC has not what the program asks for, or a value does not fit its memory.
+    """
+    run, image = _image(source, frames, random)
+    table = _output_table(run, image)
+    kept, approximated, refused = _notes(run, image)
+    return Exported(
+        name=image.name,
+        format="ranc-vectors",
+        contents={
+            **ranc_vectors(image, [np.flatnonzero(row) for row in table]),
+            "README.md": _vectors_readme(run, image),
+        },
+        figures={
+            "cores": len(image.cores.coordinates),
+            "grid (columns x rows of cores)": f"{image.grid[0]} x {image.grid[1]}",
+            "output bus (x, y)": str(image.output_bus),
+            "outputs": image.n_outputs,
+            "input frames": run.n_frames,
+            "input spikes": len(image.input_spikes),
+            "ticks": run.spikes.n_ticks,
+        },
+        kept=kept,
+        approximated=approximated,
+        refused=refused,
+    )
+
+
+def _image(
+    source: str | Path | ChipProgram,
+    frames: Mapping[str, ArrayLike] | str | Path | None,
+    random: RandomFrames | None,
+) -> tuple[ProgramRun, RancImage]:
+    run = program_run(source, frames, random)
+    host, rows = run.program.host, run.spikes.row
+    return run, ranc_image(run.program, run.spikes.tick, host.core[rows], host.axon[rows])
+
+
+def _output_table(run: ProgramRun, image: RancImage) -> NDArray[np.bool_]:
+    """Say which outputs spike in every tick, shape (ticks, outputs)."""
+    trace = run.trace(("outputs",))
+    start = {name: first for name, first, _ in image.first_output}
+    first = np.array([start.get(port.name, 0) for port in run.program.nodes], np.int64)
+    table = np.zeros((run.spikes.n_ticks, image.n_outputs), np.bool_)
+    table[trace.tick, first[trace.node] + trace.index] = True
+    return table
+
+
+def _expected(run: ProgramRun, image: RancImage) -> str:
+    """Write what RANC's simulator prints: a byte order mark, and in line t + 2 the outputs that spike in tick t."""
+    table = np.full((run.spikes.n_ticks + 1, 2 * image.n_outputs), ord(" "), np.uint8)
+    table[0, ::2] = ord("0")
+    table[1:, ::2] = _output_table(run, image) + np.uint8(ord("0"))
+    return "\ufeff" + "".join(f"{row.tobytes().decode('ascii')}\n" for row in table)
+
+
+def _notes(run: ProgramRun, image: RancImage) -> tuple[tuple[Note, ...], ...]:
+    program, kept, approximated = run.program, [], []
+    x, y = image.origin
+    moved = "where they were" if (x, y) == (0, 0) else f"moved by ({-x}, {-y})"
+    kept.append(Note("cores", f"{len(image.cores.coordinates)}, {moved}, the output bus at {image.output_bus}"))
+    for name, first, size in image.first_output:
+        kept.append(Note(f"node {show_name(name)}", f"outputs {first} to {first + size - 1} of the bus"))
+    if image.going_nowhere:
+        text = f"{counted(image.going_nowhere, 'neuron')} without a target send to a core without synapses"
+        kept.append(Note("spikes that nobody reads", text))
+    if image.near_rails:
+        low, high = program.chip.potential_range
+        ends = "wraps" if program.chip.rules.overflow == "wrap" else "stops"
+        approximated.append(
+            Note(
+                "potentials",
+                f"{counted(image.near_rails, 'neuron')} may reach {low} or {high}, where the chip's potential {ends}; "
+                "RANC's simulator has 32 bits",
+            )
+        )
+    refused = [
+        Note(
+            "labels, frame period, energy and times",
+            "RANC has no place for them; README.md has outputs and ticks of frames",
+            "keep the program file",
+        )
+    ]
+    beyond = beyond_hardware(image)
+    if beyond:
+        refused.append(
+            Note(
+                "RANC's FPGA design",
+                f"its memory has not {beyond}; RANC's simulator has",
+                "map onto the chip ranc, whose widths are those of the design",
+            )
+        )
+    else:
+        kept.append(Note("RANC's FPGA design", "all values fit the widths of its memory files (9 bits)"))
+    return tuple(kept), tuple(approximated), tuple(refused)
+
+
+def _readme(run: ProgramRun, image: RancImage) -> str:
+    program, n_ticks = run.program, run.spikes.n_ticks
+    ports = {port.name: port for port in program.nodes}
+    rows = "\n".join(
+        f"| {_cell(name)} | {first} to {first + size - 1} | {ports[name].tick(program.period, 1) + 2} |"
+        for name, first, size in image.first_output
+    )
+    return f"""\
+# {_cell(image.name)} for RANC
+
+Written by neuromap: {_cell(run.stimulus)} on chip {_cell(program.chip.name)}. RANC is at https://github.com/UA-RCL/RANC.
+
+    {_COMMAND} {n_ticks + 1}
+    cmp output.txt expected.txt
+
+Line t + 2 of `output.txt` holds the outputs that spike in tick t, 0 to {n_ticks - 1}; line 1 is always empty of spikes.
+`expected.txt` is what neuromap's chip gives, in the same form; both begin with a byte order mark.
+
+| output node | outputs (columns, from 0) | line of frame 1 |
+|---|---|---|
+{rows}
+
+A frame period is {program.period} ticks: frame i of a node is so many lines after frame i - 1.
+
+RANC's `rancutils` make the memory files of its FPGA design from `input.json`; `neuromap.formats.ranc.read_json` reads
+both files back.
+"""
+
+
+def _vectors_readme(run: ProgramRun, image: RancImage) -> str:
+    rows = "\n".join(f"| {_cell(name)} | {first} to {first + size - 1} |" for name, first, size in image.first_output)
+    columns, n_rows = image.grid
+    return f"""\
+# {_cell(image.name)} for RANC's FPGA design
+
+Written by neuromap: {_cell(run.stimulus)} on chip {_cell(run.program.chip.name)}. RANC is at https://github.com/UA-RCL/RANC.
+
+Core i = x + {columns} y of the grid of {columns} x {n_rows} cores has `csram_i.mem` (a row of bits for every neuron)
+and `tc_i.mem` (types of axons). The output bus takes the place {image.output_bus}; places without a core of the program
+are silent cores. `tb_input.txt` and `tb_num_inputs.txt` are the input packets, tick by tick; `tb_correct.txt` and
+`tb_num_outputs.txt` the outputs that spike in tick 0, 1, ... to {run.spikes.n_ticks - 1}.
+
+| output node | outputs |
+|---|---|
+{rows}
+
+`neuromap.formats.ranc.read_vectors(folder, columns={columns}, output_bus={image.output_bus})` reads the folder back.
+"""
+
+
+def _cell(text: str) -> str:
+    return show_name(text).replace("|", "/").replace("`", "'")

@@ -1,0 +1,181 @@
+"""A program for SANA-FE: architecture, network, the spikes that it must show, and a script that compares them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neuromap.exchange.exported import Exported
+from neuromap.exchange.imported import Note
+from neuromap.exchange.run_of_program import ProgramRun, program_run
+from neuromap.files.messages import counted, show_name
+from neuromap.formats.sanafe.architecture import FIGURES_USED, known_figure, sanafe_architecture
+from neuromap.formats.sanafe.cells import SanafeCells, sanafe_cells
+from neuromap.formats.sanafe.network import LEAD, sanafe_network
+from neuromap.formats.sanafe.runner import runner_script
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.stimulus.choose_frames import RandomFrames
+
+__all__ = ["export_sanafe"]
+
+_NO_PLACE = ("static_watts", "tick_joules", "off_chip_bit_joules")
+"""Figures of a chip's energy that SANA-FE's architecture has no place for."""
+
+
+def export_sanafe(
+    source: str | Path | ChipProgram,
+    *,
+    frames: Mapping[str, ArrayLike] | str | Path | None = None,
+    random: RandomFrames | None = None,
+) -> Exported:
+    """Write a program and what the host feeds it for SANA-FE.
+
+    Parameters
+    ----------
+    source : str, Path or ChipProgram
+        A program or its file.
+    frames, random
+        As :func:`neuromap.exchange.to_file.export_file` takes them.
+
+    Returns
+    -------
+    Exported
+        ``arch.yaml`` and ``network.yaml``; ``neurons.csv``, which neuron of the program each of SANA-FE's is;
+        ``expected_spikes.csv``, in the form of SANA-FE's trace; ``run.py``, which runs SANA-FE and compares;
+        ``README.md``.
+
+    Raises
+    ------
+    ProgramError
+        If the file cannot be read, or the program has no output.
+    StimulusError
+        If the frames do not fit.
+    NotSupportedError
+        If SANA-FE has not what the program asks for.
+    """
+    run = program_run(source, frames, random)
+    program = run.program
+    cells = sanafe_cells(program, run.spikes)
+    steps = cells.n_ticks + LEAD - 1
+    n_ways = int((cells.post >= cells.n_neurons).sum())
+    contents = {
+        "arch.yaml": sanafe_architecture(cells, program.chip),
+        "network.yaml": sanafe_network(cells),
+        "neurons.csv": _neurons(program, cells),
+        "expected_spikes.csv": _expected(run, cells),
+        "run.py": runner_script(steps),
+        "README.md": _readme(run, steps),
+    }
+    kept, approximated, refused = _notes(program, cells)
+    return Exported(
+        name=program.name,
+        format="sanafe",
+        contents=contents,
+        figures={
+            "cores": program.n_cores,
+            "neurons": cells.n_neurons,
+            "synapses": len(cells.pre) - n_ways,
+            "buffers for delays": len(cells.buffer_core),
+            "input neurons": len(cells.generator_core),
+            "input frames": run.n_frames,
+            "steps to run": steps,
+            "run it": "python run.py",
+        },
+        kept=kept,
+        approximated=approximated,
+        refused=refused,
+    )
+
+
+def _neurons(program: ChipProgram, cells: SanafeCells) -> str:
+    file = io.StringIO()
+    write = csv.writer(file, lineterminator="\n")
+    write.writerow(["neuron", "node", "index", "relay", "x", "y", "row"])
+    at = (cells.core, cells.row)
+    columns = (program.neuron_node[at], program.neuron_index[at], program.is_relay[at], cells.core, cells.row)
+    for k, (node, index, relay, core, row) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        name = program.nodes[node].name
+        write.writerow([f"neurons.{k}", name, index, int(relay), *program.coordinates[core].tolist(), row])
+    return file.getvalue()
+
+
+def _expected(run: ProgramRun, cells: SanafeCells) -> str:
+    """Write the spikes of a run in the form of SANA-FE's trace: neuron and step."""
+    trace = run.trace(("all",))
+    assert trace.core is not None
+    assert trace.neuron is not None
+    number = np.full(run.program.shape, -1)
+    number[cells.core, cells.row] = np.arange(cells.n_neurons)
+    kept = trace.tick < cells.n_ticks
+    tick, neuron = trace.tick[kept], number[trace.core[kept], trace.neuron[kept]]
+    order = np.lexsort((neuron, tick))
+    rows = zip(neuron[order].tolist(), (tick[order] + LEAD).tolist(), strict=True)
+    return "neuron,timestep\n" + "".join(f"neurons.{k},{step}\n" for k, step in rows)
+
+
+def _notes(program: ChipProgram, cells: SanafeCells) -> tuple[tuple[Note, ...], ...]:
+    chip = program.chip
+    kept = [
+        Note("neurons", f"{cells.n_neurons} of the model truenorth, in the core and at the place that they have"),
+        Note("spikes", "each in its tick, with as many hops, in one message to one core"),
+    ]
+    known = {name: known_figure(chip, name) for name in FIGURES_USED}
+    said = ", ".join(f"{name} = {value:g}" for name, value in known.items() if value is not None)
+    kept.append(Note("costs", said or f"none: the chip file {show_name(chip.name)} has no figure of an event"))
+    approximated = []
+    if len(cells.buffer_core):
+        approximated.append(
+            Note(
+                "delays",
+                f"of more than a tick are {counted(len(cells.buffer_core), 'neuron')} more in the target's core, at no "
+                "cost and no hops",
+            )
+        )
+    if known["energy.neuron_update_joules"] is not None:
+        approximated.append(
+            Note("neuron updates", "are counted of the neurons in use, not of all neurons of the cores in use")
+        )
+    approximated.append(
+        Note("time", "SANA-FE's is that of its events; the chip's tick goes on at its own length whatever they take")
+    )
+    refused = []
+    lacking = [f"energy.{key}" for key in _NO_PLACE if key in chip.energy]
+    if lacking:
+        refused.append(
+            Note(
+                "costs of the chip as a whole",
+                f"{', '.join(lacking)}: SANA-FE's architecture has no place for them",
+                "add them as docs/energy.md says",
+            )
+        )
+    if chip.chips != (1, 1):
+        refused.append(
+            Note("boundaries between chips", "are hops like any other in SANA-FE", "take them from neuromap report")
+        )
+    return tuple(kept), tuple(approximated), tuple(refused)
+
+
+def _readme(run: ProgramRun, steps: int) -> str:
+    program = run.program
+    return f"""\
+# {_plain(program.name)} for SANA-FE
+
+Written by neuromap: {_plain(run.stimulus)} on chip {_plain(program.chip.name)}. SANA-FE is at
+https://github.com/SLAM-Lab/SANA-FE; it is no part of neuromap, and under a licence of its own (GPL-3).
+
+    pip install sanafe
+    python run.py
+
+`run.py` runs `network.yaml` on `arch.yaml` for {steps} steps, compares SANA-FE's spikes with `expected_spikes.csv`
+and prints its energy. Tick t is step t + {LEAD}. `neurons.csv` says which neuron of the program each neuron of
+SANA-FE is; `arch.yaml` says where its costs are from.
+"""
+
+
+def _plain(text: str) -> str:
+    return show_name(text).replace("`", "'")

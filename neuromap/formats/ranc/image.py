@@ -1,0 +1,204 @@
+"""A program as RANC is given it: cores on a grid of their own, an output bus, packets.
+
+What is read out goes to the *output bus*, a router in the place of a core. A spike that goes nowhere on our chip must
+go somewhere on RANC's: where one may come, it is sent to a core without synapses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.errors import NotSupportedError, ProgramError, StimulusError
+from neuromap.files.given import needs
+from neuromap.files.messages import show_name
+from neuromap.formats.ranc.case import RancCores
+from neuromap.formats.ranc.suited import require_suited
+from neuromap.forms.card import Card
+from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.program import Program
+
+__all__ = ["RancImage", "ranc_image"]
+
+_Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RancImage(Card):
+    """What RANC's files hold, before it is text; C cores, n spikes of the host.
+
+    Attributes
+    ----------
+    name : str
+        Of the program.
+    cores : RancCores
+        All neurons of the program's cores, with coordinates on the grid.
+    grid : tuple of int
+        Columns and rows, no larger than they must be: RANC's simulator goes through all of them.
+    origin : tuple of int
+        Where x = 0 and y = 0 of the grid are on our chip.
+    output_bus : tuple of int
+        Its x and y.
+    n_outputs : int
+        Neurons of all output nodes.
+    first_output : tuple of (str, int, int)
+        Of every output node its name, the output of its neuron 0, and its neurons.
+    ticks_ahead : int
+        RANC's ``max_tick_offset``: slots of a core's scheduler.
+    inclusive : bool
+        Whether the negative threshold itself resets (``neuron_reset_type`` 1).
+    input_spikes : ndarray of int64, shape (n, 5)
+        Group, x, y, axon, destination tick: what the host delivers in tick t is in group t with destination tick 0.
+    near_rails : int
+        Neurons whose potential may reach the ends of our chip's range, which RANC's simulator has not.
+    potentials : tuple of int
+        Least and greatest potential that any neuron may be compared with its thresholds at.
+    going_nowhere : int
+        Neurons that may spike and are neither read out nor have a target.
+    """
+
+    name: str
+    cores: RancCores
+    grid: tuple[int, int]
+    origin: tuple[int, int]
+    output_bus: tuple[int, int]
+    n_outputs: int
+    first_output: tuple[tuple[str, int, int], ...]
+    ticks_ahead: int
+    inclusive: bool
+    input_spikes: _Ints
+    near_rails: int
+    potentials: tuple[int, int]
+    going_nowhere: int
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+
+def ranc_image(program: ChipProgram, ticks: ArrayLike, cores: ArrayLike, axons: ArrayLike) -> RancImage:
+    """Lay out a program and events from the host as RANC has them.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        What runs; its host table is not used.
+    ticks, cores, axons : array_like of int, shape (n,)
+        Events, as :func:`neuromap.simulation.run.run_events.run_events` takes them.
+
+    Returns
+    -------
+    RancImage
+
+    Raises
+    ------
+    ProgramError
+        If the program breaks a rule of its chip, or nothing is read out.
+    StimulusError
+        If an event lies outside the cores or axons, or before tick 0.
+    NotSupportedError
+        If RANC has not what the program asks for (:mod:`neuromap.formats.ranc.suited`).
+    """
+    needs("ranc_image", program, ChipProgram, ProgramError)
+    require_legal(program)
+    suited, reach = require_suited(program)
+    numbers, first_output, n_outputs = _outputs(suited)
+    nowhere = reach.fires & (suited.target_core < 0) & (numbers < 0)
+    grid, origin, places = _grid(suited, 1 + bool(nowhere.any()))
+    xy = suited.coordinates.astype(np.int64) - origin
+    bus = places[0]
+
+    sends = suited.target_core >= 0
+    to = np.where(sends[..., None], xy[suited.target_core], xy[:, None, :])
+    to = np.where((numbers >= 0)[..., None], np.array(bus), to)
+    to = np.where(nowhere[..., None], np.array(places[-1]), to)
+    offset = to - xy[:, None, :]
+    table = suited.neurons
+    bits = np.unpackbits(suited.crossbar, axis=2, count=suited.chip.neurons, bitorder="little")
+    parameters = {
+        "potential": table.potential,
+        "reset": table.reset,
+        "leak": table.leak,
+        "positive_threshold": table.threshold,
+        "negative_threshold": -table.negative_threshold.astype(np.int64),
+        "reset_mode": np.where(table.reset_mode == 2, 0, table.reset_mode),  # of neurons that never spike
+        "dx": offset[..., 0],
+        "dy": offset[..., 1],
+        "axon": np.where(numbers >= 0, numbers, suited.target_axon),
+        "tick": np.where(sends, suited.delay.astype(np.int64) - 1, 0),
+    }
+    return RancImage(
+        name=suited.name,
+        cores=RancCores(
+            coordinates=xy,
+            axon_types=suited.axon_types.astype(np.int64),
+            connections=bits.transpose(0, 2, 1).astype(np.bool_),
+            weights=table.weights.astype(np.int64),
+            parameters={name: np.asarray(values, np.int64) for name, values in parameters.items()},
+            present=np.ones(suited.shape, np.bool_),
+        ),
+        grid=grid,
+        origin=origin,
+        output_bus=bus,
+        n_outputs=n_outputs,
+        first_output=first_output,
+        ticks_ahead=suited.chip.delay[1] + 1,
+        inclusive=suited.chip.rules.negative_comparison == "<=",
+        input_spikes=_packets(suited, xy, ticks, cores, axons),
+        near_rails=int(reach.rails.sum()),
+        potentials=(int(reach.lowest.min()), int(reach.highest.max())),
+        going_nowhere=int(nowhere.sum()),
+    )
+
+
+def _outputs(program: Program) -> tuple[_Ints, tuple[tuple[str, int, int], ...], int]:
+    """Output of every neuron, -1 where it is not read out; where the nodes' outputs begin; how many there are."""
+    read = [(place, port) for place, port in enumerate(program.nodes) if port.kind == "output"]
+    sizes = [port.size for _, port in read]
+    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).tolist()
+    if not starts[-1]:
+        raise ProgramError(
+            f"program {show_name(program.name)}: has no output node; RANC prints what reaches its output bus only: "
+            "map a network with outputs"
+        )
+    start_of = np.zeros(len(program.nodes), np.int64)
+    start_of[[place for place, _ in read]] = starts[:-1]
+    numbers = np.full(program.shape, -1, np.int64)
+    table = program.outputs
+    numbers[table.core, table.neuron] = start_of[table.node] + table.index
+    named = ((port.name, start, port.size) for (_, port), start in zip(read, starts, strict=False))
+    return numbers, tuple(named), starts[-1]
+
+
+def _grid(program: Program, n_free: int) -> tuple[tuple[int, int], tuple[int, int], list[tuple[int, int]]]:
+    """Smallest grid around the cores with so many free places; its origin on our chip, and these places."""
+    least = program.coordinates.min(axis=0, initial=2**31 - 1).astype(np.int64)
+    if not program.n_cores:
+        raise NotSupportedError(f"program {show_name(program.name)}: has no core; RANC needs one or more")
+    columns, rows = (int(side) for side in program.coordinates.max(axis=0) - least + 1)
+    while columns * rows < program.n_cores + n_free:  # another column, or row, whichever is shorter
+        columns, rows = (columns + 1, rows) if rows <= columns else (columns, rows + 1)
+    taken = np.zeros((rows, columns), np.bool_)
+    x, y = (program.coordinates.astype(np.int64) - least).T
+    taken[y, x] = True
+    free = np.argwhere(~taken)[:n_free, ::-1].tolist()
+    return (columns, rows), (int(least[0]), int(least[1])), [(place[0], place[1]) for place in free]
+
+
+def _packets(program: Program, xy: _Ints, ticks: ArrayLike, cores: ArrayLike, axons: ArrayLike) -> _Ints:
+    tick, core, axon = (np.asarray(column, np.int64).reshape(-1) for column in (ticks, cores, axons))
+    for what, values, end in (
+        ("tick", tick, 2**31),
+        ("core", core, program.n_cores),
+        ("axon", axon, program.chip.axons),
+    ):
+        wrong = np.flatnonzero((values < 0) | (values >= end))
+        if len(values) != len(tick) or len(wrong):
+            found = f"{len(values)} for {len(tick)} events" if not len(wrong) else values[wrong[0]]
+            raise StimulusError(f"events: {what}: found {found}; needs one for each, 0 to {end - 1}")
+    rows = np.stack([tick, *xy[core].T, axon, np.zeros(len(tick), np.int64)], axis=1)
+    # two spikes on one axon in one tick are one, of which RANC would warn
+    return np.unique(rows, axis=0)

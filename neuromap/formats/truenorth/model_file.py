@@ -1,0 +1,252 @@
+"""A model file as a program: crossbars, neurons by their types, targets; outputs by the places that spikes leave for.
+
+A core says for every neuron its column of the crossbar (``dendrites``), its type, and core, axon and delay of its
+target. Type k is the neuron type called ``N`` and k in eight hexadecimal digits; a type that is not there is that of a
+neuron that never spikes. Rows of a crossbar are axons with their type, ``S0`` to ``S3``, and the synapses in
+hexadecimal, the first neuron the highest bit. A target core below 0 is no core: -1 is none, and any other is a port of
+the chip, at which the spikes of one line each leave it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import NotSupportedError, ProgramError
+from neuromap.files.messages import show, show_name
+from neuromap.formats.truenorth.model_text import integer, model_members, runs
+from neuromap.hardware.check.check_program import require_legal
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
+from neuromap.hardware.program.program import NeuronTable, Program
+
+__all__ = ["read_model"]
+
+_SIZE = 256
+_LEAST_PORT = -(2**15)
+_SIGNS = (-1, 1)
+
+Ints = NDArray[np.int64]
+
+
+class _Core(NamedTuple):
+    number: int
+    crossbar: str
+    dendrites: list[int]
+    types: list[int]
+    targets: list[int]
+    axons: list[int]
+    delays: list[int]
+
+
+def read_model(path: str | Path, *, chip: str | Path | ChipSpec = "truenorth") -> Program:
+    """Read a TrueNorth model file.
+
+    Parameters
+    ----------
+    path : str or Path
+        JSON with comments; its spikes are in other files, which are not read.
+    chip : str, Path or ChipSpec
+        Of crossbars of 256 x 256. The file says no places: core k is put at column k mod columns, row k div columns, so
+        hops of this program mean nothing.
+
+    Returns
+    -------
+    Program
+        By hand, to be run with :func:`neuromap.simulation.run.run_events.run_events`. A node for every port, called
+        ``port -32`` and so on, has the lines that leave there.
+
+    Raises
+    ------
+    ProgramError
+        If the file cannot be read, is malformed, or holds no legal program.
+    NotSupportedError
+        If cores are of another size, neurons of another class, or a core runs at another pace.
+    """
+    name = show_name(str(path))
+    members = model_members(Path(path))
+    model, crossbars, kinds = (_only(members, key, name) for key in ("model", "crossbarTypes", "neuronTypes"))
+    spec = load_chip(chip)
+    _require_known(model, spec, name)
+    cores = [_core(value, spec, f"{name}: core {k}") for k, (key, value) in enumerate(members) if key == "core"]
+    numbers = [core.number for core in cores]
+    if not cores or len(set(numbers)) < len(numbers):
+        raise ProgramError(f"{name}: core: found {len(cores)} of {len(set(numbers))} ids; needs one of every id")
+    types, rows = _crossbars(crossbars, f"{name}: crossbarTypes")
+    for core in cores:
+        if core.crossbar not in rows:
+            raise ProgramError(f"{name}: core {core.number}: crossbar {show(core.crossbar)} is no crossbar type")
+    program = _program(Path(path).stem, spec, cores, types, rows, _Neurons(kinds, f"{name}: neuronTypes"))
+    require_legal(program, mapped=False)
+    return program
+
+
+def _only(members: list[tuple[str, Any]], key: str, name: str) -> Any:
+    found = [value for member, value in members if member == key]
+    if len(found) != 1:
+        raise ProgramError(f"{name}: {key}: stands there {len(found)} times; needs to stand once")
+    return found[0]
+
+
+def _member(value: Any, key: str, where: str) -> Any:
+    if not isinstance(value, dict) or key not in value:
+        raise ProgramError(f"{where}: found {show(value)}; needs an object with {key}")
+    return value[key]
+
+
+def _require_known(model: Any, spec: ChipSpec, name: str) -> None:
+    known = {"neuronclass": "NeuronGeneral", "crossbarclass": "CrossbarBinary", "crossbarSize": _SIZE}
+    for key, wanted in known.items():
+        if (found := _member(model, key, f"{name}: model")) != wanted:
+            raise NotSupportedError(f"{name}: model: {key}: found {show(found)}; only {wanted} is read")
+    if spec.synapse_lists is not None or (spec.axons, spec.neurons, spec.axon_types) != (_SIZE, _SIZE, 4):
+        raise NotSupportedError(
+            f"chip {spec.name}: models are of crossbars of 256 x 256 with 4 axon types; give truenorth"
+        )
+
+
+def _core(value: Any, spec: ChipSpec, where: str) -> _Core:
+    number = integer(_member(value, "id", where), f"{where}: id", 0, spec.n_cores - 1)
+    if value.get("timeScaleExponent", 0) != 0:
+        raise NotSupportedError(f"{where}: timeScaleExponent: found {show(value['timeScaleExponent'])}; only 0 is read")
+    neurons = _member(value, "neurons", where)
+    crossbar = _member(_member(value, "crossbar", where), "name", f"{where}: crossbar")
+    bounds = {
+        "dendrites": (0, _SIZE - 1),
+        "types": (0, 2**31),
+        "destCores": (_LEAST_PORT, spec.n_cores - 1),
+        "destAxons": (0, _SIZE - 1),
+        "destDelays": (0, 255),
+    }
+    lists = (runs(_member(neurons, key, where), f"{where}: {key}", _SIZE, *bounds[key]) for key in bounds)
+    return _Core(number, str(crossbar), *lists)
+
+
+def _crossbars(value: Any, where: str) -> tuple[dict[str, list[int]], dict[str, NDArray[np.bool_]]]:
+    """Axon types and synapses, shape (axons, columns), of every crossbar type."""
+    types, rows = {}, {}
+    for k, entry in enumerate(value if isinstance(value, list) else [value]):
+        here = f"{where}[{k}]"
+        name, lines = str(_member(entry, "name", here)), _member(_member(entry, "crossbar", here), "rows", here)
+        if not isinstance(lines, list) or len(lines) != _SIZE or name in rows:
+            raise ProgramError(f"{here}: found {show(lines)}; needs {_SIZE} rows, and a name of its own")
+        kinds = [_member(line, "type", here) for line in lines]
+        words = [_member(line, "synapses", here) for line in lines]
+        try:
+            types[name] = [("S0", "S1", "S2", "S3").index(kind) for kind in kinds]
+            packed = np.frombuffer(b"".join(bytes.fromhex(word) for word in words), np.uint8)
+            rows[name] = np.unpackbits(packed.reshape(_SIZE, -1), axis=1).astype(np.bool_)
+        except (ValueError, TypeError):
+            raise ProgramError(
+                f"{here}: rows: need types S0 to S3, and {_SIZE} bits of synapses in hexadecimal"
+            ) from None
+        if rows[name].shape != (_SIZE, _SIZE):
+            raise ProgramError(f"{here}: rows: found {rows[name].shape[1]} bits of synapses; needs {_SIZE}")
+    return types, rows
+
+
+class _Neurons:
+    """Parameters of the neuron types, as columns; the first is that of a neuron that never spikes."""
+
+    def __init__(self, value: Any, where: str) -> None:
+        self.place: dict[str, int] = {}
+        rows = [{"alpha": 1, "beta": 0, **dict.fromkeys(("sigma_lambda", "sigma_VR"), 1)}]
+        for k, entry in enumerate(value if isinstance(value, list) else [value]):
+            here = f"{where}[{k}]"
+            self.place[str(_member(entry, "name", here))] = len(rows)
+            rows.append({key: integer(_member(entry, key, here), f"{here}: {key}", *_BOUNDS[key]) for key in _BOUNDS})
+        self.of = {key: np.array([row.get(key, 0) for row in rows], np.int64) for key in _BOUNDS}
+
+    def rows(self, types: list[int]) -> Ints:
+        """Places of the types of a core's neurons among the columns."""
+        return np.array([self.place.get(f"N{kind:08X}", 0) for kind in types], np.int64)
+
+
+_FLAGS = ("b0", "b1", "b2", "b3", "c_lambda", "epsilon", "kappa")
+_BOUNDS = {
+    **{f"sigma{g}": _SIGNS for g in range(4)},
+    **{f"s{g}": (0, 255) for g in range(4)},
+    "sigma_lambda": _SIGNS,
+    "lambda": (0, 255),
+    "sigma_VR": _SIGNS,
+    "VR": (0, 19),
+    "alpha": (0, 2**18 - 1),
+    "beta": (0, 2**18 - 1),
+    "TM": (0, 18),
+    "gamma": (0, 2),
+    "V": (-(2**19), 2**19 - 1),
+    **dict.fromkeys(_FLAGS, (0, 1)),
+}
+"""Least and greatest of every parameter of a neuron type."""
+
+
+def _program(
+    name: str,
+    spec: ChipSpec,
+    cores: list[_Core],
+    types: dict[str, list[int]],
+    rows: dict[str, NDArray[np.bool_]],
+    neurons: _Neurons,
+) -> Program:
+    number = np.array([core.number for core in cores], np.int64)
+    row_of = np.full(spec.n_cores, -1, np.int64)
+    row_of[number] = np.arange(len(cores))
+    targets, axons, delays = (np.array([core[k] for core in cores], np.int64) for k in (4, 5, 6))
+    sent = targets >= 0
+    target = np.where(sent, row_of[np.where(sent, targets, 0)], -1)  # a spike to a core that is not there is lost
+    sent &= target >= 0
+    ports = sorted({int(port) for port in np.unique(targets) if port < -1}, reverse=True)
+    core, neuron = np.nonzero(targets < -1)
+    kind = np.stack([neurons.rows(core.types) for core in cores])
+    of = {key: column[kind] for key, column in neurons.of.items()}
+    crossbar = np.stack([rows[core.crossbar][:, core.dendrites] for core in cores])
+    shape = kind.shape
+    return Program(
+        name=name if name.isprintable() else "model",
+        chip=spec,
+        coordinates=np.stack([number % spec.columns, number // spec.columns], axis=1).astype(np.int32),
+        axon_types=np.array([types[core.crossbar] for core in cores], np.uint8),
+        crossbar=np.packbits(crossbar, axis=2, bitorder="little"),
+        neurons=_table(of),
+        target_core=target.astype(np.int32),
+        target_axon=np.where(sent, axons, 0).astype(np.int32),
+        delay=np.where(sent, delays, 0).astype(np.uint8),
+        neuron_node=np.full(shape, -1, np.int32),
+        neuron_index=np.zeros(shape, np.int32),
+        is_relay=np.zeros(shape, np.bool_),
+        nodes=tuple(NodePort(f"port {port}", _SIZE, "output", 0) for port in ports),
+        period=1,
+        ticks_per_step=1,
+        host=HostTable(*(np.zeros(0, np.int32),) * 4, np.zeros(0, np.int64), np.zeros(0, np.int8)),
+        outputs=OutputTable(
+            node=np.array([ports.index(port) for port in targets[core, neuron].tolist()], np.int32),
+            index=axons[core, neuron].astype(np.int32),
+            core=core.astype(np.int32),
+            neuron=neuron.astype(np.int32),
+        ),
+    )
+
+
+def _table(of: dict[str, Ints]) -> NeuronTable:
+    """Put the parameters of Cassidy et al. (2013) into columns; R is ``sigma_VR * (2**VR - 1)``."""
+    groups = range(4)
+    stochastic = np.stack([of[f"b{g}"] for g in groups], axis=2).astype(np.bool_)
+    leaks, noise = of["c_lambda"].astype(np.bool_), of["TM"].astype(np.uint8)
+    return NeuronTable(
+        weights=np.stack([of[f"sigma{g}"] * of[f"s{g}"] for g in groups], axis=2).astype(np.int16),
+        leak=(of["sigma_lambda"] * of["lambda"]).astype(np.int16),
+        leak_reversal=of["epsilon"].astype(np.bool_),
+        threshold=of["alpha"].astype(np.int32),
+        negative_threshold=of["beta"].astype(np.int32),
+        reset=(of["sigma_VR"] * (2 ** of["VR"] - 1)).astype(np.int32),
+        reset_mode=of["gamma"].astype(np.uint8),
+        saturate_negative=of["kappa"].astype(np.bool_),
+        potential=of["V"].astype(np.int32),
+        stochastic_weight=stochastic if stochastic.any() else None,
+        stochastic_leak=leaks if leaks.any() else None,
+        noise_bits=noise if noise.any() else None,
+    )
