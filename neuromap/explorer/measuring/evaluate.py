@@ -26,6 +26,8 @@ _BEFORE_REFUSALS: tuple[Stage, ...] = ("tiling", "splitters", "packing")
 """Stages that may find, with more time, that a network fits."""
 _LEAST_SECONDS = 1e-6
 """Of a mapping that begins when the time is over: its searches end at once."""
+_SEARCHED = 0.5
+"""Share of the time left in which a row's mapping may search; verifying and measuring it take about as long again."""
 _MOST_TILES = 10_000
 """Tiles that are kept from row to row; they take as much memory as the cores of a row, some kilobytes each."""
 
@@ -45,7 +47,7 @@ def evaluate(
         How populations were tiled in rows that were mapped before, by chip; those of this row are added. Rows of one
         network are often tiled alike.
     until : float, optional
-        When the mapper's searches end, by the monotonic clock.
+        When the row should be done, by the monotonic clock: the mapper's searches end half way to it.
 
     Returns
     -------
@@ -54,7 +56,7 @@ def evaluate(
     """
     network = setting.network_of(candidate.values)
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
-    options = options_of(candidate, None if until is None else max(_LEAST_SECONDS, until - time.monotonic()))
+    options = options_of(candidate, None if until is None else _seconds_of_searches(setting, until))
     budget = Budget(options.seconds)
     tilings = None if known is None else _kept(known, candidate.chip)
     try:
@@ -85,6 +87,12 @@ def evaluate(
         verified=verified,
         cut_short=(*mapped.cut_short, *measured_in_haste),
     )
+
+
+def _seconds_of_searches(setting: Setting, until: float) -> float:
+    """Give the mapper what is left, or a part of it where the row is verified and measured after that."""
+    left = until - time.monotonic()
+    return max(_LEAST_SECONDS, left * (_SEARCHED if setting.verify else 1))
 
 
 def options_of(candidate: Candidate, seconds: float | None = None) -> MappingOptions:

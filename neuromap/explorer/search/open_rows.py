@@ -107,7 +107,7 @@ class OpenRows:
         return True
 
     def take(self, place: RowPlace, measured: Measured, *, in_haste: bool = False) -> None:
-        """Keep what came of a row, and exclude all groups that cannot be better; in haste without a bound of its own."""
+        """Keep what came of a row, and exclude all groups that cannot be better; in haste with no bound of its own."""
         if not in_haste:
             self._compute_bound(place)
         group = self.all_rows.groups[place.group]

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
 from neuromap.rollout.paths.simple_walk import walk_compiled
+from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
 
 __all__ = ["EXACT_NODES", "NO_PATH", "BlockPaths", "Bounds", "SearchBudget"]
 
