@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import adopted
 from neuromap.mapping.lists.fill_order import GroupOrder, fill_order
 from neuromap.mapping.lists.neuron_groups import NeuronGroups, Room
 
@@ -57,7 +58,7 @@ def _best_of_layer(first: int, shape: tuple[int, int, int], groups: NeuronGroups
     work = 2 * len(groups.signal)
     core, least = fill_order(rows, mine, room, work=work)
     best, most = rows, int(core.max())
-    if most:
+    if most and least:
         blocks = sorted(_blocks(shape, room.neurons), key=lambda block: _estimate(shape, block, mine))
         for block in blocks[:TRIED]:
             order = _in_blocks(shape, block)
@@ -77,24 +78,26 @@ def _estimate(shape: tuple[int, int, int], block: tuple[int, int, int], groups: 
     read = np.zeros(groups.n_signals, bool)
     for row in rows:
         for column in columns:
-            first = (row * shape[1] + column) * shape[2]
-            read[groups.signal[groups.start[first + features[0]] : groups.start[first + features[-1] + 1]]] = True
+            place = (row * shape[1] + column) * shape[2]
+            first, last = place + features[0], place + features[-1]
+            if groups.alike[first] == groups.alike[last]:
+                last = first  # what one of them reads all do
+            read[groups.signal[groups.start[first] : groups.start[last + 1]]] = True
     return int(read.sum()) * (groups.start.size - 1) // (len(rows) * len(columns) * len(features))
 
 
 def _part_of(groups: NeuronGroups, first: int, end: int) -> NeuronGroups:
+    """Take some groups, with no signals before the first that they read nor after the last."""
     begin, stop = int(groups.start[first]), int(groups.start[end])
     signal = groups.signal[begin:stop]
-    is_read = np.zeros(groups.n_signals, bool)
-    is_read[signal] = True
-    number = np.cumsum(is_read, dtype=np.int32) - 1
+    low, high = (int(signal.min()), int(signal.max()) + 1) if len(signal) else (0, 0)
     return NeuronGroups(
         groups.neuron[first:end],
         groups.start[first : end + 1] - begin,
-        number[signal].astype(np.int32),
+        adopted(signal - np.int32(low)),
         groups.load[first:end],
         groups.synapses[first:end],
-        np.full(int(is_read.sum()), -1, np.int64),
+        np.full(high - low, -1, np.int64),
     )
 
 

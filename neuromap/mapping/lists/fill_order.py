@@ -74,9 +74,10 @@ def fill_order(
     core = np.full(len(groups), -1, np.int64)
     most = np.full(len(groups), room.neurons, np.int64) if most is None else most
     stamp = np.full((2, groups.n_signals), -1, np.int64)
+    seen = np.full((2, len(groups)), -1, np.int64)
     deliveries = compiled_for(_fill, max(work, 2 * len(groups.signal)))(
-        order.groups, order.ends, groups.start, groups.signal, groups.load, groups.synapses, room.as_array(), most,
-        stamp, core, *enough,
+        order.groups, order.ends, groups.start, groups.signal, groups.alike, groups.load, groups.synapses,
+        room.as_array(), most, stamp, seen, core, *enough,
     )  # fmt: skip
     return core, deliveries
 
@@ -86,16 +87,21 @@ def _fill(
     ends: Any,
     start: Any,
     signal: Any,
+    alike: Any,
     load: Any,
     synapses: Any,
     room: Any,
     most: Any,
     stamp: Any,
+    seen: Any,
     core: Any,
     most_deliveries: int,
     most_cores: int,
 ) -> int:
-    """Fill ``core``; return how many axons all cores take."""
+    """Fill ``core``; return how many axons all cores take.
+
+    ``stamp`` and ``seen`` tell in which core and block a signal, or one of the groups that are alike, was met last.
+    """
     here, used, read, held, total = 0, 0, 0, 0, 0
     limit = room[0]
     first = 0
@@ -107,6 +113,9 @@ def _fill(
             compartments += load[g]
             n_synapses += synapses[g]
             bound = min(bound, most[g])
+            if seen[1, alike[g]] == block:
+                continue
+            seen[1, alike[g]] = block
             for k in range(start[g], start[g + 1]):
                 s = signal[k]
                 if stamp[1, s] != block:
@@ -122,18 +131,21 @@ def _fill(
             full = i == first and not whole
             if divided and not full:
                 fresh = 0
-                for k in range(start[g], start[g + 1]):
-                    fresh += stamp[0, signal[k]] != here
+                if seen[0, alike[g]] != here:
+                    for k in range(start[g], start[g + 1]):
+                        fresh += stamp[0, signal[k]] != here
                 bits = (read + fresh) * room[4] + (held + synapses[g]) * room[5]
                 full = used + load[g] > min(limit, most[g]) or read + fresh > room[1] or bits > room[3]
             if used > 0 and full:
                 here, used, read, held, limit = here + 1, 0, 0, 0, room[0]
-            for k in range(start[g], start[g + 1]):
-                s = signal[k]
-                if stamp[0, s] != here:
-                    stamp[0, s] = here
-                    read += 1
-                    total += 1
+            if seen[0, alike[g]] != here:
+                seen[0, alike[g]] = here
+                for k in range(start[g], start[g + 1]):
+                    s = signal[k]
+                    if stamp[0, s] != here:
+                        stamp[0, s] = here
+                        read += 1
+                        total += 1
             core[g] = here
             used += load[g]
             held += synapses[g]

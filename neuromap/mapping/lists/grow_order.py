@@ -25,6 +25,8 @@ POOL = 12
 """Groups of a pool, times the root of the number of all."""
 LAST = 256
 """Groups placed last that a pool is drawn by."""
+SAMPLED = 128
+"""Signals of a group, about, by which a pool is drawn: of more, every second, third and so on."""
 
 
 def grow_order(groups: NeuronGroups, room: Room) -> GroupOrder:
@@ -82,8 +84,9 @@ def _pool(groups: NeuronGroups, left: Ints, last: Ints, size: int) -> Ints:
         return left
     weight = np.zeros(groups.n_signals, np.int32)
     share = np.zeros(len(left))
+    step = max(1, len(groups.signal) // (SAMPLED * len(groups)))
     compiled_for(_weigh, len(groups.signal))(
-        last if len(last) else left[:1], left, groups.start, groups.signal, weight, share
+        last if len(last) else left[:1], left, groups.start, groups.signal, step, weight, share
     )
     least = np.partition(share, len(left) - size)[len(left) - size]
     above = np.flatnonzero(share > least)
@@ -92,16 +95,17 @@ def _pool(groups: NeuronGroups, left: Ints, last: Ints, size: int) -> Ints:
     return pool
 
 
-def _weigh(last: Any, left: Any, start: Any, signal: Any, weight: Any, share: Any) -> int:
+def _weigh(last: Any, left: Any, start: Any, signal: Any, step: int, weight: Any, share: Any) -> int:
     """Fill ``share`` with how often the last groups read what one of those left reads, by what it reads."""
     for g in last:
         for k in range(start[g], start[g + 1]):
             weight[signal[k]] += 1
     for i in range(len(left)):
-        total = 0
-        for k in range(start[left[i]], start[left[i] + 1]):
+        total, number = 0, 0
+        for k in range(start[left[i]], start[left[i] + 1], step):
             total += weight[signal[k]]
-        share[i] = total / max(1, start[left[i] + 1] - start[left[i]])
+            number += 1
+        share[i] = total / max(1, number)
     return len(left)
 
 
@@ -111,8 +115,10 @@ def _grow_in(
     """Grow cores until so many groups of a pool are placed; return how many cores, and where to go on."""
     order, ends = found
     degree = groups.start[pool + 1] - groups.start[pool]
-    begin = np.zeros(groups.n_signals + 2, np.int64)
-    reader = np.empty(int(degree.sum()), np.uint32)
+    n_entries = int(degree.sum())
+    is_small = len(pool) < 2**16 and n_entries < 2**31  # as is every pool that is not gigantic: half the memory to read
+    begin = np.zeros(groups.n_signals + 2, np.int32 if is_small else np.int64)
+    reader = np.empty(n_entries, np.uint16 if is_small else np.uint32)
     missing = np.empty((2, len(pool)), np.int32)
     stamp = np.full(groups.n_signals, -1, np.int32)
     state = np.array([near, 0], np.int64)

@@ -43,7 +43,8 @@ def merge_cores(core: Ints, groups: NeuronGroups, room: Room, budget: Budget = N
     small = np.argsort(used, kind="stable")[:MOST]
     small = small[2 * used[small] <= 2 * room.neurons - used[small].min()]
     held = np.bincount(core, groups.synapses, n_cores).astype(np.int64)
-    reads = {c: _reads(np.flatnonzero(core == c), groups) for c in small.tolist()}
+    reads = {c: _row_of_bits(np.flatnonzero(core == c), groups) for c in small.tolist()}
+    n_read = {c: int(np.bitwise_count(row).sum()) for c, row in reads.items()}
     in_common: dict[tuple[int, int], int] = {}
     while True:
         best, pair = -1, (0, 0)
@@ -51,9 +52,9 @@ def merge_cores(core: Ints, groups: NeuronGroups, room: Room, budget: Budget = N
             for other in reads:
                 if one < other and used[one] + used[other] <= room.neurons:
                     if (one, other) not in in_common:
-                        in_common[one, other] = len(reads[one] & reads[other])
+                        in_common[one, other] = int(np.bitwise_count(reads[one] & reads[other]).sum())
                     shared = in_common[one, other]
-                    n_axons = len(reads[one]) + len(reads[other]) - shared
+                    n_axons = n_read[one] + n_read[other] - shared
                     bits = n_axons * room.list_bits + int(held[one] + held[other]) * room.synapse_bits
                     fits = n_axons <= room.axons and bits <= room.memory
                     if shared > best and fits and _has_outputs(core, one, other, groups, room):
@@ -65,6 +66,7 @@ def merge_cores(core: Ints, groups: NeuronGroups, room: Room, budget: Budget = N
         used[one] += used[other]
         held[one] += held[other]
         reads[one] |= reads.pop(other)
+        n_read[one] += n_read.pop(other) - best
         in_common = {pair: shared for pair, shared in in_common.items() if one not in pair and other not in pair}
 
 
@@ -115,6 +117,14 @@ def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int, budge
         held[target] += groups.synapses[g]
         reads[target] |= mine
     return np.unique(core, return_inverse=True)[1].astype(np.int64)
+
+
+def _row_of_bits(mine: Ints, groups: NeuronGroups) -> NDArray[np.uint64]:
+    """Mark the signals that some groups read, a bit each."""
+    length = groups.start[mine + 1] - groups.start[mine]
+    is_read = np.zeros(-(-groups.n_signals // 64) * 64, bool)
+    is_read[groups.signal[ragged_ranges(groups.start[mine], length)]] = True
+    return np.packbits(is_read).view(np.uint64)
 
 
 def _reads(mine: Ints, groups: NeuronGroups) -> set[int]:

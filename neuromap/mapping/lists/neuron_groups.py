@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.distinct import distinct
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.lists.list_network import ListNetwork
+from neuromap.mapping.tile.cut.cut_order import compiled_for
 
 __all__ = ["NeuronGroups", "Room", "neuron_groups", "room_of"]
 
@@ -82,6 +85,16 @@ class NeuronGroups(Value):
         """Signals, read or not."""
         return len(self.sender)
 
+    @cached_property
+    def alike(self) -> Ints:
+        """First of the groups that follow each other and read the same signals, shape (g,).
+
+        Features of one position of a convolution do: who has looked at one of them knows what all read.
+        """
+        first = np.arange(len(self))
+        compiled_for(_alike, len(self.signal))(self.start, self.signal, first)
+        return adopted(first)
+
     def readers(self) -> tuple[Ints, SmallInts]:
         """Turn it round: where the readers of every signal begin, and the groups that read it, ascending."""
         order = np.argsort(self.signal, kind="stable")
@@ -119,6 +132,23 @@ class NeuronGroups(Value):
         pairs = distinct(self.signal.astype(np.int64) * n_cores + np.repeat(core, np.diff(self.start)))
         signal, reader = np.divmod(pairs, n_cores)
         return signal, reader
+
+
+def _alike(start: Any, signal: Any, first: Any) -> int:
+    """Fill ``first``; where signals differ, they mostly do so at once."""
+    runs = min(1, len(first))
+    for g in range(1, len(first)):
+        here, there, degree = start[g], start[g - 1], start[g + 1] - start[g]
+        same = here - there == degree
+        k = 0
+        while same and k < degree:
+            same = signal[here + k] == signal[there + k]
+            k += 1
+        if same:
+            first[g] = first[g - 1]
+        else:
+            runs += 1
+    return runs
 
 
 def neuron_groups(lists: ListNetwork) -> NeuronGroups:

@@ -78,6 +78,30 @@ def test_the_same_groups_give_the_same_cores(groups):
     assert np.array_equal(partition_groups(groups, FREE), partition_groups(groups, FREE))
 
 
+@given(some_groups(), st.integers(1, 4), st.sampled_from(ROOMS), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=60)
+def test_groups_that_read_the_same_fill_cores_as_if_each_were_looked_at(groups, times, room, seed):
+    """Every group several times, as features of a position are; signals in another order in each hide that."""
+    rng = np.random.default_rng(seed)
+    lists = [groups.signal[a:b] for a, b in zip(groups.start[:-1], groups.start[1:], strict=True) for _ in range(times)]
+    n = len(lists)
+    start = np.concatenate([[0], np.cumsum([len(reads) for reads in lists])])
+    load = np.repeat(groups.load, times)
+    sender = np.full(groups.n_signals, -1)
+
+    def filled(orders):
+        signal = np.concatenate([reads[order] for reads, order in zip(lists, orders, strict=True)])
+        mine = NeuronGroups(np.arange(n), start, signal, load, 2 * np.diff(start), sender)
+        order = GroupOrder(np.arange(n), np.append(np.arange(times + 1, n, times + 1), n))
+        return mine, *settle(order, mine, room)
+
+    mine, core, _, deliveries = filled([np.arange(len(reads)) for reads in lists])
+    _, hidden, _, as_many = filled([rng.permutation(len(reads)) for reads in lists])
+    event(f"alike: {len(np.unique(mine.alike)) < n}")
+    np.testing.assert_array_equal(core, hidden)
+    assert deliveries == as_many == mine.deliveries(core)
+
+
 def test_compiled_and_plain_loops_agree(monkeypatch):
     rng = np.random.default_rng(3)
     near = np.abs(np.subtract.outer(np.arange(120), np.arange(125))) < 9
