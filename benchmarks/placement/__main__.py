@@ -80,7 +80,8 @@ _PLACERS = (
         "exchange",
         "from the better of curve and spectral layout: simulated annealing from three temperatures (cooled as in VPR, "
         "Betz and Rose 1997), each followed by exchanges until no exchange of two cores and no move to a vacant place "
-        "saves",
+        "saves; once where there is work for fewer than 8 proposals per core and temperature, and no annealing if a "
+        "quarter of all pairs of cores is wired there",
     ),
     ("auto", "the default: `exchange`, whose work is bounded at every size"),
 )

@@ -25,6 +25,12 @@ _LARGE_ROUNDS = ((1 / 32, 1.0),)
 _REPAIR_HEAT, _REPAIR_SHARE = 1 / 32, 0.5
 _FEW_PROPOSALS = 8
 """Where there is work for no more than so many per core and temperature, one round is all."""
+_MOST_WIRED = 1 / 4
+"""Share of all pairs of cores that are wired from which there is no round where there is so little work for it.
+
+Who is wired to so many has no place that is much better than others: on 3,200 cores of which two thirds of the pairs
+are wired, an annealing saves 0.3 % of the hops that a descent leaves, and takes three times as long.
+"""
 
 
 def exchange(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: Deadline) -> Ints:
@@ -50,8 +56,10 @@ def exchange(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: 
     if wiring.n_cores <= FEW_CORES:
         return improve_few(start, wiring, board, seed=seed, deadline=deadline, penalty=0.0)
     per_core = proposals_per_core(wiring)
-    rounds = _ROUNDS if per_core > _FEW_PROPOSALS else _LARGE_ROUNDS
-    best, least = start, cost(start, wiring, board)
+    rounds: tuple[tuple[float, float], ...] = _ROUNDS
+    if per_core <= _FEW_PROPOSALS:
+        rounds = () if len(wiring.neighbour) > _MOST_WIRED * wiring.n_cores**2 else _LARGE_ROUNDS
+    best, least = start, cost(start, wiring, board) if rounds else 0.0
     for number, (heat, share) in enumerate(rounds):
         if deadline.is_over:
             break

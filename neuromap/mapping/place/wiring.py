@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import adopted, freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 
@@ -78,7 +78,13 @@ def wiring(n_cores: int, wires: tuple[Ints, Ints]) -> Wiring:
         if len(ends) and not (ends.min() >= 0 and ends.max() < n_cores):
             wrong = int(ends.min() if ends.min() < 0 else ends.max())
             raise InputError(f"wires: found core {wrong}; allowed are 0 to {n_cores - 1}")
-    directed = _added_up(n_cores, source, target)
+    if n_cores * n_cores <= len(source):
+        return _of_table(n_cores, source, target)
+    ones = np.ones(len(source), np.float64)
+    wires_32 = (source.astype(np.int32), target.astype(np.int32))
+    directed = sparse.coo_array((ones, wires_32), shape=(n_cores, n_cores)).tocsr()
+    directed.setdiag(0)
+    directed.eliminate_zeros()
     pairs = directed.tocoo()
     flags = directed.copy()
     flags.data = np.full(flags.nnz, FORWARD, np.float64)
@@ -97,15 +103,22 @@ def wiring(n_cores: int, wires: tuple[Ints, Ints]) -> Wiring:
     )
 
 
-def _added_up(n_cores: int, source: Ints, target: Ints) -> sparse.csr_array:
-    """Count the wires of every pair of different cores; where there are more wires than pairs, in a table."""
-    shape = (n_cores, n_cores)
-    if n_cores * n_cores <= len(source):
-        counts = np.bincount(source * np.int64(n_cores) + target, minlength=n_cores * n_cores)
-        directed = sparse.csr_array(counts.reshape(shape).astype(np.float64))
-    else:
-        ones = np.ones(len(source), np.float64)
-        directed = sparse.coo_array((ones, (source.astype(np.int32), target.astype(np.int32))), shape=shape).tocsr()
-    directed.setdiag(0)
-    directed.eliminate_zeros()
-    return directed
+def _of_table(n_cores: int, source: Ints, target: Ints) -> Wiring:
+    """Add up more wires than there are pairs of cores, in a table of all pairs."""
+    counts = np.bincount(source * np.int64(n_cores) + target, minlength=n_cores * n_cores)
+    counts = counts.reshape(n_cores, n_cores)
+    np.fill_diagonal(counts, 0)
+    both = counts + counts.T
+    is_wired = both > 0
+    flags = FORWARD * (counts > 0).view(np.uint8)
+    flags += BACKWARD * (counts.T > 0).view(np.uint8)
+    first, last = np.nonzero(counts)
+    return Wiring(
+        n_cores,
+        first,
+        last,
+        np.concatenate([[0], np.cumsum(is_wired.sum(axis=1))]),
+        adopted(np.nonzero(is_wired)[1].astype(np.int32)),
+        adopted(both[is_wired].astype(np.float64)),
+        adopted(flags[is_wired]),
+    )

@@ -13,7 +13,7 @@ from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.defects import Defects
 from neuromap.hardware.routes.dead_routes import route_blocked
 from neuromap.mapping.asked.options import PLACERS
-from neuromap.mapping.place import exchange_kernel, many_cores, wiring
+from neuromap.mapping.place import exchange, exchange_kernel, many_cores, wiring
 from neuromap.mapping.place.board import best_reached, board_for
 from neuromap.mapping.place.curves import hilbert_curve
 from neuromap.mapping.place.layout_cost import weighted_hops
@@ -149,9 +149,12 @@ def test_exchanges_never_cost_hops(chip, placer, n, seed):
         assert reached <= weighted_hops(place(n, links, chip(), start), links)
 
 
-@pytest.mark.parametrize("n", [12, 70])
-def test_no_exchange_and_no_move_saves(chip, n):
+@pytest.mark.parametrize(("n", "annealed"), [(12, True), (70, True), (70, False)])
+def test_no_exchange_and_no_move_saves(chip, monkeypatch, n, annealed):
     """Every exchange of two cores, and every move to a vacant place, tried one by one."""
+    if not annealed:  # as where so many pairs are wired that there is no time for it
+        monkeypatch.setattr(exchange, "_FEW_PROPOSALS", np.inf)
+        monkeypatch.setattr(exchange, "_MOST_WIRED", 0.0)
     spec, links = chip(cores=(9, 9)), wires(n, 9)
     where = place(n, links, spec, "exchange")
     reached = weighted_hops(where, links)
@@ -177,6 +180,8 @@ def test_wires_are_added_up(n_wires):
     graph = wiring.wiring(9, (source, target))
     np.testing.assert_array_equal(graph.matrix().toarray(), there + there.T)
     np.testing.assert_array_equal(np.transpose([graph.source, graph.target]), np.argwhere(there))
+    ways = wiring.FORWARD * (there > 0) + wiring.BACKWARD * (there.T > 0)
+    np.testing.assert_array_equal(graph.direction, ways[ways > 0])
 
 
 @pytest.mark.parametrize("boundary", [0.0, 3.0])
