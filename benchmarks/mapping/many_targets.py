@@ -4,11 +4,14 @@
     python -m benchmarks.mapping.many_targets --families "LeNet-like"
     python -m benchmarks.mapping.many_targets --write DIR             the networks, for another mapper to read
     python -m benchmarks.mapping.many_targets --others DIR            count what another mapper left there
+    python -m benchmarks.mapping.many_targets --turns "VGG-like"      ours, once for every line of standard input
 
 ``--write`` leaves ``FAMILY.npz`` with ``start`` and ``source`` of every neuron and the limits ``neurons``, ``axons``
 and ``side``. ``--others`` reads ``FAMILY-METHOD.json``: ``part``, the core of every neuron, ``where``, x and y of every
 core, ``partition_s`` and ``place_s``, CPU seconds; without ``where`` and ``place_s`` it is a partition that was not
-placed.
+placed. ``ours``, if there, has the same two figures of ours, medians of as many ``turns`` that both took (``--turns``).
+With ``--earlier FILE``, results that were written before, mappings that are not in DIR are kept as they are there,
+each with our figures of that time.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import statistics
 import sys
 import time
 from collections.abc import Iterator
@@ -143,8 +147,26 @@ def _others(folder: Path, family: Family, graph: Hypergraph) -> Iterator[dict[st
         if "part" in given:
             where = np.array(given["where"]) if "where" in given else None
             found = count(graph, family, np.array(given["part"]), where)
-            times = {key: given.get(key) for key in ("partition_s", "place_s")}
+            times = {key: given[key] for key in ("ours", "turns") if key in given}
+            times |= {key: given.get(key) for key in ("partition_s", "place_s")}
             yield {"family": family.name, "method": given["method"]} | found | times
+
+
+def _earlier(path: Path, family: str, known: set[str]) -> Iterator[dict[str, Any]]:
+    """Give the rows of other mappers that are not known, with when they were taken and our figures of that run."""
+    before = json.loads(path.read_text(encoding="utf-8"))
+    mine = {row["family"]: row for row in before["rows"] if row["method"] == "neuromap"}
+    ours = {key: mine[family][key] for key in ("partition_s", "place_s")}
+    run = {"date": before["date"], "cpu": before["machine"]["cpu"], "unit_s": next(iter(mine.values()))["partition_s"]}
+    for row in before["rows"]:
+        if row["family"] == family and row["method"] not in known:
+            yield {"earlier": run, "ours": ours} | row
+
+
+def _take_turns(family: Family) -> None:
+    graph = family.graph()
+    for _ in sys.stdin:
+        print(json.dumps(map_family(family, graph)), flush=True)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -153,21 +175,37 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--families", action="append", choices=[family.name for family in FAMILIES])
     parser.add_argument("--write", type=Path, help="leave the networks in this folder, map nothing")
     parser.add_argument("--others", type=Path, help="folder with mappings of another mapper")
+    parser.add_argument("--earlier", type=Path, help="results from which other mappings are kept")
+    parser.add_argument("--turns", choices=[family.name for family in FAMILIES], help="map once for every line read")
+    parser.add_argument("--repeat", type=int, default=1, help="times that ours is mapped; the row has the medians")
     parser.add_argument("--results", type=Path, default=RESULTS, help="JSON file that is written")
     asked = parser.parse_args(argv)
     found: dict[str, Any] = {"date": datetime.date.today().isoformat(), "machine": asdict(this_machine()), "rows": []}
     found["compile_s"] = _warm_up()
+    if asked.turns:
+        _take_turns(next(family for family in FAMILIES if family.name == asked.turns))
+        return 0
     for family in (f for f in FAMILIES if asked.families is None or f.name in asked.families):
         graph = family.graph()
         if asked.write:
             _write(asked.write, family, graph)
             continue
-        rows = chain([map_family(family, graph)], _others(asked.others, family, graph) if asked.others else ())
-        for row in rows:
+        known: set[str] = set()
+        rows = chain(
+            [_median(family, graph, asked.repeat)], _others(asked.others, family, graph) if asked.others else ()
+        )
+        for row in chain(rows, _earlier(asked.earlier, family.name, known) if asked.earlier else ()):
+            known.add(row["method"])
             found["rows"].append(row)
             write_whole(asked.results, (json.dumps(found, indent=1) + "\n").encode())  # what is finished stays
             print(json.dumps(row), file=sys.stderr, flush=True)
     return 0
+
+
+def _median(family: Family, graph: Hypergraph, times: int) -> dict[str, Any]:
+    """Map so many times; what comes out is the same, but for the CPU time."""
+    rows = [map_family(family, graph) for _ in range(times)]
+    return rows[0] | {key: statistics.median(row[key] for row in rows) for key in ("partition_s", "place_s")}
 
 
 def _warm_up() -> float:
