@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from neuromap.errors import InputError, NeuromapError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.exchange.nir.contract.contract import Contracted, contract
@@ -43,7 +46,7 @@ def from_nir(
     scheme: str | None = None,
     tool: str | None = None,
     rollout: str = "sequential",
-    compare: int = STEPS,
+    compare: int | Mapping[str, NDArray[np.bool_]] = STEPS,
 ) -> Imported:
     """Take over a network from NIR. A file is data: nothing in it is executed.
 
@@ -66,8 +69,9 @@ def from_nir(
     rollout : {"sequential", "streaming"}
         ``sequential``: all ways to a node are equally late, as in tools that pass layer after layer within a step;
         ``streaming``: every edge takes one tick, whatever is beside it.
-    compare : int
-        Steps of random spikes on which the spike trains of the integers are compared with the equations'; 0 for none.
+    compare : int or mapping of str to ndarray of bool, shape (steps, size)
+        Spikes of input nodes on which the spike trains of the integers are compared with the equations'; or so many
+        steps of random ones, 0 for no comparison. It needs Elephant (extra ``distances``), and is left out without.
 
     Returns
     -------
@@ -116,21 +120,26 @@ def float_parts(graph: Contracted, how: Convention, *, is_sequential: bool) -> P
     return Parts(graph, {name: discretise(name, part, how) for name, part in graph.neurons.items()}, ticks, how)
 
 
-def _quantised(parts: Parts, chip: ChipSpec, called: str, producer: str, compare: int) -> Imported:
+def _quantised(
+    parts: Parts, chip: ChipSpec, called: str, producer: str, compare: int | Mapping[str, NDArray[np.bool_]]
+) -> Imported:
     names = _names(parts.graph)
     original = float_network(_stem(called), parts, names)
     is_crossbar = chip.core_model == "crossbar"
     found = quantise(float_network(_stem(called), parts, names, has_pulses=True) if is_crossbar else original, chip)
     quantisation = found.quantisation
-    is_compared = can_compare(original, compare)
-    if is_compared:
+    told = ""
+    if isinstance(compare, Mapping):
+        quantisation = replace(quantisation, distances=distances(original, found.network, compare))
+        told = "compared with the equations on the spikes that were given"
+    elif can_compare(original, compare):
         trains = distances(original, found.network, random_spikes(original, compare))
         quantisation = replace(quantisation, distances=trains)
+        told = f"compared with the equations on {compare} steps of random spikes, {RATE:g} per input and step (seed 0)"
     outputs = tuple(names[name] for name in parts.graph.outputs)
     network = replace(found.network, outputs=outputs or found.network.outputs)
     kept, approximated, refused = notes_of(parts, names, network, delay_error(parts))
-    if is_compared:
-        told = f"compared with the equations on {compare} steps of random spikes, {RATE:g} per input and step (seed 0)"
+    if told:
         approximated = (*approximated, Note("spike trains", told))
     return Imported(
         network,

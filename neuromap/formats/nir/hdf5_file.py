@@ -8,7 +8,7 @@ compression filters beyond those that HDF5 and h5py bring along, no object that 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from neuromap.files.foreign import HEAD, file_kind
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import check_regular
 from neuromap.formats.nir.tree import MAX_DEPTH, MAX_EDGES, MAX_NAME, MAX_NODES, MAX_VALUES, graph_of
+from neuromap.formats.nir.global_heap import GlobalHeap
 from neuromap.formats.nir.nir_graph import NirGraph
 
 __all__ = ["MAX_BYTES", "MAX_FILE", "read_nir"]
@@ -26,6 +27,8 @@ MAX_FILE = 2**30
 MAX_BYTES = 2**31
 """Bytes of all its numbers, unpacked."""
 _MAX_TEXT = 2**24
+_TIGHTEST = 1100
+"""Times that gzip, the tightest of the filters, packs numbers at most."""
 _MAX_OBJECTS = 16 * MAX_NODES
 _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf"}
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -64,10 +67,10 @@ def read_nir(path: str | Path) -> NirGraph:
             raise InputError(f"is larger than {MAX_FILE // 2**20} MiB; expected a NIR file (HDF5)")
         with path.open("rb") as stream:
             head = stream.read(HEAD)
-        if not head.startswith(_SIGNATURE):
-            raise InputError(f"is {file_kind(head) or 'no HDF5 file'}; expected a NIR file (HDF5)")
-        with h5py.File(path, "r") as file:
-            return _Reader(h5py, size).graph(file)
+            if not head.startswith(_SIGNATURE):
+                raise InputError(f"is {file_kind(head) or 'no HDF5 file'}; expected a NIR file (HDF5)")
+            with h5py.File(path, "r") as file:
+                return _Reader(h5py, stream, size).graph(file)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     except (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError, MemoryError, UnicodeError) as error:
@@ -78,12 +81,15 @@ def read_nir(path: str | Path) -> NirGraph:
 class _Reader:
     """One file under inspection."""
 
-    def __init__(self, h5py: Any, size: int) -> None:
+    def __init__(self, h5py: Any, stream: BinaryIO, size: int) -> None:
         self._h5py, self._size = h5py, size
+        self._heap = GlobalHeap(stream, size)
         self._seen: set[int] = set()
         self._bytes = 0
 
     def graph(self, file: Any) -> NirGraph:
+        if file.id.get_create_plist().get_sizes() != (8, 8) or file.userblock_size:
+            raise InputError("has addresses of another width than 8 bytes, or something before its head")
         version = ""
         if "version" in file and self._kind(file, "version") == "hard":
             found = self._value(file["version"], "version")
@@ -99,7 +105,7 @@ class _Reader:
         link = group.get(name, getlink=True)
         if isinstance(link, self._h5py.HardLink):
             return "hard"
-        return "external" if isinstance(link, self._h5py.ExternalLink) else "soft"
+        return "an external" if isinstance(link, self._h5py.ExternalLink) else "a soft"
 
     def _object(self, item: Any, where: str, depth: int) -> Any:
         address = self._h5py.h5o.get_info(item.id).addr
@@ -118,11 +124,11 @@ class _Reader:
             raise InputError(f"{where}: holds {len(item)} names; at most {MAX_NODES} are allowed")
         found = {}
         for name in item:
-            if not name.isprintable() or len(name) > MAX_NAME:
+            if not isinstance(name, str) or not name.isprintable() or len(name) > MAX_NAME:
                 raise InputError(f"{where}: holds the name {show(name)}; needs up to {MAX_NAME} printable characters")
             below = f"{where}.{name}"
             if (kind := self._kind(item, name)) != "hard":
-                raise InputError(f"{below}: is a {kind} link; links are not followed, copy what it leads to")
+                raise InputError(f"{below}: is {kind} link; links are not followed, copy what it leads to")
             found[name] = self._object(item[name], below, depth + 1)
         return found
 
@@ -140,33 +146,45 @@ class _Reader:
             raise InputError(f"{where}: is packed with filter {unknown[0]}; allowed are {', '.join(_FILTERS.values())}")
         count, chunk = _product(data.shape), _product(data.chunks or ())
         if data.dtype.kind in "OS":
-            return self._texts(data, where, count, chunk)
+            return self._texts(data, where, count)
         if data.dtype.kind not in "biuf" or data.dtype.itemsize > 16:
             raise InputError(f"{where}: holds {show(data.dtype)}; numbers and texts are allowed")
         if max(count, chunk) > MAX_VALUES:
             raise InputError(f"{where}: holds {max(count, chunk)} numbers; at most {MAX_VALUES} are allowed")
+        self._require_stored(data, where, count)
         self._bytes += count * max(data.dtype.itemsize, 8)
         if self._bytes > MAX_BYTES:
             raise InputError(f"{where}: its numbers and those before take more than {MAX_BYTES // 2**20} MiB")
         return np.asarray(data[()])
 
-    def _texts(self, data: Any, where: str, count: int, chunk: int) -> Any:
-        """Read a text, or pairs of names; in portions, as all of them may point to one that is as long as the file."""
-        if data.dtype.kind == "O" and self._h5py.check_string_dtype(data.dtype) is None:
+    def _require_stored(self, data: Any, where: str, count: int) -> None:
+        """Refuse values that the file does not hold, before there is room for them in memory."""
+        stored, wanted = data.id.get_storage_size(), count * data.dtype.itemsize
+        offset = None if data.chunks else data.id.get_offset()
+        is_beyond = offset is not None and offset + wanted > self._size
+        if is_beyond or stored > self._size or wanted > stored * (_TIGHTEST if data.chunks else 1):
+            raise InputError(f"{where}: states {wanted} bytes and stores {stored}; write the file anew")
+
+    def _texts(self, data: Any, where: str, count: int) -> Any:
+        """Read a text, or pairs of names, past the HDF5 library, which takes any length that a text states."""
+        is_fixed = data.dtype.kind == "S"
+        if not is_fixed and self._h5py.check_string_dtype(data.dtype) is None:
             raise InputError(f"{where}: holds objects; numbers and texts are allowed")
-        if max(count, chunk) > 2 * MAX_EDGES or data.dtype.itemsize * max(count, chunk, 1) > _MAX_TEXT:
+        if data.chunks:
+            raise InputError(f"{where}: holds texts in chunks; write the file with nir.write, which does not")
+        if count > 2 * MAX_EDGES or data.dtype.itemsize * count > _MAX_TEXT:
             raise InputError(f"{where}: holds {count} texts; at most {2 * MAX_EDGES} short ones are allowed")
-        if data.shape == ():
-            return _text(data[()], where, _MAX_TEXT)
-        rows = max(1, 2**28 // max(self._size, 1) // max(count // max(data.shape[0], 1), 1))
-        if data.dtype.kind == "S":
-            rows = max(data.shape[0], 1)
-        found: list[Any] = []
-        for first in range(0, data.shape[0], rows):
-            part = data[first : first + rows]
-            texts = [_text(value, where, 2 * MAX_NAME) for value in part.ravel().tolist()]
-            found += cast("list[Any]", np.array(texts, object).reshape(part.shape).tolist())
-        return found
+        longest = _MAX_TEXT if data.shape == () else 2 * MAX_NAME
+        if is_fixed:
+            self._require_stored(data, where, count)
+            parts = np.asarray(data[()]).ravel().tolist()
+        else:
+            offset = data.id.get_offset()
+            if offset is None:
+                raise InputError(f"{where}: holds texts in its head; write the file with nir.write, which does not")
+            parts = self._heap.texts(offset, count, longest, where)
+        texts = [_text(part, where, longest) for part in parts]
+        return texts[0] if data.shape == () else np.array(texts, object).reshape(data.shape).tolist()
 
 
 def _product(shape: Any) -> int:

@@ -140,7 +140,8 @@ def _numbers(value: Any, where: str, *, is_positive: bool, is_whole: bool) -> ND
         raise InputError(f"{where}: found {show(value)}; needs numbers")
     if array.size > MAX_VALUES:
         raise InputError(f"{where}: holds {array.size} numbers; at most {MAX_VALUES} are allowed")
-    numbers = array.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        numbers = array.astype(np.float64)
     bad = ~np.isfinite(numbers)
     need = "finite numbers"
     if is_positive:
@@ -168,5 +169,6 @@ def _metadata(table: Any) -> dict[str, MetaValue]:
         except (TypeError, ValueError, RuntimeError):
             continue
         if array.dtype.kind in "biuf" and array.size <= MAX_VALUES:
-            found[str(key)] = array.astype(np.float64)
+            with np.errstate(invalid="ignore", over="ignore"):
+                found[str(key)] = array.astype(np.float64)
     return found

@@ -70,6 +70,9 @@ def distances(
     if len(steps) > 1:
         raise StimulusError(f"spikes: found inputs of {sorted(steps)} steps; all need as many")
     (count,) = steps
+    for name, size in network.inputs.items():
+        if name not in spikes or spikes[name].shape != (count, size):
+            raise StimulusError(f"spikes: input {name}: needs an array of shape (steps, {size})")
     frames = {name: np.zeros((count + 1, integers.nodes[name].size), np.bool_) for name in integers.inputs}
     for name, array in spikes.items():
         if name in frames:
