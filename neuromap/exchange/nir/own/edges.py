@@ -88,7 +88,7 @@ def _window(node: NirNode, source: tuple[int, int, int], target: tuple[int, int,
     is_valid = node.words.get("padding") == "valid" or get.get("padding") == (0, 0)
     stride = (get["stride"][0], get["stride"][1])
     try:
-        if node.kind == "Conv2d" and (node.parameters["dilation"] == 1).all() and not _bias(node):
+        if node.kind == "Conv2d" and (node.parameters["dilation"] == 1).all():
             weight = node.parameters["weight"]
             if not is_integer(csr_array(weight.reshape(len(weight), -1))):
                 return None
@@ -106,10 +106,6 @@ def _window(node: NirNode, source: tuple[int, int, int], target: tuple[int, int,
     except NetworkError:  # another padding than ours
         return None
     return found if is_valid or _is_ours(node, found) else None
-
-
-def _bias(node: NirNode) -> bool:
-    return "bias" in node.parameters and bool(node.parameters["bias"].any())
 
 
 def _is_ours(node: NirNode, found: Conv | Pool) -> bool:

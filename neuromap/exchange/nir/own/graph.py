@@ -153,12 +153,17 @@ class _Writer:
         return name
 
     def _bias(self, name: str, leak: Any) -> None:
-        """Put a constant leak into the first linear map that leads to a node, or into one of zeros."""
-        values = leak.astype(np.float64)[to_nir_order(self._shapes[name])]
+        """Put a constant leak into the first map that leads to a node, or into one of zeros."""
+        shape = self._shapes[name]
+        values = leak.astype(np.float64)[to_nir_order(shape)]
         for before, after in self._edges:
-            if after == name and self._nodes[before].kind == "Linear":
-                weight = self._nodes[before].parameters["weight"]
-                self._nodes[before] = NirNode("Affine", {"weight": weight, "bias": values})
+            found = self._nodes[before]
+            if after == name and found.kind == "Linear":
+                self._nodes[before] = NirNode("Affine", {**found.parameters, "bias": values})
+                return
+            if after == name and found.kind == "Conv2d":
+                bias = values.reshape(shape)[:, 0, 0]
+                self._nodes[before] = NirNode("Conv2d", {**found.parameters, "bias": bias}, found.words)
                 return
         source = min((u for u, v in self._network.edges if v == name), key=lambda u: self._network.nodes[u].size)
         sizes = (len(values), self._network.nodes[source].size)

@@ -8,6 +8,8 @@ import numpy as np
 
 from neuromap.formats.nir.nir_graph import NirNode
 from neuromap.network.network import Network
+from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.node import Node
 from neuromap.network.terms import MatrixSource
 from neuromap.network.transforms.kinds import Conv, Identity, Pool
 from neuromap.network.transforms.windows import output_length
@@ -18,7 +20,8 @@ __all__ = ["spatial_nodes", "window_primitive"]
 def spatial_nodes(network: Network) -> set[str]:
     """Choose the nodes that are written in three dimensions; all others are written in a row.
 
-    NIR has no way back from a row, so all that arrives at such a node must come in three dimensions too.
+    NIR has no way back from a row, so all that arrives at such a node must come in three dimensions too; and its
+    constant leak must be the bias of a convolution, one number per channel.
     """
     into: dict[str, list[tuple[str, MatrixSource]]] = {}
     joined: set[str] = set()
@@ -32,7 +35,8 @@ def spatial_nodes(network: Network) -> set[str]:
         lost = {
             v
             for v in joined
-            if any(
+            if not _leaks_by_channel(network.nodes[v], [t for _, t in into.get(v, ())])
+            or any(
                 u not in joined or not (isinstance(t, Identity) or window_primitive(t) is not None)
                 for u, t in into.get(v, ())
             )
@@ -40,6 +44,14 @@ def spatial_nodes(network: Network) -> set[str]:
         if not lost:
             return joined
         joined -= lost
+
+
+def _leaks_by_channel(node: Node, transforms: list[MatrixSource]) -> bool:
+    """Whether a node has no constant leak, or one that the bias of a convolution onto it can say."""
+    if not isinstance(node.neuron, LeakNeuron) or not node.neuron.leak.any() or node.shape is None:
+        return True
+    leaks = node.neuron.leak.reshape(-1, node.shape[2])
+    return bool((leaks == leaks[0]).all()) and any(isinstance(t, Conv) and window_primitive(t) for t in transforms)
 
 
 def window_primitive(transform: MatrixSource) -> NirNode | None:
