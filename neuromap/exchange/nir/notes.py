@@ -45,7 +45,7 @@ def _kept(parts: Parts, names: dict[str, str], network: Network) -> tuple[Note, 
     said = [
         Note(
             "graph",
-            f"{', '.join(counted(n, kind) for kind, n in kinds.items())} as nodes; {counted(maps, 'other primitive')} "
+            f"{', '.join(f'{n} {kind}' for kind, n in kinds.items())} as nodes; {counted(maps, 'other primitive')} "
             "as their edges",
         )
     ]
