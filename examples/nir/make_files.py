@@ -23,6 +23,7 @@ HERE = Path(__file__).parent
 
 
 def spikes(*shape: int, rate: float = 0.3) -> torch.Tensor:
+    """Draw frames of spikes, shape (steps, 1, ...)."""
     return (torch.rand(STEPS, 1, *shape) < rate).float()
 
 
@@ -34,7 +35,7 @@ def weights(module: torch.nn.Module, scale: float, mean: float = 0.4) -> torch.n
 
 
 def snntorch() -> tuple:
-    """A layer of LIF, one of LIF with recurrent synapses, one with currents."""
+    """Make a layer of LIF, one of LIF with recurrent synapses, one with currents."""
     import snntorch as snn
     from snntorch.export_nir import export_to_nir
 
@@ -59,7 +60,7 @@ def snntorch() -> tuple:
 
 
 def norse() -> tuple:
-    """Three layers of LIF without currents."""
+    """Make three layers of LIF without currents."""
     import norse.torch as norse
     from norse.torch.functional.lif_box import LIFBoxParameters
     from norse.torch.utils.export_nir import to_nir
@@ -89,7 +90,7 @@ def norse() -> tuple:
 
 
 def sinabs() -> tuple:
-    """A convolution onto IF, a pool, a linear map onto LIF."""
+    """Make a convolution onto IF, a pool, a linear map onto LIF."""
     import sinabs.layers as sl
     from sinabs.activation import MembraneReset, SingleSpike
     from sinabs.nir import to_nir
@@ -114,7 +115,7 @@ def sinabs() -> tuple:
 
 
 def spikingjelly() -> tuple:
-    """A convolution onto LIF, a mean pool, a linear map onto IF, and one onto LIF with currents."""
+    """Make a convolution onto LIF, a mean pool, a linear map onto IF, and one onto LIF with currents."""
     from spikingjelly.activation_based import functional, layer, neuron
     from spikingjelly.activation_based.nir_exchange import export_to_nir
 
@@ -138,7 +139,7 @@ def spikingjelly() -> tuple:
 
 
 def rockpool() -> tuple:
-    """Two layers of LIF, which take the threshold off where NIR says that they are set to 0."""
+    """Make two layers of LIF, which take the threshold off where NIR says that they are set to 0."""
     from rockpool.nn.combinators import Sequential
     from rockpool.nn.modules import LIFNeuronTorch, LinearTorch
     from rockpool.nn.modules.torch.nir import to_nir
@@ -176,6 +177,7 @@ def run(net: torch.nn.Module, frames: torch.Tensor, layers: dict[str, torch.nn.M
 
 
 def main(tool: str) -> None:
+    """Write the file of a tool and the spikes of its run."""
     torch.manual_seed(1)
     graph, frames, found = {f.__name__: f for f in (snntorch, norse, sinabs, spikingjelly, rockpool)}[tool]()
     nir.write(HERE / f"{tool}.nir", graph, compression=None)  # small arrays, packed, take more room

@@ -38,7 +38,8 @@ def import_file(
     Raises
     ------
     InputError
-        If there is no such format, option or file, or the file is not what its format says: truncated, too large, malformed.
+        If there is no such format, option or file, or the file is not what its format says: truncated, too large,
+        malformed.
     NotSupportedError
         If a package is missing, or nothing of the file can be taken over.
     NetworkError
@@ -51,8 +52,8 @@ def import_file(
         raise InputError(f"{path}: suffix {suffix!r} is that of no format; known are {known}; or name the format")
     spec = None if chip is None else load_chip(chip)
     function = format_named(name, IMPORT_FORMATS).load()
-    known = list(signature(function).parameters)[2:]
+    taken = list(signature(function).parameters)[1:]
     for option in options:
-        if option not in known:
-            raise InputError(f"format {name}: takes no {option}; it takes {', '.join(['chip', *known])}")
+        if option not in taken:
+            raise InputError(f"format {name}: takes no {option}; it takes {', '.join(taken)}")
     return cast("Imported", function(Path(path), chip=spec, **options))

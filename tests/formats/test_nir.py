@@ -1,8 +1,8 @@
 """Files of NIR are data: what is malformed, truncated or hostile is refused in one line, before memory is spent."""
 
 import json
-import subprocess
-import sys
+import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,7 @@ def lif(size=3, **changed):
 def tree(nodes=None, edges=None):
     nodes = nodes or {"i": input_node(), "w": {"type": "Linear", "weight": np.ones((3, 2))}, "n": lif()}
     names = list(nodes)
-    edges = list(zip(names, names[1:], strict=False)) if edges is None else edges
+    edges = list(pairwise(names)) if edges is None else edges
     return {"type": "NIRGraph", "nodes": nodes, "edges": edges}
 
 
@@ -110,7 +110,10 @@ HOSTILE = {
     "objects": (objects, "holds objects"),
     "compound": (changed_weight(shape=(3, 2), dtype=[("a", "f8"), ("b", "i4")]), "holds dtype"),
     "huge": (changed_weight(shape=(2**40, 2**10), dtype="f8", chunks=(1, 1)), "holds 1125899906842624 numbers"),
-    "huge chunk": (changed_weight(shape=(3, 2), dtype="f8", maxshape=(None, 2), chunks=(2**26, 2)), "134217728 numbers"),
+    "huge chunk": (
+        changed_weight(shape=(3, 2), dtype="f8", maxshape=(None, 2), chunks=(2**26, 2)),
+        "134217728 numbers",
+    ),
     "not stored": (changed_weight(shape=(2**12, 2**12), dtype="f8"), "states 134217728 bytes and stores 0"),
     "chunks not stored": (changed_weight(shape=(2**12, 2**12), dtype="f8", chunks=(64, 64)), "and stores 0"),
     "deep": (deep, "is nested 35 deep"),
@@ -132,7 +135,7 @@ def test_hostile_files_are_refused_in_one_line(tmp_path, name):
 
 
 def test_a_bomb_is_refused_before_it_takes_memory(tmp_path):
-    """A packed gigabyte of zeros, eight times over, and texts that all lead to one long one."""
+    """Half a gigabyte of zeros, eight times over, of which one portion is stored."""
     path = tmp_path / "bomb.nir"
 
     def change(group):
@@ -140,19 +143,15 @@ def test_a_bomb_is_refused_before_it_takes_memory(tmp_path):
             node = group.create_group(f"nodes/b{k}")
             node["type"] = "Linear"
             node.create_dataset("weight", (2**26, 1), "f8", chunks=(2**20, 1), compression="gzip", fillvalue=0)
-            node["weight"][:2**20] = 0.0
+            node["weight"][: 2**20] = 0.0
 
     write(path, change)
-    script = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30,) * 2)\n"
-        "from neuromap.formats.nir import read_nir\n"
-        "from neuromap.errors import InputError\n"
-        "try: read_nir(sys.argv[1])\n"
-        "except InputError as error: print(error, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
-    )
-    found = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=True).stdout
-    assert "states 536870912 bytes and stores" in found
-    assert int(found.split()[-1]) < 400_000 * (1024 if sys.platform == "darwin" else 1)  # KiB, most of it NumPy
+    tracemalloc.start()
+    with pytest.raises(InputError, match="states 536870912 bytes and stores"):
+        read_nir(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**25
 
 
 @pytest.mark.parametrize(
@@ -217,8 +216,10 @@ def test_damaged_files_are_read_or_refused_in_one_line(whole, tmp_path_factory, 
         damaged[at : at + (32 if run else 1)] = bytes([value]) * len(damaged[at : at + (32 if run else 1)])
     path = tmp_path_factory.mktemp("damaged") / "x.nir"
     path.write_bytes(damaged)
+    said = ""
     try:
         from_nir(path, compare=0)
     except NeuromapError as error:
-        assert str(error).isprintable()
-        assert len(str(error)) < 700
+        said = str(error)
+    assert not said or said.isprintable()
+    assert len(said) < 700

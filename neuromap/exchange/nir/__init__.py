@@ -14,10 +14,10 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from neuromap.exchange.nir.floats.conventions import TOOLS as TOOLS
-    from neuromap.exchange.nir.import_nir import from_nir as from_nir
     from neuromap.exchange.nir.export_nir import nir_graph as nir_graph
     from neuromap.exchange.nir.export_nir import to_nir as to_nir
+    from neuromap.exchange.nir.floats.conventions import TOOLS as TOOLS
+    from neuromap.exchange.nir.import_nir import from_nir as from_nir
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

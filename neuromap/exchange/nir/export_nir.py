@@ -21,7 +21,27 @@ __all__ = ["export", "nir_graph", "to_nir"]
 
 
 def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:
-    """Write a network as a NIR graph, without a file; see :func:`to_nir`."""
+    """Write a network as a NIR graph, without a file.
+
+    Parameters
+    ----------
+    network : Network
+        With weights.
+    dt : float
+        Seconds of a tick.
+
+    Returns
+    -------
+    NirGraph
+        As :func:`to_nir` writes it.
+
+    Raises
+    ------
+    InputError
+        If ``dt`` is not above 0.
+    NetworkError, NotSupportedError
+        As :func:`to_nir`.
+    """
     needs("nir_graph", network, Network)
     if not 0 < real_number("dt", dt) < float("inf"):
         raise InputError(f"dt = {dt:g} s: must be above 0 and finite")

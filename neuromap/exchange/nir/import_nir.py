@@ -24,9 +24,9 @@ from neuromap.exchange.nir.own.frames import frame_network
 from neuromap.exchange.nir.own.head import head_of, stated_step
 from neuromap.exchange.nir.own.restore import restore
 from neuromap.files.messages import show, show_name
-from neuromap.formats.nir.tree import graph_of
-from neuromap.formats.nir.nir_graph import NirGraph
 from neuromap.formats.nir.hdf5_file import read_nir
+from neuromap.formats.nir.nir_graph import NirGraph
+from neuromap.formats.nir.tree import graph_of
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.quantise.quantise_network import quantise
@@ -50,8 +50,8 @@ def from_nir(
 ) -> Imported:
     """Take over a network from NIR. A file is data: nothing in it is executed.
 
-    What :func:`~neuromap.exchange.nir.export_nir.to_nir` wrote comes back as it was. Graphs of thresholds and whole weights
-    become networks of frame neurons. All others are solved over a step and put into the integers of a chip.
+    What :func:`~neuromap.exchange.nir.export_nir.to_nir` wrote comes back as it was. Graphs of thresholds and whole
+    weights become networks of frame neurons. All others are solved over a step and put into the integers of a chip.
 
     Parameters
     ----------

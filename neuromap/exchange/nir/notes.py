@@ -64,7 +64,7 @@ def _kept(parts: Parts, names: dict[str, str], network: Network) -> tuple[Note, 
 
 
 def _approximated(parts: Parts, names: dict[str, str], delay_error: float) -> tuple[Note, ...]:
-    graph, how = parts.graph, parts.how
+    how = parts.how
     said = [Note("inputs", "values are spikes, 0 or 1 in every step; code others as spikes on the host")]
     other = "euler" if how.scheme == "exponential" else "exponential"
     for name, found in parts.neurons.items():

@@ -15,11 +15,11 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from neuromap.formats.nir.tree import graph_of as graph_of
+    from neuromap.formats.nir.hdf5_file import read_nir as read_nir
     from neuromap.formats.nir.nir_graph import NirGraph as NirGraph
     from neuromap.formats.nir.nir_graph import NirNode as NirNode
-    from neuromap.formats.nir.hdf5_file import read_nir as read_nir
     from neuromap.formats.nir.nir_object import write_nir as write_nir
+    from neuromap.formats.nir.tree import graph_of as graph_of
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

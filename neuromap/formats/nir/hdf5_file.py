@@ -16,9 +16,9 @@ from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.foreign import HEAD, file_kind
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import check_regular
-from neuromap.formats.nir.tree import MAX_DEPTH, MAX_EDGES, MAX_NAME, MAX_NODES, MAX_VALUES, graph_of
 from neuromap.formats.nir.global_heap import GlobalHeap
 from neuromap.formats.nir.nir_graph import NirGraph
+from neuromap.formats.nir.tree import MAX_DEPTH, MAX_EDGES, MAX_NAME, MAX_NODES, MAX_VALUES, graph_of
 
 __all__ = ["MAX_BYTES", "MAX_FILE", "read_nir"]
 

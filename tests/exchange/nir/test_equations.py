@@ -1,5 +1,7 @@
 """Random NIR graphs against an evaluation of NIR's equations that knows primitives and steps, and nothing of ours."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
@@ -258,7 +260,7 @@ CUBA_LI = node("CubaLI", tau_syn=0.02, tau_mem=0.02, r=1.0, v_leak=0.0)
 
 def chain(*nodes, edges=()):
     names = [f"n{k}" for k in range(len(nodes))]
-    pairs = [*zip(names, names[1:], strict=False), *edges]
+    pairs = [*pairwise(names), *edges]
     return graph_of({"type": "NIRGraph", "nodes": dict(zip(names, nodes, strict=True)), "edges": pairs})
 
 
@@ -278,7 +280,11 @@ def chain(*nodes, edges=()):
         (chain(INPUT, {**LIF, "r": np.ones(3)}), InputError, "needs parameters of one shape"),
         (chain(INPUT, {"type": "Delay", "delay": np.full(2, -1.0)}, LIF), InputError, "needs 0 s or more"),
         (chain(INPUT, {"type": "Delay", "delay": np.full(2, 9e9)}, LIF), NotSupportedError, "at most 4096"),
-        (chain(INPUT, {**LIF, "v_reset": np.full(2, 1.0)}), InputError, "node n1: neuron: threshold 0.1; must lie above"),
+        (
+            chain(INPUT, {**LIF, "v_reset": np.full(2, 1.0)}),
+            InputError,
+            "node n1: neuron: threshold 0.1; must lie above",
+        ),
     ],
 )
 def test_what_no_chip_computes_is_refused_with_its_equation(graph, error, says):
@@ -310,4 +316,6 @@ def test_readouts_and_idle_inputs_are_left_out_and_told():
     graph = chain(INPUT, MIX, LIF, MIX, LI, outputs)
     found = from_nir(graph, compare=0)
     assert found.network.outputs == ("n2",)
-    assert [(note.about, note.remedy) for note in found.refused] == [("n4", "compute it on the host from the spikes of n2")]
+    assert [(note.about, note.remedy) for note in found.refused] == [
+        ("n4", "compute it on the host from the spikes of n2")
+    ]

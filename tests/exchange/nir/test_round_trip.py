@@ -89,7 +89,9 @@ def networks(draw, kinds=("leak", "current", "frame")):
         if kind == "frame":
             edges[u, v] = Edge(u, v, transform(u, v))
         else:
-            more = [EdgeTerm(transform(u, v), int(rng.integers(1, 60)), current(v)) for _ in range(rng.choice([0, 0, 2]))]
+            more = [
+                EdgeTerm(transform(u, v), int(rng.integers(1, 60)), current(v)) for _ in range(rng.choice([0, 0, 2]))
+            ]
             edges[u, v] = Edge(u, v, transform(u, v), int(rng.choice([1, 1, 9])), current(v), more)
     patterns = {} if kind != "frame" else {"mine": tuple(sorted(pairs)[::2])}
     bridging = {} if kind != "frame" else {"mine": {sorted(pairs)[0]: 3}}

@@ -1,4 +1,4 @@
-"""Files that other tools' own exporters wrote, against the spikes of those tools' own runs (examples/nir/make_files.py)."""
+"""Files of other tools' own exporters, against the spikes of those tools' own runs (examples/nir/make_files.py)."""
 
 from pathlib import Path
 

@@ -44,7 +44,7 @@ def import_command(
         said_option(
             "--dt",
             metavar="SECONDS",
-            text="Step of the model, for a file of equations (nir).  [default: that of --tool or of the file, or 0.001]",
+            text="Step of the model, for a file of equations (nir).  [default: that of --tool, of the file, or 0.001]",
         ),
     ] = None,
     tool: Annotated[

@@ -17,6 +17,9 @@ __all__ = ["ELEMENTWISE", "NEURONS", "SPIKING", "Shape", "find_shapes", "source_
 
 Shape: TypeAlias = tuple[int, ...]
 
+_MOST = 2**22
+"""Values of a node."""
+
 SPIKING = ("IF", "LIF", "CubaLIF", "Threshold")
 """Primitives whose values are spikes."""
 NEURONS = (*SPIKING, "LI", "CubaLI", "I")
@@ -48,15 +51,21 @@ def find_shapes(graph: FlatGraph) -> dict[str, Shape]:
             after[source].append(target)
     found: dict[str, Shape] = {}
     todo = deque(graph.nodes)
+    total = 0
     while todo:
         name = todo.popleft()
         if name in found:
             continue
-        source = next((found[u] for u in graph.before[name] if u in found), None)
-        shape = _shape(name, graph.nodes[name], source)
+        arriving = next((found[u] for u in graph.before[name] if u in found), None)
+        shape = _shape(name, graph.nodes[name], arriving)
         if shape is not None:
-            if math.prod(shape) > MAX_WEIGHTS:
-                raise NotSupportedError(f"node {name}: has values of shape {list(shape)}; at most {MAX_WEIGHTS} fit")
+            size = math.prod(shape)
+            total += size
+            if size > _MOST or total > MAX_WEIGHTS:
+                raise NotSupportedError(
+                    f"node {name}: has values of shape {list(shape)}; a node has at most {_MOST} values, a graph "
+                    f"{MAX_WEIGHTS}"
+                )
             found[name] = shape
             todo.extend(after[name])
     return found

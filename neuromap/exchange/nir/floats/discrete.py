@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
 from neuromap.errors import NotSupportedError
-from neuromap.exchange.nir.contract.contract import Neurons, spread
+from neuromap.exchange.nir.contract.contract import Neurons
+from neuromap.exchange.nir.contract.parameters import spread
 from neuromap.exchange.nir.floats.conventions import Convention
 
 __all__ = ["Discrete", "discretise", "kept"]
@@ -118,8 +119,8 @@ def discretise(name: str, neurons: Neurons, how: Convention) -> Discrete:
         reset = np.where(threshold > 0, 0.0, threshold - 1)  # it forgets; any value below will do
     currents, gains = [], []
     for found in filters:
-        tau = next((t.filter.tau for t in signal.terms if t.filter and t.filter.name == found), None)
-        k, difference = (zero, 0.0) if tau is None else kept(found, "tau", tau, how)
+        taus = [t.filter.tau for t in signal.terms if t.filter and t.filter.name == found]
+        k, difference = kept(found, "tau", taus[0], how) if taus else (zero, 0.0)
         error = max(error, difference)
         currents.append(k)
         gains.append(gain * (1 - k))

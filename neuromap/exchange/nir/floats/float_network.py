@@ -145,8 +145,8 @@ def _synapses(node: str, signal: Signal, parts: Parts, names: dict[str, str]) ->
             FloatSynapses(
                 names[term.source],
                 names[node],
-                entries.col,
-                entries.row,
+                entries.col.astype(np.int64),
+                entries.row.astype(np.int64),
                 entries.data,
                 (ticks - 1) * parts.how.dt,  # type: ignore[arg-type] # single numbers become arrays
                 parts.neurons[node].filters.index(filter_name),
@@ -166,8 +166,8 @@ def term_ticks(node: str, term: Term, dt: float) -> int:
     ticks = term.delay / dt
     if not ticks <= MAX_DELAY:
         raise NotSupportedError(
-            f"edge {term.source} -> {node}: has a delay of {term.delay:g} s, which is {ticks:.3g} ticks of {dt:g} s; at "
-            f"most {MAX_DELAY} are allowed, take a longer dt"
+            f"edge {term.source} -> {node}: has a delay of {term.delay:g} s, which is {ticks:.3g} ticks of {dt:g} s; "
+            f"at most {MAX_DELAY} are allowed, take a longer dt"
         )
     return round(ticks)
 

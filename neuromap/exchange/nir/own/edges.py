@@ -96,7 +96,13 @@ def _window(node: NirNode, source: tuple[int, int, int], target: tuple[int, int,
             ours = weight.transpose(2, 3, 1, 0).astype(np.int64)
             groups = int(node.parameters["groups"].ravel()[0])
             found: Conv | Pool = Conv(
-                source, target, kernel, stride, "valid" if is_valid else "same", groups, weights=ours  # type: ignore[arg-type] # arrays become sources
+                source,
+                target,
+                kernel,
+                stride,
+                "valid" if is_valid else "same",
+                groups,
+                weights=ours,  # type: ignore[arg-type] # arrays become sources
             )
         elif node.kind == "SumPool2d":
             sizes = np.broadcast_to(node.parameters["kernel_size"].ravel(), 2)
@@ -114,7 +120,11 @@ def _is_ours(node: NirNode, found: Conv | Pool) -> bool:
     for axis in (0, 1):
         n, m, k, s = found.source_shape[axis], found.target_shape[axis], found.kernel[axis], stride[axis]
         before = max((m - 1) * s + k - n, 0) // 2
-        given = (k - 1) // 2 if "padding" in node.words else int(np.broadcast_to(node.parameters["padding"].ravel(), 2)[axis])
+        given = (
+            (k - 1) // 2
+            if "padding" in node.words
+            else int(np.broadcast_to(node.parameters["padding"].ravel(), 2)[axis])
+        )
         if before != given:
             return False
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ class _Writer:
             self._edges += [(li, name) for li in self._heads[name]["neuron"].get("currents", ())]
         else:
             assert node.threshold is not None
-            above = node.threshold[to_nir_order(shape)].reshape(shape) - 0.5
+            above = node.threshold[to_nir_order(shape)].reshape(shape).astype(np.float64) - 0.5
             self._nodes[name] = NirNode("Threshold", {"threshold": above})
 
     def _edge(self, edge: Edge) -> list[list[int]]:
@@ -133,19 +134,21 @@ class _Writer:
         self._edges.append((here, end))
 
     def _dense(self, label: str, transform: MatrixSource, source: tuple[int, ...], target: tuple[int, ...]) -> Any:
-        matrix = transform.matrix()
-        if matrix.shape[0] * matrix.shape[1] > MAX_WEIGHTS:
+        rows, columns = math.prod(target), math.prod(source)
+        if rows * columns > MAX_WEIGHTS:
             raise NotSupportedError(
-                f"edge {label}: is a matrix of {matrix.shape[0]} x {matrix.shape[1]} weights; NIR has dense ones, and at "
-                f"most {MAX_WEIGHTS} are written: split the nodes"
+                f"edge {label}: is a matrix of {rows} x {columns} weights; NIR has dense ones, and at most "
+                f"{MAX_WEIGHTS} are written: split the nodes"
             )
-        return matrix.toarray()[to_nir_order(target)][:, to_nir_order(source)].astype(np.float64)
+        return transform.matrix().toarray()[to_nir_order(target)][:, to_nir_order(source)].astype(np.float64)
 
     def _flat(self, here: str, shape: tuple[int, ...], label: str) -> str:
         if len(shape) == 1:
             return here
         numbers = {"start_dim": 0, "end_dim": -1, "input_type": shape}
-        return self._step(here, f"{label} flat", NirNode("Flatten", {k: np.asarray(v, float) for k, v in numbers.items()}))
+        return self._step(
+            here, f"{label} flat", NirNode("Flatten", {k: np.asarray(v, float) for k, v in numbers.items()})
+        )
 
     def _step(self, before: str, name: str, node: NirNode) -> str:
         self._nodes[name] = node
@@ -168,7 +171,9 @@ class _Writer:
         source = min((u for u, v in self._network.edges if v == name), key=lambda u: self._network.nodes[u].size)
         sizes = (len(values), self._network.nodes[source].size)
         if sizes[0] * sizes[1] > MAX_WEIGHTS:
-            raise NotSupportedError(f"node {name}: its leak is written as a bias of {sizes[0]} x {sizes[1]} zeros; split it")
+            raise NotSupportedError(
+                f"node {name}: its leak is written as a bias of {sizes[0]} x {sizes[1]} zeros; split it"
+            )
         here = self._flat(source, self._shapes[source], f"{name} bias")
         here = self._step(here, f"{name} bias", NirNode("Affine", {"weight": np.zeros(sizes), "bias": values}))
         self._edges.append((here, name))

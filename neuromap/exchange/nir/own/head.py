@@ -125,7 +125,7 @@ def _head(found: dict[str, Any]) -> Head:
         if shape is not None:
             shape = tuple(_whole(n) for n in shape)
         if neuron is not None and not isinstance(neuron, dict):
-            raise TypeError
+            raise _wrong(f"node {show(node['name'])}: found {show(neuron)}")
         nodes[_text(node["name"])] = {"shape": shape, "neuron": neuron}
     edges = [
         (_text(u), _text(v), [(_whole(delay), _whole(current)) for delay, current in terms])
@@ -137,7 +137,7 @@ def _head(found: dict[str, Any]) -> Head:
         for name, frames in found["bridging"].items()
     }
     if not isinstance(found["tables"], dict) or _depth(found["tables"]) > _DEEPEST:
-        raise TypeError
+        raise _wrong("tables: are none, or nested too deep")
     return Head(
         _text(found["name"]),
         Convention(float(found["dt"]), found["scheme"]),
@@ -152,13 +152,13 @@ def _head(found: dict[str, Any]) -> Head:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError
+        raise _wrong(f"found {show(value)} for a text")
     return value
 
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError
+        raise _wrong(f"found {show(value)} for a whole number")
     return value
 
 

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError, NotSupportedError
-from neuromap.exchange.nir.contract.contract import Neurons, spread
+from neuromap.exchange.nir.contract.contract import Neurons
+from neuromap.exchange.nir.contract.parameters import spread
 from neuromap.exchange.nir.own.head import KEY
 from neuromap.exchange.nir.own.order import from_nir_order, to_nir_order
 from neuromap.files.messages import show
-from neuromap.formats.nir.nir_graph import NirNode
+from neuromap.formats.nir.nir_graph import MetaValue, NirNode
 from neuromap.network.neurons.current_neuron import CurrentNeuron
 from neuromap.network.neurons.leak_neuron import LeakNeuron
 from neuromap.network.neurons.spiking_neuron import SpikingNeuron
@@ -69,7 +70,7 @@ def neuron_primitives(name: str, neuron: SpikingNeuron, shape: tuple[int, ...], 
         return np.asarray(values, np.float64)[order].reshape(shape)
 
     beside = {key: laid(getattr(neuron, key)) for key in _BESIDE[neuron.model] if getattr(neuron, key).any()}
-    metadata = {KEY: neuron.model, **beside}
+    metadata: dict[str, MetaValue] = {KEY: neuron.model, **beside}
     if isinstance(neuron, LeakNeuron):
         ones = np.ones(shape)
         parameters = {"r": ones / dt, "v_threshold": laid(neuron.threshold) - 0.5, "v_reset": 0 * ones}
@@ -79,7 +80,9 @@ def neuron_primitives(name: str, neuron: SpikingNeuron, shape: tuple[int, ...], 
     return _of_currents(name, neuron, laid, dt, metadata)
 
 
-def _of_currents(name: str, neuron: CurrentNeuron, laid: Any, dt: float, metadata: dict[str, Any]) -> dict[str, NirNode]:
+def _of_currents(
+    name: str, neuron: CurrentNeuron, laid: Any, dt: float, metadata: dict[str, Any]
+) -> dict[str, NirNode]:
     one = 1 << neuron.decay_bits
     decays = [laid(decay) for decay in (neuron.current_decay, *neuron.more_current_decays)]
     voltage_decay, bias = laid(neuron.voltage_decay), laid(neuron.bias)
@@ -109,13 +112,14 @@ def _tau(decay: Floats, one: int, dt: float) -> Floats:
 
 
 def _lost(tau: Floats, dt: float) -> Floats:
-    """What a tick takes of a value, as a part."""
+    """Give what a tick takes of a value, as a part."""
     lost: Floats = -np.expm1(-dt / tau)
     return lost
 
 
 def _decay(tau: Floats, one: int, dt: float) -> Ints:
-    return np.rint(_lost(tau, dt) * one).astype(np.int64)
+    whole: Ints = np.rint(_lost(tau, dt) * one).astype(np.int64)
+    return whole
 
 
 def _narrow(tau: Floats, decay: Floats, one: int, dt: float) -> Floats:
@@ -128,7 +132,9 @@ def _float32(values: Floats) -> Floats:
     return values.astype(np.float32).astype(np.float64)
 
 
-def restored_neuron(name: str, neurons: Neurons, settings: Mapping[str, Any], nodes: Mapping[str, NirNode], dt: float) -> SpikingNeuron:
+def restored_neuron(
+    name: str, neurons: Neurons, settings: Mapping[str, Any], nodes: Mapping[str, NirNode], dt: float
+) -> SpikingNeuron:
     """Read neurons that :func:`neuron_primitives` wrote.
 
     Parameters
@@ -155,7 +161,8 @@ def restored_neuron(name: str, neurons: Neurons, settings: Mapping[str, Any], no
     order = from_nir_order(shape)
 
     def own(values: Floats) -> Ints:
-        return np.rint(values.ravel()[order].clip(-(2.0**40), 2.0**40)).astype(np.int64)
+        whole: Ints = np.rint(values.ravel()[order].clip(-(2.0**40), 2.0**40)).astype(np.int64)
+        return whole
 
     def beside(key: str) -> Ints:
         values = node.metadata.get(key)
@@ -169,8 +176,10 @@ def restored_neuron(name: str, neurons: Neurons, settings: Mapping[str, Any], no
     wanted = {"leak": ("IF",), "current": ("LIF", "CubaLIF")}.get(model if isinstance(model, str) else "", ())
     if node.kind not in wanted:
         raise InputError(f"node {name}: is {node.kind}, and its metadata say {show(model)}; remove the metadata")
-    more = {key: beside(key) for key in _BESIDE[str(model)]}
-    numbers = {key: settings[key] for key in ("subtract", "decay_bits", "current_bits", "voltage_bits") if key in settings}
+    more: dict[str, Any] = {key: beside(key) for key in _BESIDE[str(model)]}
+    numbers = {
+        key: settings[key] for key in ("subtract", "decay_bits", "current_bits", "voltage_bits") if key in settings
+    }
     if model == "leak":
         threshold = own(np.floor(spread(name, node, "v_threshold", shape)) + 1)
         return LeakNeuron(threshold=threshold, leak=own(neurons.signal.constant), **more, **numbers)

@@ -24,13 +24,13 @@ def nir_shape(shape: tuple[int, int, int], *, is_spatial: bool) -> tuple[int, ..
 
 
 def from_nir_order(shape: tuple[int, ...]) -> Ints:
-    """Number in NIR of each value in our order, shape (n,)."""
+    """Give the number in NIR of each value in our order, shape (n,)."""
     numbers = np.arange(np.prod(shape, dtype=np.int64))
     return numbers.reshape(shape).transpose(1, 2, 0).ravel() if len(shape) == 3 else numbers
 
 
 def to_nir_order(shape: tuple[int, ...]) -> Ints:
-    """Our number of each value in the order of NIR, shape (n,); ``shape`` is NIR's."""
+    """Give our number of each value in the order of NIR, shape (n,); ``shape`` is NIR's."""
     if len(shape) != 3:
         return np.arange(np.prod(shape, dtype=np.int64))
     rows, columns, features = our_shape(shape)

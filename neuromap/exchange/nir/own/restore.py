@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.exchange.imported import Imported, Note
-from neuromap.exchange.nir.contract.contract import Contracted, spread
+from neuromap.exchange.nir.contract.contract import Contracted
+from neuromap.exchange.nir.contract.parameters import spread
 from neuromap.exchange.nir.contract.signals import Term
 from neuromap.exchange.nir.own.edges import integer_transform
 from neuromap.exchange.nir.own.head import Head
@@ -102,9 +103,7 @@ def _node(name: str, held: dict[str, Any], graph: Contracted, head: Head) -> Nod
     return node
 
 
-def _edge(
-    u: str, v: str, terms: list[tuple[int, int]], graph: Contracted, nodes: dict[str, Node], head: Head
-) -> Edge:
+def _edge(u: str, v: str, terms: list[tuple[int, int]], graph: Contracted, nodes: dict[str, Node], head: Head) -> Edge:
     if u not in nodes or v not in graph.neurons or not terms:
         raise InputError(f"metadata: neuromap: edge {show((u, v))} is none of the graph; remove the metadata")
     neurons, settings = graph.neurons[v], head.nodes[v]["neuron"] or {}
