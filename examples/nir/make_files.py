@@ -5,7 +5,11 @@ Run once in an environment of each tool (PyTorch 2.13.0, nir 1.0.8), which neuro
     python examples/nir/make_files.py snntorch
 
 writes ``snntorch.nir``, and ``snntorch.npz`` with the spikes that went in (steps, size) and those that every layer of
-neurons gave (steps, size), under the names of the file's nodes. ``docs/nir.md`` has the versions.
+neurons gave (steps, size), under the names of the file's nodes. ``docs/nir.md`` has the versions. The other way around,
+
+    python examples/nir/make_files.py written
+
+lets SpikingJelly run ``written.nir``, which neuromap wrote (``tests/exchange/nir/test_tools.py`` has the network).
 """
 
 from __future__ import annotations
@@ -176,9 +180,25 @@ def run(net: torch.nn.Module, frames: torch.Tensor, layers: dict[str, torch.nn.M
     return {name: torch.stack(values) for name, values in found.items()}
 
 
+def run_written() -> None:
+    """Run a file of neuromap in SpikingJelly, and keep the spikes of its last layer."""
+    from spikingjelly.activation_based.nir_exchange import import_from_nir
+
+    net, frames, state, found = import_from_nir(nir.read(HERE / "written.nir"), dt=1e-4), spikes(6, rate=0.4), (), []
+    for frame in frames:
+        value, *state = net(frame, *state)
+        found.append(value.detach())
+    arrays = {"input": frames.numpy().reshape(STEPS, -1) > 0, "B": torch.stack(found).numpy().reshape(STEPS, -1) > 0}
+    np.savez_compressed(HERE / "written.npz", **arrays)
+    print(f"spikingjelly {version('spikingjelly')}: {int(arrays['B'].sum())} spikes")
+
+
 def main(tool: str) -> None:
     """Write the file of a tool and the spikes of its run."""
     torch.manual_seed(1)
+    if tool == "written":
+        run_written()
+        return
     graph, frames, found = {f.__name__: f for f in (snntorch, norse, sinabs, spikingjelly, rockpool)}[tool]()
     nir.write(HERE / f"{tool}.nir", graph, compression=None)  # small arrays, packed, take more room
     arrays = {name: (values.detach().numpy() > 0).reshape(STEPS, -1) for name, values in found.items()}

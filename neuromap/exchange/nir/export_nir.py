@@ -7,17 +7,19 @@ from pathlib import Path
 import numpy as np
 
 from neuromap.errors import InputError
+from neuromap.exchange.exported import Exported
 from neuromap.exchange.imported import Note
 from neuromap.exchange.nir.own.graph import network_graph
 from neuromap.files.given import needs, path_given, real_number
+from neuromap.files.messages import counted
 from neuromap.formats.nir.nir_graph import NirGraph
-from neuromap.formats.nir.nir_object import write_nir
+from neuromap.formats.nir.nir_object import nir_bytes, write_nir
 from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
 from neuromap.network.neurons.current_neuron import CurrentNeuron
 from neuromap.network.neurons.leak_neuron import LeakNeuron
 
-__all__ = ["export", "nir_graph", "to_nir"]
+__all__ = ["export_nir", "nir_graph", "to_nir"]
 
 
 def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:
@@ -83,30 +85,37 @@ def to_nir(network: Network, path: str | Path, *, dt: float = 1e-3) -> tuple[Not
     return _unsaid(network)
 
 
-def export(source: Path, destination: Path, *, dt: float = 1e-3) -> tuple[Path, ...]:
-    """Write a network file as a NIR file; for ``neuromap export``.
+def export_nir(source: Path) -> Exported:
+    """Make a NIR file of a network file, for ``neuromap export``; a tick is 1 ms.
 
     Parameters
     ----------
     source : Path
         A network file.
-    destination : Path
-        The NIR file.
-    dt : float
-        Seconds of a tick.
 
     Returns
     -------
-    tuple of Path
-        What was written.
+    Exported
+        The file, not yet written.
 
     Raises
     ------
-    NeuromapError
-        As :func:`to_nir`, and if the network file is none.
+    NetworkError
+        If the network file is none, or weights or thresholds are missing.
+    NotSupportedError
+        As :func:`to_nir`.
     """
-    to_nir(load_network(source), destination, dt=dt)
-    return (destination,)
+    network = load_network(source)
+    graph = nir_graph(network)
+    text = f"{counted(len(network.nodes), 'node')} and {counted(len(network.edges), 'edge')}: neuromap import nir gives them back"
+    return Exported(
+        network.name,
+        "nir",
+        {f"{source.stem}.nir": nir_bytes(graph)},
+        figures={"primitives": len(graph.nodes), "edges of the graph": len(graph.edges)},
+        kept=(Note("network", text),),
+        approximated=_unsaid(network),
+    )
 
 
 def _unsaid(network: Network) -> tuple[Note, ...]:

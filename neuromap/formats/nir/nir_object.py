@@ -15,7 +15,7 @@ from neuromap.files.whole_file import write_whole
 from neuromap.formats.nir.nir_graph import MetaValue, NirGraph, NirNode
 from neuromap.formats.nir.primitives import PRIMITIVES
 
-__all__ = ["nir_object", "write_nir"]
+__all__ = ["nir_bytes", "nir_object", "write_nir"]
 
 
 def nir_object(graph: NirGraph) -> Any:
@@ -44,6 +44,26 @@ def nir_object(graph: NirGraph) -> Any:
     return nir.NIRGraph.from_dict({**_tree(graph), "type_check": False})
 
 
+def nir_bytes(graph: NirGraph) -> bytes:
+    """Give the content of a NIR file.
+
+    Parameters
+    ----------
+    graph : NirGraph
+
+    Raises
+    ------
+    NotSupportedError
+        If ``nir`` is not installed.
+    """
+    found = nir_object(graph)
+    import nir
+
+    buffer = io.BytesIO()
+    nir.write(buffer, found)
+    return buffer.getvalue()
+
+
 def write_nir(graph: NirGraph, path: str | Path) -> None:
     """Write a graph as ``nir.write`` does, whole or not at all.
 
@@ -60,12 +80,7 @@ def write_nir(graph: NirGraph, path: str | Path) -> None:
     InputError
         If the file cannot be written.
     """
-    found = nir_object(graph)
-    import nir
-
-    buffer = io.BytesIO()
-    nir.write(buffer, found)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, nir_bytes(graph))
 
 
 def _tree(graph: NirGraph) -> dict[str, Any]:

@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.exchange.nir import TOOLS, from_nir
+from neuromap.exchange.nir import TOOLS, from_nir, nir_graph
 from neuromap.exchange.nir.contract.contract import contract
 from neuromap.exchange.nir.floats.compare import distances
 from neuromap.exchange.nir.floats.float_network import float_network
 from neuromap.exchange.nir.import_nir import float_parts
 from neuromap.formats.nir import read_nir
+from neuromap.network import Dense
+from neuromap.network.edge import Edge
+from neuromap.network.network import Network
+from neuromap.network.neurons.leak_neuron import LeakNeuron
+from neuromap.network.node import Node
 from neuromap.quantise.float_steps import float_reference
 
 pytest.importorskip("h5py", reason="pip install 'neuromap-rollouts[nir]'")
@@ -95,3 +100,31 @@ def test_the_distance_from_a_run_of_rockpool_is_told_too():
         assert report.original_spikes == compared(here.own[report.node], report)
         assert abs(report.spikes - report.original_spikes) <= furthest(report)
         assert report.distance < report.of_silence
+
+
+def written():
+    """Integrate-and-fire neurons of whole weights, as SpikingJelly's IFNode computes them."""
+    rng = np.random.default_rng(0)
+    shapes = {"I": (1, 1, 6), "A": (1, 1, 8), "B": (1, 1, 3)}
+    neurons = {"I": None, "A": LeakNeuron(threshold=7, floor=10**6), "B": LeakNeuron(threshold=9, floor=10**6)}
+    nodes = {name: Node(name, shape, neuron=neurons[name]) for name, shape in shapes.items()}
+    weights = {("I", "A"): rng.integers(-2, 5, (8, 6)), ("A", "B"): rng.integers(-2, 5, (3, 8))}
+    edges = {(u, v): Edge(u, v, Dense(shapes[u], shapes[v], weights=w)) for (u, v), w in weights.items()}
+    return Network("written", nodes, edges, ("B",))
+
+
+def test_a_tool_runs_what_we_wrote_with_the_same_spikes(tmp_path):
+    """SpikingJelly's own import of written.nir, step by step; its layers pass spikes on within a step."""
+    network, path = written(), FILES / "written.nir"
+    graph, held = nir_graph(network, dt=1e-4), read_nir(path)
+    assert set(graph.edges) == set(held.edges)
+    for name, node in graph.nodes.items():
+        assert {k: v.tolist() for k, v in node.parameters.items()} == {
+            k: v.tolist() for k, v in held.nodes[name].parameters.items()
+        }
+    with np.load(path.with_suffix(".npz"), allow_pickle=False) as found:
+        given, theirs = found["input"], found["B"]
+    frames = {"I": np.vstack([np.zeros((1, 6), bool), given])}
+    ours = np.asarray(nm.reference(nm.Rollout(from_nir(path).network, "streaming"), frames)["B"])[1:]
+    assert theirs.sum() >= 20
+    assert np.array_equal(ours[2:], theirs[:-2])
