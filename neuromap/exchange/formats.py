@@ -82,12 +82,12 @@ IMPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
         "nir": Format(
             called="NIR",
             suffixes=(".nir",),
-            holds="spiking networks of IF, LIF, CubaLIF and Threshold in a chip's integers; those of neuromap as they were",
+            holds="spiking networks of IF, LIF, CubaLIF, Threshold in a chip's integers; those of neuromap unchanged",
             function="exchange.nir.import_nir.from_nir",
             package="h5py",
             extra="nir",
             bounds="files of 1 GiB, 2 GiB unpacked, 65,536 nodes, 2**22 values of a node, 2**26 weights of a map",
-            refuses="LI, CubaLI and I before neurons, but LI before IF or LIF; cycles without neurons; links in the file",
+            refuses="CubaLI and I before neurons, LI before CubaLIF; cycles without neurons; links in the file",
         ),
     }
 )

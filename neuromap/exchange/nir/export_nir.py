@@ -107,13 +107,13 @@ def export_nir(source: Path) -> Exported:
     """
     network = load_network(source)
     graph = nir_graph(network)
-    text = f"{counted(len(network.nodes), 'node')} and {counted(len(network.edges), 'edge')}: neuromap import nir gives them back"
+    parts = f"{counted(len(network.nodes), 'node')} and {counted(len(network.edges), 'edge')}"
     return Exported(
         network.name,
         "nir",
         {f"{source.stem}.nir": nir_bytes(graph)},
         figures={"primitives": len(graph.nodes), "edges of the graph": len(graph.edges)},
-        kept=(Note("network", text),),
+        kept=(Note("network", f"{parts}: neuromap import nir gives them back as they are"),),
         approximated=_unsaid(network),
     )
 

@@ -51,3 +51,18 @@ def test_what_cannot_be_taken_over_gets_one_line(tool, options, code, words, neu
 def test_scripts_take_no_step(neuromap, root_of_examples):
     script = root_of_examples / "examples" / "brian2" / "leak.py"
     neuromap("import", "brian2", script, "--dt", "1").assert_refused(2, "format brian2: is a script, which takes no dt")
+
+
+def test_a_network_goes_out_and_comes_back(neuromap, tmp_path, root_of_examples):
+    pytest.importorskip("nir", reason="pip install 'neuromap-rollouts[nir]'")
+    source, out, back = root_of_examples / "examples" / "digits" / "sr.toml", tmp_path / "sr.nir", tmp_path / "sr.toml"
+    found = neuromap("export", source, "--to", "nir", "-o", out, "--json").json
+    assert [file["bytes"] for file in found["files"]] == [out.stat().st_size]
+    assert [note["about"] for note in found["approximated"]] == ["rollout"]
+    assert neuromap("import", "nir", out, "-o", back).code == 0
+    first, second = nm.load_network(source), nm.load_network(back)
+    assert list(first.edges) == list(second.edges)
+    assert first.patterns == second.patterns
+    for key, edge in first.edges.items():
+        assert (second.edges[key].matrix() != edge.matrix()).nnz == 0
+    neuromap("export", source, "--to", "nir", "-o", out, "--frames", "3").assert_refused(2, "takes no input frames")
