@@ -26,6 +26,7 @@ _HOMES = {
     "build_network": "network.build",
     "check_program": "hardware.check.check_program",
     "explore": "explorer.explore",
+    "from_nir": "exchange.nir.import_nir",
     "latency_report": "report.latency",
     "list_chips": "hardware.chip.chip_file",
     "load_chip": "hardware.chip.chip_file",
@@ -40,6 +41,7 @@ _HOMES = {
     "simulate": "simulation.run.simulate",
     "simulate_batch": "simulation.run.simulate_batch",
     "simulate_to_file": "simulation.run.simulate",
+    "to_nir": "exchange.nir.export_nir",
     "verify": "verification.law",
 }
 _ROOMS = (
@@ -85,6 +87,8 @@ if TYPE_CHECKING:
     from neuromap import sweep as sweep
     from neuromap import training as training
     from neuromap import verification as verification
+    from neuromap.exchange.nir.export_nir import to_nir as to_nir
+    from neuromap.exchange.nir.import_nir import from_nir as from_nir
     from neuromap.explorer.explore import explore as explore
     from neuromap.hardware.check.check_program import check_program as check_program
     from neuromap.hardware.chip.chip_file import list_chips as list_chips

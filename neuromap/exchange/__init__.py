@@ -14,7 +14,9 @@ _HOMES = {
     "Imported": "imported",
     "Note": "imported",
     "export_file": "to_file",
+    "from_nir": "nir.import_nir",
     "import_file": "from_file",
+    "to_nir": "nir.export_nir",
 }
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from neuromap.exchange.from_file import import_file as import_file
     from neuromap.exchange.imported import Imported as Imported
     from neuromap.exchange.imported import Note as Note
+    from neuromap.exchange.nir.export_nir import to_nir as to_nir
+    from neuromap.exchange.nir.import_nir import from_nir as from_nir
     from neuromap.exchange.to_file import export_file as export_file
 
 __all__ = sorted(_HOMES)

@@ -77,11 +77,34 @@ class Format:
         return getattr(importlib.import_module(f"neuromap.{module}"), name)
 
 
-IMPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping({})
+IMPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
+    {
+        "nir": Format(
+            called="NIR",
+            suffixes=(".nir",),
+            holds="spiking networks of IF, LIF, CubaLIF, Threshold in a chip's integers; those of neuromap unchanged",
+            function="exchange.nir.import_nir.from_nir",
+            package="h5py",
+            extra="nir",
+            bounds="files of 1 GiB, 2 GiB unpacked, 65,536 nodes, 2**22 values of a node, 2**26 weights of a map",
+            refuses="CubaLI and I before neurons, LI before CubaLIF; cycles without neurons; links in the file",
+        ),
+    }
+)
 """Formats that can be read, by the name that commands take."""
 
 EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
     {
+        "nir": Format(
+            called="NIR",
+            suffixes=(".nir",),
+            holds="a network as a graph of IF, LIF, CubaLIF, LI or Threshold, maps and delays; it comes back as it was",
+            function="exchange.nir.export_nir.export_nir",
+            package="nir",
+            extra="nir",
+            bounds="2**26 weights in an edge that is no convolution or pool, as a dense matrix",
+            refuses="networks without weights, nodes whose names are dots",
+        ),
         "ranc": Format(
             called="RANC",
             suffixes=(".json",),

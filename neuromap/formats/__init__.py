@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from neuromap.lazy_names import lazy_names
 
-_ROOMS = ("ranc",)
+_ROOMS = ("nir", "ranc")
 
 if TYPE_CHECKING:
+    from neuromap.formats import nir as nir
     from neuromap.formats import ranc as ranc
 
 __all__ = sorted(_ROOMS)

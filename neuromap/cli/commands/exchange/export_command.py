@@ -23,6 +23,7 @@ Examples:
   neuromap export sr.nmp --to ranc -o sr.ranc
   neuromap export sr.nmp --to sanafe -o sr.sanafe --frames 12 --seed 7
   neuromap export sr.nmp --to ranc -o sr.ranc --frames 100 --density 0.2 --json
+  neuromap export sr.toml --to nir -o sr.nir
 """
 
 
@@ -31,12 +32,14 @@ def export_command(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="SOURCE", help="Program file (to ranc, sanafe), see neuromap map -o.", show_default=False
+            metavar="SOURCE",
+            help="Program file (to ranc, sanafe), see neuromap map -o; network file (to nir).",
+            show_default=False,
         ),
     ],
     *,
     to: Annotated[
-        str, typer.Option("--to", metavar="FORMAT", help="For which tool: ranc, sanafe.", show_default=False)
+        str, typer.Option("--to", metavar="FORMAT", help="For which tool: nir, ranc, sanafe.", show_default=False)
     ],
     output: Annotated[
         str,
@@ -44,14 +47,14 @@ def export_command(
             "--output",
             "-o",
             metavar="DEST",
-            help="Where to write: a folder (ranc, sanafe). All files appear, or none.",
+            help="Where to write: a folder (ranc, sanafe), a file (nir). All files appear, or none.",
             show_default=False,
         ),
     ],
     fed: FrameOptions,
     as_json: JsonFlag = False,
 ) -> None:
-    """Write a program for another tool, and say what was kept, approximated and refused.
+    """Write a program or a network for another tool, and say what was kept, approximated and refused.
 
     With a program go the input frames that it is shown, and what neuromap's chip answers to them, so that the other
     tool's answer can be compared.

@@ -11,6 +11,7 @@ from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.options import JsonFlag, chip_file_of, file_option, said_option
 from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
+from neuromap.errors import InputError
 
 __all__ = ["EXAMPLES", "import_command"]
 
@@ -20,12 +21,13 @@ Examples:
   neuromap import brian2 examples/brian2/current.py
   neuromap import brian2 examples/brian2/current.py -o current.toml
   neuromap import brian2 examples/brian2/leak.py --chip truenorth --json
+  neuromap import nir examples/nir/snntorch.nir --tool snntorch -o net.toml
 """
 
 
 def import_command(
     format: Annotated[
-        str, typer.Argument(metavar="FORMAT", help="Whose file or script it is: brian2.", show_default=False)
+        str, typer.Argument(metavar="FORMAT", help="Whose file or script it is: brian2, nir.", show_default=False)
     ],
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file, or the script.", show_default=False)],
     output: Annotated[str | None, file_option("--output", "-o", holds="the integer network")] = None,
@@ -35,6 +37,22 @@ def import_command(
             "--chip",
             metavar="CHIP",
             text="A packaged chip (see neuromap chips) or a chip file.  [default: that of the script, or loihi1]",
+        ),
+    ] = None,
+    dt: Annotated[
+        float | None,
+        said_option(
+            "--dt",
+            metavar="SECONDS",
+            text="Step of the model, for a file of equations (nir).  [default: that of --tool, of the file, or 0.001]",
+        ),
+    ] = None,
+    tool: Annotated[
+        str | None,
+        said_option(
+            "--tool",
+            metavar="TOOL",
+            text="Who wrote the file, for its step and scheme (nir): norse, rockpool, sinabs, snntorch, spikingjelly.",
         ),
     ] = None,
     as_json: JsonFlag = False,
@@ -52,7 +70,10 @@ def import_command(
         "chip file": None if chip is None else chip_file_of(chip),
     }
     check_destinations({"--output": output}, files)
+    options = {key: value for key, value in (("dt", dt), ("tool", tool)) if value is not None}
     if format in SCRIPT_FORMATS:
+        if options:
+            raise InputError(f"format {format}: is a script, which takes no {', '.join(options)}; set it there")
         _import_script(format, source, output, chip, as_json=as_json)
         return
     from neuromap.exchange.formats import IMPORT_FORMATS, format_named
@@ -61,7 +82,7 @@ def import_command(
 
     known: dict[str, object] = {**IMPORT_FORMATS, **SCRIPT_FORMATS}
     format_named(format, known)
-    found = import_file(source, format, chip=chip)
+    found = import_file(source, format, chip=chip, **options)
     if output is not None:
         found.network.save(output)
     if as_json:

@@ -1,0 +1,1 @@
+"""NIR graphs that this package writes: integer networks there and back without a loss."""

@@ -1,0 +1,131 @@
+"""Networks that this package wrote as NIR, as they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import InputError
+from neuromap.exchange.imported import Imported, Note
+from neuromap.exchange.nir.contract.contract import Contracted
+from neuromap.exchange.nir.contract.parameters import spread
+from neuromap.exchange.nir.contract.signals import Term
+from neuromap.exchange.nir.own.edges import integer_transform
+from neuromap.exchange.nir.own.head import Head
+from neuromap.exchange.nir.own.neurons import restored_neuron
+from neuromap.exchange.nir.own.order import from_nir_order
+from neuromap.files.messages import counted, show
+from neuromap.formats.nir.nir_graph import NirNode
+from neuromap.network.complete import check_pooling
+from neuromap.network.edge import Edge
+from neuromap.network.names import check_name
+from neuromap.network.network import Network
+from neuromap.network.node import Node
+from neuromap.network.terms import EdgeTerm
+from neuromap.network.transforms.limits import as_integers, as_shape
+
+__all__ = ["restore", "thresholds_of"]
+
+
+def restore(graph: Contracted, head: Head) -> Imported:
+    """Make the network of a graph that :func:`~neuromap.exchange.nir.export_nir.to_nir` wrote.
+
+    Parameters
+    ----------
+    graph : Contracted
+    head : Head
+        From its metadata.
+
+    Returns
+    -------
+    Imported
+        Without a source.
+
+    Raises
+    ------
+    InputError, NetworkError
+        If graph and head do not fit each other: someone changed one of them.
+    """
+    missing = [name for name in head.nodes if name not in graph.inputs and name not in graph.neurons]
+    if missing:
+        raise InputError(f"metadata: neuromap: node {show(missing[0])} is none of the graph; remove the metadata")
+    for name in head.nodes:
+        check_name(name, "node")
+    nodes = {name: _node(name, held, graph, head) for name, held in head.nodes.items()}
+    edges = {(u, v): _edge(u, v, terms, graph, nodes, head) for u, v, terms in head.edges}
+    check_pooling(nodes, edges.values())
+    network = Network(
+        head.name,
+        nodes,
+        edges,
+        tuple(head.outputs),
+        {name: tuple(keys) for name, keys in head.patterns.items()},
+        head.tables,
+        head.bridging,
+    )
+    what = "frame" if not network.is_spiking else "spiking"
+    text = f"{what} network of {counted(len(nodes), 'node')} and {counted(len(edges), 'edge')}, as neuromap wrote it"
+    return Imported(network, "nir", "", kept=(Note("graph", text),))
+
+
+def thresholds_of(name: str, node: NirNode, shape: tuple[int, ...], constant: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Give the thresholds of frame neurons in our order: the least whole sum above ``threshold - constant``.
+
+    Raises
+    ------
+    NetworkError
+        If one is no integer of 32 bits.
+    """
+    found = np.floor(spread(name, node, "threshold", shape) - constant) + 1
+    whole = found.clip(-(2.0**40), 2.0**40).astype(np.int64)[from_nir_order(shape)]
+    return np.array(as_integers(whole, f"node {name}: threshold"))
+
+
+def _node(name: str, held: dict[str, Any], graph: Contracted, head: Head) -> Node:
+    shape = as_shape(held["shape"])
+    if name in graph.inputs:
+        size = int(np.prod(graph.inputs[name], dtype=np.int64))
+        node = Node(name, shape)
+    else:
+        neurons, settings = graph.neurons[name], held["neuron"]
+        size = len(neurons.signal.constant)
+        if settings is None:
+            if neurons.node.kind != "Threshold":
+                raise InputError(f"node {name}: is {neurons.node.kind}, and its metadata tell no neuron; remove them")
+            constant = neurons.signal.constant
+            node = Node(name, shape, thresholds_of(name, neurons.node, neurons.shape, constant))
+        else:
+            node = Node(name, shape, neuron=restored_neuron(name, neurons, settings, graph.nodes, head.how.dt))
+    if node.size != size:
+        raise InputError(f"node {name}: has {size} values, and its metadata say {node.size}; remove the metadata")
+    return node
+
+
+def _edge(u: str, v: str, terms: list[tuple[int, int]], graph: Contracted, nodes: dict[str, Node], head: Head) -> Edge:
+    if u not in nodes or v not in graph.neurons or not terms:
+        raise InputError(f"metadata: neuromap: edge {show((u, v))} is none of the graph; remove the metadata")
+    neurons, settings = graph.neurons[v], head.nodes[v]["neuron"] or {}
+    source_shape = graph.inputs[u] if u in graph.inputs else graph.neurons[u].shape
+    found: dict[tuple[int, int], Term] = {}
+    for term in neurons.signal.terms:
+        if term.source == u and term.delay / head.how.dt < 2**20:
+            currents = settings.get("currents") or []
+            current = currents.index(term.filter.name) if term.filter and term.filter.name in currents else 0
+            found[round(term.delay / head.how.dt) + 1, current] = term
+    made = []
+    for delay, current in terms:
+        if (delay, current) not in found:
+            raise InputError(
+                f"edge {u} -> {v}: has no synapses of delay {delay} and current {current}, which its metadata name; "
+                "remove the metadata"
+            )
+        term = found[delay, current]
+        gain = None
+        if term.filter:
+            gain = spread(term.filter.name, graph.nodes[term.filter.name], "r", neurons.shape)
+        transform = integer_transform(v, term, neurons.shape, source_shape, graph.nodes, r_of_filter=gain)
+        made.append(EdgeTerm(transform, delay, current))
+    first, *more = made
+    return Edge(u, v, first.transform, first.delay, first.current, tuple(more))

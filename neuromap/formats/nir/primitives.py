@@ -1,0 +1,69 @@
+"""The primitives of NIR 1.0: what each has, and which numbers it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+
+__all__ = ["PRIMITIVES", "Primitive"]
+
+
+class Primitive(NamedTuple):
+    """What a primitive has.
+
+    Attributes
+    ----------
+    needs : tuple of str
+        Parameters that it must have.
+    may : tuple of str
+        Those that it may have.
+    positive : tuple of str
+        Those that must be above 0.
+    whole : tuple of str
+        Those that must be whole numbers.
+    """
+
+    needs: tuple[str, ...]
+    may: tuple[str, ...] = ()
+    positive: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+
+
+_CONV = Primitive(
+    ("weight", "stride", "padding", "dilation", "groups"),
+    ("bias", "input_shape"),
+    ("stride", "dilation", "groups", "input_shape"),
+    ("stride", "padding", "dilation", "groups", "input_shape"),
+)
+_POOL = Primitive(
+    ("kernel_size", "stride", "padding"), (), ("kernel_size", "stride"), ("kernel_size", "stride", "padding")
+)
+_SHAPE = Primitive(("shape",), (), ("shape",), ("shape",))
+
+PRIMITIVES: Mapping[str, Primitive] = ReadOnlyMapping(
+    {
+        "Affine": Primitive(("weight", "bias")),
+        "AvgPool2d": _POOL,
+        "Conv1d": _CONV,
+        "Conv2d": _CONV,
+        "CubaLI": Primitive(("tau_syn", "tau_mem", "r", "v_leak"), ("w_in",), ("tau_syn", "tau_mem")),
+        "CubaLIF": Primitive(
+            ("tau_syn", "tau_mem", "r", "v_leak", "v_threshold"), ("v_reset", "w_in"), ("tau_syn", "tau_mem")
+        ),
+        "Delay": Primitive(("delay",)),
+        "Flatten": Primitive((), ("start_dim", "end_dim", "input_type"), (), ("start_dim", "end_dim", "input_type")),
+        "I": Primitive(("r",)),
+        "IF": Primitive(("r", "v_threshold"), ("v_reset",)),
+        "Input": _SHAPE,
+        "LI": Primitive(("tau", "r", "v_leak"), (), ("tau",)),
+        "LIF": Primitive(("tau", "r", "v_leak", "v_threshold"), ("v_reset",), ("tau",)),
+        "Linear": Primitive(("weight",)),
+        "Output": _SHAPE,
+        "Scale": Primitive(("scale",)),
+        "SumPool2d": _POOL,
+        "Threshold": Primitive(("threshold",)),
+    }
+)
+"""All of them but the graph, by the names of NIR 1.0.8 (https://nnir.readthedocs.io)."""
