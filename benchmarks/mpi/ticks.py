@@ -1,22 +1,27 @@
-"""What a tick costs on ranks, beside the same ticks in one thread; for machines whose cores are not free.
+"""What a tick costs on ranks, beside the same ticks in one thread and in as many threads as ranks.
 
-    mpiexec -n 2 python -m benchmarks.mpi.ticks [--cores 4096] [--ticks 400] [--delay 1] [--near 2] [--noise]
+    mpiexec -n 2 python -m benchmarks.mpi.ticks [--cores 4096] [--ticks 400] [--rounds 5] [--delay 1] [--near 2]
+                                                [--noise] [--messages] [--out FILE]
 
 The program is the characterisation network. Its neurons send to any core of the board, which no placement helps: as
 many spikes cross between ranks as can. With --near D they send at most D places away in x and in y, as placed networks
-do. With --noise all thresholds draw from 0 to 3. After the last tick the state of the ranks (potentials, spikes under
-way, totals) must be that of one thread, and of as many threads as ranks; else the exit code is 1.
+do. With --noise all thresholds draw from 0 to 3. With --messages the ranks do not use the memory that they share, as
+on several machines. After the last tick the state of the ranks (potentials, spikes under way, totals) must be that of
+one thread, and of as many threads as ranks; else the exit code is 1.
 
-Processor times leave out what ranks spend waiting for each other, which is told apart: it is the machine's load as
-much as ours. On a machine with free cores compare the wall times.
+In each of some rounds all three run the same ticks one after the other; who does not run sleeps. Told are the shortest
+times, on the wall and of the processor; the latter with what ranks and threads spend looking for each other. --out
+adds all rounds to a JSON file, such as benchmarks/results/ranks.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,31 +38,26 @@ from neuromap.simulation.ranks.mpi_exchange import MpiExchange
 from neuromap.simulation.ranks.rank_engine import RankEngine
 
 _WARM_UP = 20
+_MICRO = 1e6
 
 
-class TimedExchange(MpiExchange):
-    """Tells the seconds of the processor that waiting took, and what was sent."""
+class CountedExchange(MpiExchange):
+    """Counts what is sent, and may keep to messages."""
 
-    def __init__(self) -> None:
+    def __init__(self, shares: bool) -> None:
         super().__init__()
-        self.forget()
+        self.messages = self.bytes = 0
+        self._shares = shares
 
-    def forget(self) -> None:
-        """Count from now on."""
-        self.waiting, self.messages, self.bytes = 0.0, 0, 0
+    def memory(self, n_bytes: int) -> NDArray[np.uint8] | None:
+        """Share memory, or not."""
+        return super().memory(n_bytes) if self._shares else None
 
     def start(self, parcels: Any) -> None:
         """Send, and count."""
         self.messages += sum(len(parcel) > 0 for parcel in parcels)
         self.bytes += sum(parcel.nbytes for parcel in parcels)
         super().start(parcels)
-
-    def finish(self) -> Any:
-        """Wait, and take the time."""
-        began = time.process_time()
-        found = super().finish()
-        self.waiting += time.process_time() - began
-        return found
 
 
 def program_of(cores: int, delay: int, near: int | None = None, noise: bool = False) -> Program:
@@ -84,14 +84,14 @@ def _near(program: Program, most: int) -> NDArray[np.int32]:
     return np.where(program.target_core >= 0, core, -1).astype(np.int32)
 
 
-def timed(chip: Engine, n_ticks: int, warm: Callable[[], object] = lambda: None) -> tuple[float, float]:
-    """Run ticks that nobody looks at; seconds on the wall and of the processor. Others, and ``warm``, go before."""
+def timed(chip: Engine, n_ticks: int) -> tuple[float, float]:
+    """Run ticks that nobody looks at, after some others; microseconds per tick on the wall and of the processor."""
     nobody = adopted(np.zeros(chip.program.shape, np.bool_))
     chip.run(HostEvents.none(_WARM_UP), nobody)
-    warm()
     wall, processor = time.perf_counter(), time.process_time()
     chip.run(HostEvents.none(n_ticks), nobody)
-    return time.perf_counter() - wall, time.process_time() - processor
+    scale = _MICRO / n_ticks
+    return (time.perf_counter() - wall) * scale, (time.process_time() - processor) * scale
 
 
 def _equal(one: EngineState, other: EngineState) -> bool:
@@ -99,49 +99,73 @@ def _equal(one: EngineState, other: EngineState) -> bool:
     return all(np.array_equal(*pair) for pair in tables) and (one.tick, one.totals) == (other.tick, other.totals)
 
 
+def measured(program: Program, exchange: CountedExchange, n_ticks: int, n_rounds: int) -> dict[str, Any] | None:
+    """Measure in rounds; on rank 0 what was found."""
+    size, speaks = exchange.size, exchange.rank == 0
+    makers: dict[str, Callable[[], Engine]] = {
+        "one thread": lambda: make_engine(program, EngineChoice(threads=1)),
+        "threads": lambda: make_engine(program, EngineChoice(threads=size)),
+    }
+    ranks = RankEngine(program, exchange, EngineChoice(threads=1))
+    alone = {name: make() for name, make in makers.items()} if speaks else {}
+    rows: dict[str, list[tuple[float, float]]] = {name: [] for name in ("ranks", *makers)}
+    for _ in range(n_rounds):
+        wall, processor = timed(ranks, n_ticks)
+        parts = exchange.gather(np.array([int(1e6 * processor)]))
+        rows["ranks"].append((wall, sum(int(part[0]) for part in parts) / 1e6))
+        for name, chip in alone.items():
+            rows[name].append(timed(chip, n_ticks))
+        exchange.agree(0)  # until then other ranks sleep
+    state, every = ranks.state, n_rounds * (n_ticks + _WARM_UP)
+    sent = exchange.gather(np.array([exchange.messages, exchange.bytes]))
+    if not speaks:
+        return None
+    if not all(_equal(state, chip.state) for chip in alone.values()):
+        raise SystemExit("the ranks' state differs from that of one machine")
+    best = {name: np.array(found).min(axis=0).round(1).tolist() for name, found in rows.items()}
+    return {
+        "ranks": size,
+        "ticks": n_ticks,
+        "rounds": n_rounds,
+        "spikes per tick": round(state.totals[0] / every),
+        "kB per tick in messages": round(sum(int(part[1]) for part in sent) / every / 1e3, 1),
+        "messages per tick": round(sum(int(part[0]) for part in sent) / every, 2),
+        "us per tick, wall": {name: times[0] for name, times in best.items()},
+        "us per tick, processor": {name: times[1] for name, times in best.items()},
+        "threads / ranks, wall": round(best["threads"][0] / best["ranks"][0], 3),
+        "threads / ranks, processor": round(best["threads"][1] / best["ranks"][1], 3),
+        "every round": {name: np.array(found).round(1).tolist() for name, found in rows.items()},
+    }
+
+
 def main() -> None:
     """Measure and print; rank 0 does."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cores", type=int, default=4096, help="cores of the program")
-    parser.add_argument("--ticks", type=int, default=400, help="ticks that are timed")
+    parser.add_argument("--ticks", type=int, default=400, help="ticks that are timed in a round")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds, of which the shortest times count")
     parser.add_argument("--delay", type=int, default=1, help="shortest delay, in ticks: 2 or more leave slack")
     parser.add_argument("--near", type=int, help="send so many places away at most")
     parser.add_argument("--noise", action="store_true", help="thresholds vary")
+    parser.add_argument("--messages", action="store_true", help="do not share memory")
+    parser.add_argument("--out", type=Path, help="add what was found to this file")
     asked = parser.parse_args()
-    program, exchange = program_of(asked.cores, asked.delay, asked.near, asked.noise), TimedExchange()
-    chip = RankEngine(program, exchange, EngineChoice(threads=1))
-    wall, processor = timed(chip, asked.ticks, exchange.forget)
-    every = _WARM_UP + asked.ticks
-    told = np.array([processor * 1e9, exchange.waiting * 1e9, exchange.bytes, exchange.messages], np.int64)
-    parts, state = exchange.gather(told), chip.state
-    if exchange.rank > 0:
+    exchange = CountedExchange(not asked.messages)
+    program = program_of(asked.cores, asked.delay, asked.near, asked.noise)
+    found = measured(program, exchange, asked.ticks, asked.rounds)
+    if found is None:
         return
-    rows = np.array(parts, np.float64)
-    alone = make_engine(program, EngineChoice(threads=1))
-    one_wall, one = timed(alone, asked.ticks)
-    threads = make_engine(program, EngineChoice(threads=exchange.size))
-    threads_wall, threads_processor = timed(threads, asked.ticks)
-    work = (rows[:, 0] - rows[:, 1]).sum() / 1e9
-    per_tick = 1e6 / asked.ticks
-    print(f"{exchange.size} ranks, {asked.cores} cores, {asked.ticks} ticks, delays of {asked.delay} ticks or more")
-    print(
-        f"processor: one thread {one * per_tick:.0f}, {exchange.size} threads {threads_processor * per_tick:.0f}, "
-        f"ranks, waiting left out, {work * per_tick:.0f} us per tick"
-    )
-    waiting = rows[:, 1].sum() / 1e3 / asked.ticks
-    print(f"processor: one thread / ranks = {one / work:.3f}; waiting {waiting:.0f} us per tick")
-    print(
-        f"sent: {rows[:, 2].sum() / asked.ticks / 1e3:.1f} kB per tick in "
-        f"{rows[:, 3].sum() / asked.ticks:.2f} messages; "
-        f"{state.totals[0] / every:.0f} spikes per tick"
-    )
-    print(
-        f"wall: one thread {one_wall * per_tick:.0f}, {exchange.size} threads {threads_wall * per_tick:.0f}, "
-        f"{exchange.size} ranks {wall * per_tick:.0f} us per tick; threads / ranks = {threads_wall / wall:.3f}"
-    )
-    if not (_equal(state, alone.state) and _equal(state, threads.state)):
-        raise SystemExit("the ranks' state differs from that of one machine")
-    print(f"state after {every} ticks: equal on {exchange.size} ranks, one thread and {exchange.size} threads")
+    where = "anywhere" if asked.near is None else f"{asked.near} places away at most"
+    how = "messages" if asked.messages else "shared memory"
+    case = f"{asked.cores} cores, targets {where}, delays from {asked.delay}, {how}" + ", noise" * asked.noise
+    print(case)
+    for name, value in found.items():
+        if name != "every round":
+            print(f"  {name}: {value}")
+    print(f"  state equal on {found['ranks']} ranks, one thread and {found['ranks']} threads")
+    if asked.out is not None:
+        kept = json.loads(asked.out.read_text()) if asked.out.exists() else {}
+        asked.out.write_text(json.dumps(kept | {case: found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

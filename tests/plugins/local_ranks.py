@@ -27,11 +27,13 @@ class LocalExchange:
         A place for what each rank shows to all, shared by them.
     barrier : threading.Barrier
         Where they wait for each other.
+    shares : bool
+        Whether they have memory that all see.
     """
 
-    def __init__(self, rank: int, board: list[Any], barrier: threading.Barrier) -> None:
+    def __init__(self, rank: int, board: list[Any], barrier: threading.Barrier, shares: bool = True) -> None:
         self.rank, self.size = rank, len(board)
-        self._board, self._barrier = board, barrier
+        self._board, self._barrier, self._shares = board, barrier, shares
         self._parcels: Sequence[NDArray[Any]] = ()
 
     def open(self, most_out: Ints, most_in: Ints, dtype: Any) -> None:
@@ -44,6 +46,15 @@ class LocalExchange:
     def finish(self) -> list[NDArray[Any]]:
         """Take the parcels of all ranks to this one."""
         return [parcels[self.rank] for parcels in self._shown(self._parcels)]
+
+    def memory(self, n_bytes: int) -> NDArray[np.uint8] | None:
+        """Take memory of rank 0, full of rubbish."""
+        words = np.full(n_bytes // 8 + 8, 0x5A5A5A5A, np.int64) if self.rank == 0 else np.zeros(0, np.int64)
+        return self._shown(words)[0].view(np.uint8)[:n_bytes] if self._shares else None
+
+    def share(self, array: Ints) -> list[Ints]:
+        """Take the arrays of all ranks."""
+        return self._shown(np.array(array, np.int64))
 
     def agree(self, value: float) -> float:
         """Take the value of rank 0."""
@@ -63,7 +74,7 @@ class LocalExchange:
         return found
 
 
-def run_local(n_ranks: int, work: Callable[[LocalExchange], _T]) -> list[_T]:
+def run_local(n_ranks: int, work: Callable[[LocalExchange], _T], *, shares: bool = True) -> list[_T]:
     """Run a function once for every rank, in threads that wait for each other where ranks exchange.
 
     Parameters
@@ -72,6 +83,8 @@ def run_local(n_ranks: int, work: Callable[[LocalExchange], _T]) -> list[_T]:
         1 or more.
     work : callable
         Takes the rank's end of the exchange.
+    shares : bool
+        Whether the ranks have memory that all see, else they send messages.
 
     Returns
     -------
@@ -83,7 +96,7 @@ def run_local(n_ranks: int, work: Callable[[LocalExchange], _T]) -> list[_T]:
 
     def run(rank: int) -> _T:
         try:
-            return work(LocalExchange(rank, board, barrier))
+            return work(LocalExchange(rank, board, barrier, shares))
         except BaseException:
             barrier.abort()
             raise

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.arrays.frozen import frozen
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine import HostEvents, Spikes, check_run
-from neuromap.simulation.engine.kernel.barrier import ABORT
+from neuromap.simulation.engine.kernel.together.barrier import ABORT
+from neuromap.simulation.engine.kernel.together.far import Far
 from neuromap.simulation.engine.kernel.compiled import compiled
 from neuromap.simulation.engine.kernel.image import read_only
 from neuromap.simulation.engine.kernel.workspace import Events, Record
@@ -48,6 +49,14 @@ class CompiledRuns(ABC):
     @abstractmethod
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
         """Run some ticks in the kernel, on as many threads as pay; end with :meth:`_count_ticks`."""
+
+    def _far(self, far: Far) -> Far:
+        """Say how the next call hands spikes to other ranks; an engine that is alone has none."""
+        return far
+
+    def _together(self, work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64], n_ticks: int) -> None:
+        """Run ``work(thread)`` of a call of ``n_ticks`` on all threads of a team."""
+        run_together(work, n_threads, barrier)
 
     def _count_ticks(self, n_ticks: int, seconds: float) -> None:
         self._pace = seconds / n_ticks
@@ -114,7 +123,9 @@ class CompiledRuns(ABC):
         return record, cores
 
 
-def run_together(work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64]) -> None:
+def run_together(
+    work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64], *, apart: bool = False
+) -> None:
     """Run ``work(thread)`` on all threads of a team; none is left when this returns or raises.
 
     Parameters
@@ -124,18 +135,23 @@ def run_together(work: Callable[[int], None], n_threads: int, barrier: NDArray[n
     n_threads : int
         Thread 0 is this one.
     barrier : ndarray of uint64, shape (BARRIER_WORDS,)
+    apart : bool
+        Whether thread 0 is another one too: then this one hears interrupts while all of them wait.
     """
-    if n_threads == 1:
+    if n_threads == 1 and not apart:
         work(0)
         return
     barrier[:] = 0
-    others = [threading.Thread(target=work, args=(me,), daemon=True) for me in range(1, n_threads)]
+    others = [threading.Thread(target=work, args=(me,), daemon=True) for me in range(not apart, n_threads)]
     started = []
     try:
         for thread in others:
             thread.start()
             started.append(thread)
-        work(0)
+        if apart:
+            started[0].join()
+        else:
+            work(0)
     except BaseException:
         barrier[ABORT] = 1
         raise

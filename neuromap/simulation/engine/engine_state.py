@@ -117,7 +117,7 @@ def _check_under_way(rows: Ints, tick: int, delay: int, places: Ints) -> None:
 
 
 def state_of_cores(state: EngineState, cores: Ints, totals: tuple[int, int, int]) -> EngineState:
-    """Take some cores out of a state, renumbered from 0; spikes that are under way are left out.
+    """Take some cores out of a state, renumbered from 0.
 
     Parameters
     ----------
@@ -128,12 +128,15 @@ def state_of_cores(state: EngineState, cores: Ints, totals: tuple[int, int, int]
     totals : tuple of int
         What the part has done; parts together have done what the whole has.
     """
-    none = np.zeros((0, 3), np.int64)
-    part = EngineState(state.tick, state.potentials[cores], none, totals)
+    part = EngineState(state.tick, state.potentials[cores], _rows_of(state.spikes, cores), totals)
     whole = state.currents
     if whole is None:
         return part
-    mine = np.isin(whole.due[:, 1], cores)
-    due = whole.due[mine]
-    due[:, 1] = np.searchsorted(cores, due[:, 1])
-    return replace(part, currents=CurrentState(whole.current[cores], whole.resting[cores], due, whole.amounts[mine]))
+    due, amounts = _rows_of(whole.due, cores), whole.amounts[np.isin(whole.due[:, 1], cores)]
+    return replace(part, currents=CurrentState(whole.current[cores], whole.resting[cores], due, amounts))
+
+
+def _rows_of(rows: Ints, cores: Ints) -> Ints:
+    some = rows[np.isin(rows[:, 1], cores)]
+    some[:, 1] = np.searchsorted(cores, some[:, 1])
+    return some

@@ -7,6 +7,7 @@ How it works is in :mod:`neuromap.simulation.engine.kernel`.
 from __future__ import annotations
 
 import time
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from neuromap.compiling.announcement import announced
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.program import Program
-from neuromap.simulation.engine.compiled_runs import CompiledRuns, run_together
+from neuromap.simulation.engine.compiled_runs import CompiledRuns
 from neuromap.simulation.engine.engine import Footprint, Totals
 from neuromap.simulation.engine.engine_state import EngineState, check_state
 from neuromap.simulation.engine.kernel import layout
@@ -41,6 +42,9 @@ __all__ = ["FastEngine"]
 
 _ALONE = 4096
 """Visits of cores below which starting threads costs more than it saves."""
+
+
+_Workers = tuple[Team, list[Scratch]]
 
 
 class FastEngine(CompiledRuns):
@@ -75,13 +79,16 @@ class FastEngine(CompiledRuns):
         self._noise_seed = check_seed(noise_seed)
         self._threads = threads
         self._width = (0,) * vector_groups(self.program.chip.neurons)
-        self._alone = self._ranks(1)
-        self._team = self._alone if threads == 1 else self._ranks(threads)
+        self._alone, self._team = self._teams(threads)
         self._start_runs(extent(image.shape.groups))
         self.reset()
 
-    def _ranks(self, threads: int) -> tuple[Team, list[Scratch]]:
-        team = make_team(self._image, threads)
+    def _teams(self, threads: int) -> tuple[_Workers, _Workers]:
+        """Make who runs short calls, and who runs the others."""
+        alone = self._workers(make_team(self._image, 1))
+        return alone, alone if threads == 1 else self._workers(make_team(self._image, threads))
+
+    def _workers(self, team: Team) -> _Workers:
         return team, [make_scratch(self._image, size) for size in np.diff(team.first).tolist()]
 
     def reset(self, noise_seed: int | None = None) -> None:
@@ -110,8 +117,7 @@ class FastEngine(CompiledRuns):
 
     def fork(self) -> Self:
         """Make another engine at tick 0 on the same image, with the same seed."""
-        other = type(self).__new__(type(self))
-        other.program = self.program
+        other = copy(self)
         other._start(self._image, self._threads, self._noise_seed)
         return other
 
@@ -177,6 +183,7 @@ class FastEngine(CompiledRuns):
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
         """Run some ticks in the kernel, on as many threads as pay."""
         team, scratches = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
+        team = team._replace(far=self._far(team.far))
         run, seed = compiled().run, np.uint64(self._noise_seed)
         if not self._pace:  # compile, or load what was compiled, apart from the ticks and on this thread alone
             alone, scratch = self._alone[0], self._alone[1][0]
@@ -190,5 +197,5 @@ class FastEngine(CompiledRuns):
                 self._width,
             )  # fmt: skip
 
-        run_together(work, team.n_threads, team.barrier)
+        self._together(work, team.n_threads, team.barrier, n_ticks)
         self._count_ticks(n_ticks, time.perf_counter() - began)

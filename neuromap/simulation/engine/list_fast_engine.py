@@ -8,6 +8,7 @@ The same protocol and the same results, bit by bit, as
 from __future__ import annotations
 
 import time
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from neuromap.compiling.announcement import announced
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.program.list_program import ListProgram
-from neuromap.simulation.engine.compiled_runs import CompiledRuns, run_together
+from neuromap.simulation.engine.compiled_runs import CompiledRuns
 from neuromap.simulation.engine.engine import Totals
 from neuromap.simulation.engine.engine_state import CurrentState, EngineState, check_state
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, VISITS, Events, Record
@@ -27,7 +28,7 @@ from neuromap.simulation.engine.list_kernel.list_image import (
     make_list_team,
     put_reached,
 )
-from neuromap.simulation.engine.list_kernel.list_layout import ListImage
+from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListTeam
 from neuromap.simulation.engine.list_pending import due_and_amounts, pending_amounts, pending_rows, reached_axons
 from neuromap.simulation.engine.noise import check_seed
 
@@ -77,10 +78,14 @@ class ListFastEngine(CompiledRuns):
     def _start(self, image: ListImage, threads: int) -> None:
         self._image = image
         self._threads = threads
-        self._alone = make_list_team(image, 1)
-        self._team = self._alone if threads == 1 else make_list_team(image, threads)
+        self._alone, self._team = self._teams(threads)
         self._start_runs(image.shape.lanes // 32)
         self.reset()
+
+    def _teams(self, threads: int) -> tuple[ListTeam, ListTeam]:
+        """Make who runs short calls, and who runs the others."""
+        alone = make_list_team(self._image, 1)
+        return alone, alone if threads == 1 else make_list_team(self._image, threads)
 
     def reset(self, noise_seed: int | None = None) -> None:
         """Go back to the state before tick 0; ``noise_seed`` has no effect."""
@@ -92,8 +97,7 @@ class ListFastEngine(CompiledRuns):
 
     def fork(self) -> Self:
         """Make another engine at tick 0 on the same image."""
-        other = type(self).__new__(type(self))
-        other.program = self.program
+        other = copy(self)
         other._start(self._image, self._threads)
         return other
 
@@ -197,6 +201,7 @@ class ListFastEngine(CompiledRuns):
 
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
         team = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
+        team = team._replace(far=self._far(team.far))
         run = list_kernel()
         self._renew_epoch()
         if not self._pace:  # compile, or load what was compiled, apart from the ticks and on this thread alone
@@ -207,7 +212,7 @@ class ListFastEngine(CompiledRuns):
         def work(me: int) -> None:
             run(self._image, self._state, team, me, self.tick, n_ticks, self._epoch, events, event_tick, record)
 
-        run_together(work, team.n_threads, team.barrier)
+        self._together(work, team.n_threads, team.barrier, n_ticks)
         self._count_ticks(n_ticks, time.perf_counter() - began)
 
     def _renew_epoch(self) -> None:

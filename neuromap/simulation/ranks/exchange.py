@@ -36,6 +36,12 @@ class Exchange(Protocol):
     def finish(self) -> list[NDArray[Any]]:
         """Wait for the parcels of the last :meth:`start`, one from every rank."""
 
+    def memory(self, n_bytes: int) -> NDArray[np.uint8] | None:
+        """Make memory that all ranks see, with anything in it, on cache lines of its own; None where they share none."""
+
+    def share(self, array: Ints) -> list[Ints]:
+        """Give all ranks the array of every rank, each with one axis."""
+
     def agree(self, value: float) -> float:
         """Give all ranks the value of rank 0."""
 

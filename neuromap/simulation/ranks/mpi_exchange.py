@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +18,8 @@ Ints = NDArray[np.int64]
 
 _SPINS = 200
 """Times that a rank looks for what it waits for before it sleeps in between."""
+_SHARED = "/dev/shm"
+"""Where Linux keeps memory that processes share; it may have less room than the machine."""
 _NAP = 5e-5
 """Seconds of such a sleep. Who sleeps has the core sooner than who yields: five times as quick on a busy machine."""
 
@@ -36,6 +39,13 @@ def import_mpi() -> Any:
             "--engine mpi: needs mpi4py and an MPI, which are not installed; pip install 'neuromap-rollouts[mpi]'"
         ) from None
     return MPI
+
+
+def _has_room(n_bytes: int) -> bool:
+    try:
+        return shutil.disk_usage(_SHARED).free > n_bytes
+    except OSError:
+        return True
 
 
 class MpiExchange:
@@ -59,6 +69,7 @@ class MpiExchange:
         self._nothing: NDArray[Any] = np.zeros(0, np.int32)
         self._under_way: list[Any] = []
         self._sent: list[NDArray[Any]] = []
+        self._windows: list[Any] = []  # MPI ends them
 
     def open(self, most_out: Ints, most_in: Ints, dtype: Any) -> None:
         """Make room for what may come."""
@@ -81,6 +92,23 @@ class MpiExchange:
         for (peer, room), state in zip(self._room.items(), states, strict=False):
             found[peer] = room[: state.Get_count(self._mpi.BYTE) // room.itemsize].copy()
         return found
+
+    def memory(self, n_bytes: int) -> NDArray[np.uint8] | None:
+        """Take a window of shared memory, if all ranks are on one machine and it has room for that."""
+        machine = self._ranks.Split_type(self._mpi.COMM_TYPE_SHARED)
+        if machine.size < self.size or not self.agree(_has_room(n_bytes)):
+            return None
+        window = self._mpi.Win.Allocate_shared(n_bytes if self.rank == 0 else 0, 1, comm=machine)
+        self._windows.append(window)
+        return np.frombuffer(window.Shared_query(0)[0], np.uint8)
+
+    def share(self, array: Ints) -> list[Ints]:
+        """Take the arrays of all ranks."""
+        mine, counts = np.ascontiguousarray(array, np.int64), np.zeros(self.size, np.int64)
+        self._wait([self._ranks.Iallgather(np.array([len(mine)]), counts)])
+        whole = np.empty(int(counts.sum()), np.int64)
+        self._wait([self._ranks.Iallgatherv(mine, [whole, counts])])
+        return np.split(whole, np.cumsum(counts)[:-1])
 
     def agree(self, value: float) -> float:
         """Take the value of rank 0."""

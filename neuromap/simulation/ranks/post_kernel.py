@@ -15,7 +15,7 @@ from neuromap.compiling.numba_cache import cached
 
 __all__ = ["PostKernel", "post_kernel"]
 
-_NUMBER = (1 << 40) - 1
+_PLACE = (1 << 40) - 1
 
 
 class PostKernel(NamedTuple):
@@ -25,13 +25,13 @@ class PostKernel(NamedTuple):
     ----------
     pack : callable
         Of spikes (neurons as ``core * N + neuron``, and ticks of the block), the first wire of every neuron (empty
-        where none has two), the wires (``peer << 40 | number``; -1 for a neuron without), the ticks of the block and
-        the number of ranks: records ordered by rank, and where those of each rank begin, shape (R + 1,). A record is
-        the wire's number times the ticks of the block, plus the tick.
+        where none has two), the wires (``peer << 40 | place``; -1 for a neuron without), the ticks of the block and
+        the number of ranks: records ordered by rank, and where those of each rank begin, shape (R + 1,). A place is
+        ``(core * axons + axon) * delays + delay`` on its rank, a record the place times the ticks of the block, plus
+        the tick.
     unpack : callable
-        Of records (those of rank r from ``begin[r]`` on), ``begin``, the first wire from every rank, the ticks of the
-        block, the wires (``core << 32 | axon << 8 | delay``) and the ticks that are asked for: cores and axons in the
-        order in which they are due, and how many are due in each tick from the block's first on.
+        Of records, the ticks of the block, the axons and the delays of a place, and the ticks that are asked for: cores
+        and axons in the order in which they are due, and how many are due in each tick from the block's first on.
     """
 
     pack: Any
@@ -65,31 +65,24 @@ def _pack(neurons, ticks, start, wires, n_ticks, n_ranks):  # type: ignore[no-un
     for k in range(n):
         peer = found[k] >> 40
         if peer >= 0:
-            records[place[peer]] = (found[k] & _NUMBER) * n_ticks + tick[k]
+            records[place[peer]] = (found[k] & _PLACE) * n_ticks + tick[k]
             place[peer] += 1
     return records, begin[1:] - none
 
 
-def _unpack(records, begin, first_wire, n_ticks, wires, span):  # type: ignore[no-untyped-def]
+def _unpack(records, n_ticks, n_axons, n_delays, span):  # type: ignore[no-untyped-def]
     counts = np.zeros(span + 1, np.int64)
     found, due = np.empty(len(records), np.int64), np.empty(len(records), np.int64)
-    for rank in range(len(begin) - 1):
-        for k in range(begin[rank], begin[rank + 1]):
-            record = np.int64(records[k])
-            if n_ticks == 1:
-                found[k] = wires[first_wire[rank] + record]
-                due[k] = 0
-            else:
-                found[k] = wires[first_wire[rank] + record // n_ticks]
-                due[k] = record % n_ticks
     for k in range(len(records)):
-        due[k] += found[k] & 255
+        record = np.int64(records[k])
+        found[k] = record // n_ticks // n_delays
+        due[k] = record % n_ticks + record // n_ticks % n_delays
         counts[due[k] + 1] += 1
     place = np.cumsum(counts)
     cores, axons = np.empty(len(records), np.int32), np.empty(len(records), np.int32)
     for k in range(len(records)):
         at = place[due[k]]
-        cores[at], axons[at] = found[k] >> 32, (found[k] >> 8) & 0xFFFFFF
+        cores[at], axons[at] = found[k] // n_axons, found[k] % n_axons
         place[due[k]] = at + 1
     return cores, axons, counts[1:]
 

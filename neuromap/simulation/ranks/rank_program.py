@@ -15,74 +15,40 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.list_program import ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.program.program import Program
 
-__all__ = ["FarWires", "far_wires", "program_of_cores", "rows_of_cores"]
+__all__ = ["FarWires", "far_wires", "numbers_on_ranks", "program_of_cores", "rows_of_cores"]
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class FarWires(Value):
-    """Wires between the cores of one rank and those of others; R ranks, cores and neurons counted on their rank.
+    """The W wires that lead from the cores of one rank to those of others, by neuron.
 
     Attributes
     ----------
-    start : ndarray of int64, shape (C * N + 1,)
-        Neuron n of core c has the wires ``start[c * N + n]`` to ``start[c * N + n + 1] - 1`` of those that leave.
+    neuron : ndarray of int64, shape (W,)
+        Who sends: ``core * N + neuron``, with the core's number on this rank; ascending.
     peer : ndarray of int64, shape (W,)
-        Where every wire that leaves goes to.
-    number : ndarray of int64, shape (W,)
-        Its number among the wires from this rank to that one; both ends count alike.
-    arrival_start : ndarray of int64, shape (R + 1,)
-        Wires from rank r are ``arrival_start[r]`` to ``arrival_start[r + 1] - 1`` of those that arrive.
-    core, axon : ndarray of int32, shape (V,)
-        The axon of every wire that arrives.
-    delay : ndarray of int64, shape (V,)
+        Rank that the wire leads to.
+    core : ndarray of int64, shape (W,)
+        The core's number on that rank.
+    axon : ndarray of int64, shape (W,)
+    delay : ndarray of int64, shape (W,)
         Ticks from the spike to the axon.
-    least_delay : int
-        Of all wires between any two ranks, the same on every rank; 0 where there are none.
     """
 
-    start: Ints
+    neuron: Ints
     peer: Ints
-    number: Ints
-    arrival_start: Ints
-    core: NDArray[np.int32]
-    axon: NDArray[np.int32]
+    core: Ints
+    axon: Ints
     delay: Ints
-    least_delay: int
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
 
-    @property
-    def post(self) -> tuple[Ints, Ints]:
-        """What :class:`~neuromap.simulation.ranks.post_kernel.PostKernel` packs with: first wires, and wires."""
-        wires = self.peer << 40 | self.number
-        each = np.diff(self.start)
-        if each.max(initial=0) > 1:
-            return self.start, wires
-        of_neuron = np.full(len(each), -1, np.int64)
-        of_neuron[each > 0] = wires
-        return np.zeros(0, np.int64), of_neuron
-
-    @property
-    def arrivals(self) -> Ints:
-        """What it unpacks with: the axon and the delay of every wire that arrives."""
-        return self.core.astype(np.int64) << 32 | self.axon.astype(np.int64) << 8 | self.delay
-
-    @property
-    def leaving(self) -> Ints:
-        """Wires to every rank, shape (R,)."""
-        return np.bincount(self.peer, minlength=len(self.arrival_start) - 1)
-
-    @property
-    def arriving(self) -> Ints:
-        """Wires from every rank, shape (R,)."""
-        return np.diff(self.arrival_start)
-
 
 def far_wires(program: ChipProgram, rank_of: Ints, me: int) -> FarWires:
-    """Find the wires between a rank and others.
+    """Find the wires from a rank to others.
 
     Parameters
     ----------
@@ -93,32 +59,18 @@ def far_wires(program: ChipProgram, rank_of: Ints, me: int) -> FarWires:
     me : int
         The rank.
     """
-    wires = program.wires
-    source, sink = rank_of[wires.core], rank_of[wires.target_core]
-    local, n_neurons = _numbers_on_ranks(rank_of), program.chip.neurons
-    out = np.flatnonzero((source == me) & (sink != me))
-    by_peer = np.argsort(sink[out], kind="stable")
-    number = np.empty(len(out), np.int64)
-    number[by_peer] = rank_in_run(sink[out][by_peer])
-    neuron = local[wires.core[out]] * n_neurons + wires.neuron[out]  # ascending, as wires are
-    n_cores = int(np.count_nonzero(rank_of == me))
-    into = np.flatnonzero((source != me) & (sink == me))
-    into = into[np.argsort(source[into], kind="stable")]
-    n_ranks = int(rank_of.max(initial=0)) + 1
-    delays = wires.delay[source != sink]
+    wires, local = program.wires, numbers_on_ranks(rank_of)
+    far = np.flatnonzero((rank_of[wires.core] == me) & (rank_of[wires.target_core] != me))
     return FarWires(
-        start=np.searchsorted(neuron, np.arange(n_cores * n_neurons + 1)),
-        peer=sink[out],
-        number=number,
-        arrival_start=np.searchsorted(source[into], np.arange(n_ranks + 1)),
-        core=local[wires.target_core[into]].astype(np.int32),
-        axon=wires.target_axon[into].astype(np.int32),
-        delay=wires.delay[into],
-        least_delay=int(delays.min()) if len(delays) else 0,
+        neuron=local[wires.core[far]] * program.chip.neurons + wires.neuron[far],
+        peer=rank_of[wires.target_core[far]],
+        core=local[wires.target_core[far]],
+        axon=wires.target_axon[far],
+        delay=wires.delay[far],
     )
 
 
-def _numbers_on_ranks(rank_of: Ints) -> Ints:
+def numbers_on_ranks(rank_of: Ints) -> Ints:
     """Give every core its number among those of its rank, shape (C,)."""
     local = np.empty(len(rank_of), np.int64)
     order = np.argsort(rank_of, kind="stable")

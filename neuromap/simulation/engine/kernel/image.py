@@ -12,6 +12,7 @@ from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.simulation.engine.kernel import layout as at
 from neuromap.simulation.engine.kernel.layout import Flag, Image, Shape, State, aligned_empty
 from neuromap.simulation.engine.kernel.narrow_tables import INT16, NarrowTables
+from neuromap.simulation.engine.kernel.together.far import FarTargets
 from neuromap.simulation.engine.kernel.padding import aligned, joined, packed_bits, padded_lanes
 from neuromap.simulation.engine.kernel.vectors.extents import as_extent, extent
 
@@ -26,9 +27,12 @@ def vector_groups(n_neurons: int) -> int:
     return next(groups for groups in (1, 2, 4, 8) if groups == 8 or 32 * groups >= n_neurons)
 
 
-def make_image(program: Program) -> Image:
-    """Lay out everything that is only read; arrays of the program are used in place where they fit."""
-    shape = _shape(program)
+def make_image(program: Program, far: FarTargets | None = None) -> Image:
+    """Lay out everything that is only read; arrays of the program are used in place where they fit.
+
+    ``far`` are targets on other ranks, of neurons without one in the program.
+    """
+    shape = _shape(program, 0 if far is None else far.most_delay)
     neurons, chip, lanes = program.neurons, program.chip, 32 * extent(shape.groups)
     never = 2**31 - 1  # of the wide path: padding lanes stay at 0, and neither spike nor fall there
     header = np.zeros((shape.n_cores, at.HEADER), np.int32)
@@ -48,7 +52,7 @@ def make_image(program: Program) -> Image:
         weights16=joined(packed.weights[1], np.int16),
         planes8=joined(packed.planes[0], np.int8),
         planes16=joined(packed.planes[1], np.int16),
-        target=_targets(program, shape),
+        target=_targets(program, shape, far),
         leak=padded_lanes(neurons.leak, lanes, 0),
         threshold=padded_lanes(neurons.threshold, lanes, never),
         negative_threshold=padded_lanes(neurons.negative_threshold, lanes, never),
@@ -110,7 +114,7 @@ def put_spikes(image: Image, state: State, spikes: NDArray[np.int64]) -> None:
     state.busy.reshape(slots, -1)[due % slots, core] = 1
 
 
-def _shape(program: Program) -> Shape:
+def _shape(program: Program, most_delay: int) -> Shape:
     chip = program.chip
     low, high = chip.potential_range
     groups = vector_groups(chip.neurons)
@@ -122,7 +126,7 @@ def _shape(program: Program) -> Shape:
         type_bits=next(bits for bits in (2, 4, 8) if chip.axon_types <= 2**bits),
         groups=as_extent(groups * -(-chip.neurons // (32 * groups))),
         words=as_extent(1 << max(0, (chip.axons - 1).bit_length() - 6)),
-        slot_bits=int(program.delay.max(initial=0)).bit_length(),
+        slot_bits=int(program.delay.max(initial=most_delay)).bit_length(),
         low=low,
         high=high,
         limit=min(INT16 - 1, high, -low),
@@ -173,8 +177,9 @@ def _axon_types(program: Program, shape: Shape) -> NDArray[np.uint8]:
     return aligned(np.bitwise_or.reduce(padded << shifts, axis=2))
 
 
-def _targets(program: Program, shape: Shape) -> NDArray[Any]:
-    bits = max(shape.n_cores - 1, 1).bit_length() + shape.axon_bits + shape.slot_bits
+def _targets(program: Program, shape: Shape, far: FarTargets | None) -> NDArray[Any]:
+    n_cores = shape.n_cores if far is None else far.n_cores
+    bits = max(n_cores - 1, 1).bit_length() + shape.axon_bits + shape.slot_bits
     dtype: Any = np.uint32 if bits <= 32 else np.uint64
     lanes = 32 * extent(shape.groups)
     packed = aligned_empty(shape.n_cores * lanes, dtype)
@@ -186,4 +191,9 @@ def _targets(program: Program, shape: Shape) -> NDArray[Any]:
         record = (((core << np.uint64(shape.axon_bits)) + axon) << np.uint64(shape.slot_bits)) + delay
         record[program.target_core[cores] < 0] = 0
         packed.reshape(shape.n_cores, lanes)[cores, : record.shape[1]] = record
+    if far is not None:
+        axon = (far.core << shape.axon_bits) + far.axon
+        packed.reshape(shape.n_cores, lanes)[np.divmod(far.neuron, program.chip.neurons)] = (
+            axon << shape.slot_bits
+        ) + far.delay
     return packed

@@ -5,15 +5,18 @@ A target is a record of core, axon and delay in one number, the delay in its low
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit, uint64
 
 from neuromap.simulation.engine.kernel.layout import Image, State
+from neuromap.simulation.engine.kernel.together.far import LINE, part_of
 from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, get, prefetch, put
 from neuromap.simulation.engine.kernel.workspace import Team
 
-__all__ = ["box_of", "deliver", "deliver_box", "slot_of"]
+__all__ = ["box_of", "deliver", "deliver_box", "deliver_far", "slot_of"]
 
 inlined = njit(**INLINED)
 
@@ -37,11 +40,27 @@ def box_of(team: Team, tick: int, sender: int, receiver: int) -> int:
 def deliver_box(image: Image, state: State, team: Team, box: int, tick: int) -> None:
     """Deliver what was put into an outbox in ``tick``."""
     first = box * team.capacity
-    last = first + get(team.n_out, box * 8)
+    _deliver_some(image, state, team.outbox, first, first + get(team.n_out, box * 8), tick)
+
+
+@inlined
+def deliver_far(image: Image, state: State, team: Team, me: int, clock: int, tick: int) -> None:
+    """Deliver what other ranks have sent to this thread in ``tick``, which was at ``clock``."""
+    far = team.far
+    for k in range(len(far.arrivals) // 2):
+        if get(far.arrivals, 2 * k) == me:
+            channel = get(far.arrivals, 2 * k + 1)
+            first = part_of(far, channel, clock)
+            n = get(far.counts, (channel * far.slots + (clock & (far.slots - 1))) * LINE)
+            _deliver_some(image, state, far.records, first, first + n, tick)
+
+
+@inlined
+def _deliver_some(image: Image, state: State, records: Any, first: int, last: int, tick: int) -> None:
     for k in range(first, last):
         if k + _AHEAD < last:
-            prefetch(state.ring, _ring_word(image, np.intp(get(team.outbox, k + _AHEAD)), tick))
-        deliver(image, state, np.intp(get(team.outbox, k)), tick)
+            prefetch(state.ring, _ring_word(image, np.intp(get(records, k + _AHEAD)), tick))
+        deliver(image, state, np.intp(get(records, k)), tick)
 
 
 @inlined

@@ -1,8 +1,9 @@
-"""Threads: who runs which cores, and one barrier per tick.
+"""Threads: who runs which cores, one barrier per tick, and other ranks of the machine.
 
 Every thread runs its own range of cores. A spike goes into the outbox for the range of its target; after the
 barrier that ends the tick, every thread delivers what was put into its boxes. Boxes are double by the parity of the
-tick, so one barrier per tick is enough. The result is the same for every number of threads.
+tick, so one barrier per tick is enough. The result is the same for every number of threads, and of ranks that share
+memory: what these send is delivered before the tick that has to wait for it (``together/far.py``).
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from typing import Any
 import numpy as np
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS, wait
+from neuromap.simulation.engine.kernel.together.barrier import BARRIER_WORDS, wait
+from neuromap.simulation.engine.kernel.together.far import Far, begin_far, end_far, far_is_ready, no_far
 from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty
-from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box
+from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box, deliver_far
 from neuromap.simulation.engine.kernel.tick import tick_cores
 from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.vectors.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.engine.kernel.workspace import Events, Record, Scratch, Team
 
-__all__ = ["MAX_TEAM", "make_team", "run_ticks"]
+__all__ = ["MAX_TEAM", "first_cores", "make_team", "run_ticks"]
 
 inlined = njit(**INLINED)
 
@@ -28,22 +30,27 @@ MAX_TEAM = 64
 """Threads of one team: room for boxes grows with their square, and a barrier for more would cost more than a tick."""
 
 
-def make_team(image: Image, threads: int) -> Team:
-    """Divide the cores among at most ``threads`` threads, in whole blocks of 64."""
-    n_cores = image.shape.n_cores
+def first_cores(n_cores: int, threads: int) -> NDArray[np.int64]:
+    """Divide cores among at most ``threads`` threads, in whole blocks of 64; first core of each, and their number."""
     blocks = -(-n_cores // 64)
     n = max(1, min(threads, blocks, MAX_TEAM))
-    first_block = [blocks * k // n for k in range(n + 1)]
-    first = np.minimum(np.array(first_block) * 64, n_cores)
+    return np.minimum(np.array([blocks * k // n for k in range(n + 1)]) * 64, n_cores)
+
+
+def make_team(image: Image, threads: int, far: Far | None = None) -> Team:
+    """Divide the cores among threads; ``far`` leads to those of other ranks."""
+    first = first_cores(image.shape.n_cores, threads)
+    n, others = len(first) - 1, no_far(image.target.dtype) if far is None else far
     most = (int(np.diff(first).max()) * 32 * extent(image.shape.groups) + 15) // 16 * 16  # whole cache lines
     return Team(
         n_threads=n,
         first=first,
-        owner=np.repeat(np.arange(n), np.diff(first_block)).astype(np.uint8),
+        owner=np.append(np.repeat(np.arange(n), -(-np.diff(first) // 64)), n + others.owner).astype(np.int32),
         outbox=aligned_empty(2 * n * n * most, image.target.dtype),
         n_out=np.zeros(2 * n * n * 8, np.int64),
         capacity=most,
         barrier=np.zeros(BARRIER_WORDS, np.uint64),
+        far=others,
     )
 
 
@@ -64,21 +71,42 @@ def run_ticks(
 ) -> None:
     """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team.
 
-    ``events.start[event_tick]`` belongs to the first tick.
+    ``events.start[event_tick]`` belongs to the first tick. At the end nothing of other ranks is left in boxes.
     """
     sense = uint64(0)
+    far = team.far
     for time in range(n_ticks):
         tick = first_tick + time
+        if len(far.others) > 0:
+            if not _take(image, state, team, me, first_tick, time - 1 - far.lag):
+                return
+            begin_far(far, me, far.clock + time)
         for receiver in range(team.n_threads):
             put(team.n_out, box_of(team, tick, me, receiver) * 8, 0)
         _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
         tick_cores(image, state, scratch, team, me, tick, time, record, seed, width)
+        if len(far.others) > 0:
+            end_far(far, me, far.clock + time)
         if team.n_threads > 1:
             sense ^= uint64(1)
             if not wait(team.barrier, team.n_threads, sense):
                 return
         for sender in range(team.n_threads):
             deliver_box(image, state, team, box_of(team, tick, sender, me), tick)
+    if len(far.others) > 0:
+        for time in range(max(0, n_ticks - 1 - far.lag), n_ticks):
+            if not _take(image, state, team, me, first_tick, time):
+                return
+
+
+@inlined
+def _take(image: Image, state: State, team: Team, me: int, first_tick: int, time: int) -> bool:
+    """Deliver what other ranks have sent in a tick of this call, if it was one; False if the run was called off."""
+    if time >= 0:
+        if not far_is_ready(team.far, team.barrier, team.far.clock + time):
+            return False
+        deliver_far(image, state, team, me, team.far.clock + time, first_tick + time)
+    return True
 
 
 @inlined

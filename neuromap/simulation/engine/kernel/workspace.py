@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.simulation.engine.kernel.layout import Image, aligned_empty
+from neuromap.simulation.engine.kernel.together.far import Far
 from neuromap.simulation.engine.kernel.vectors.extents import extent
 
 __all__ = [
@@ -57,8 +58,8 @@ class Team(NamedTuple):
     n_threads: int
     first: NDArray[np.int64]
     """(threads + 1,): first core of every thread."""
-    owner: NDArray[np.uint8]
-    """Thread of every block of 64 cores."""
+    owner: NDArray[np.int32]
+    """Thread of every block of 64 cores; for those of other ranks the number of threads plus the box in ``far``."""
     outbox: NDArray[Any]
     """(2, threads, threads, capacity): records of spikes by parity of the tick, from, to."""
     n_out: NDArray[np.int64]
@@ -67,6 +68,8 @@ class Team(NamedTuple):
     """Records for which an outbox has room: one per neuron of the sender."""
     barrier: NDArray[np.uint64]
     """Words of the barrier, see ``team.py``."""
+    far: Far
+    """What goes to other ranks and comes from there."""
 
 
 class Events(NamedTuple):

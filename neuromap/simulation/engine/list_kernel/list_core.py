@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.barrier import atomic_or
+from neuromap.simulation.engine.kernel.together.barrier import atomic_or
+from neuromap.simulation.engine.kernel.together.far import LINE, part_of, post_far
 from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, get, list_ones, prefetch, prefetch_far, put
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Record
 from neuromap.simulation.engine.list_kernel.joined_core import tick_joined
 from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListState, ListTeam
 from neuromap.simulation.engine.list_kernel.neuron_lanes import tick_lanes, tick_uniform_lanes
 
-__all__ = ["compute", "reach_axon", "spread"]
+__all__ = ["compute", "deliver_far", "reach_axon", "spread"]
 
 inlined = njit(**INLINED)
 
@@ -132,7 +133,7 @@ def compute(
     for k in range(first, n):
         prefetch(image.target, get(image.start, core * lanes + get(team.listed, k)))
     for k in range(first, n):
-        _send(image, state, team, core, get(team.listed, k), tick, epoch)
+        _send(image, state, team, me, core, get(team.listed, k), tick, epoch)
     team.totals[me * 8 + SPIKES] += n - first
     # With nothing due a tick is a function of currents, voltages and who rests: what left them unchanged and silent
     # once does so until the next event.
@@ -152,7 +153,9 @@ def _keep(record: Record, core: int, word: int, fired: int, time: int, n_words: 
 
 
 @inlined
-def _send(image: ListImage, state: ListState, team: ListTeam, core: int, neuron: int, tick: int, epoch: int) -> None:
+def _send(
+    image: ListImage, state: ListState, team: ListTeam, me: int, core: int, neuron: int, tick: int, epoch: int
+) -> None:
     """Let a neuron rest that has fired, and send its spike to its axons."""
     at = core * image.shape.lanes + neuron
     rests = get(image.refractory, at)
@@ -161,7 +164,24 @@ def _send(image: ListImage, state: ListState, team: ListTeam, core: int, neuron:
         put(state.rests, core, max(get(state.rests, core), tick + rests))
     for target in range(get(image.start, at), get(image.start, at + 1)):
         there = get(image.target, target)
-        reach_axon(image, state, team, there >> 40, there & _BIT, tick)
+        if there >> 40 >= image.shape.n_cores:
+            post_far(team.far, me, get(team.far.owner, (there >> 40) - image.shape.n_cores), there)
+        else:
+            reach_axon(image, state, team, there >> 40, there & _BIT, tick)
+
+
+@inlined
+def deliver_far(image: ListImage, state: ListState, team: ListTeam, me: int, clock: int, tick: int) -> None:
+    """Reach the axons of what other ranks have sent to this thread in ``tick``, which was at ``clock``."""
+    far = team.far
+    for k in range(len(far.arrivals) // 2):
+        if get(far.arrivals, 2 * k) == me:
+            channel = get(far.arrivals, 2 * k + 1)
+            first = part_of(far, channel, clock)
+            n = get(far.counts, (channel * far.slots + (clock & (far.slots - 1))) * LINE)
+            for record in range(first, first + n):
+                there = get(far.records, record)
+                reach_axon(image, state, team, there >> 40, there & _BIT, tick)
 
 
 @inlined

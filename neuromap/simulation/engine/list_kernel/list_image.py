@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.hardware.program.list_program import ListProgram
-from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS
+from neuromap.simulation.engine.kernel.together.barrier import BARRIER_WORDS
 from neuromap.simulation.engine.kernel.layout import aligned_empty
 from neuromap.simulation.engine.kernel.padding import aligned, padded_lanes
+from neuromap.simulation.engine.kernel.together.far import Far, FarTargets, no_far
 from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListShape, ListState, ListTeam
 
-__all__ = ["make_list_image", "make_list_state", "make_list_team", "put_reached"]
+__all__ = ["first_list_cores", "make_list_image", "make_list_state", "make_list_team", "put_reached"]
 
 
-def make_list_image(program: ListProgram) -> ListImage:
-    """Lay out everything that is only read."""
+def make_list_image(program: ListProgram, far: FarTargets | None = None) -> ListImage:
+    """Lay out everything that is only read; ``far`` are targets on other ranks, beside those of the program."""
     table, neurons, chip = program.synapses, program.neurons, program.chip
     n_words = -(-program.axon_counts // 64)
     word = np.append(0, np.cumsum(n_words)).astype(np.int64)
@@ -27,10 +28,9 @@ def make_list_image(program: ListProgram) -> ListImage:
     decays = (neurons.current_decay, neurons.voltage_decay)
     keep = [(1 - decay / 2.0**chip.lists.decay_bits).astype(np.float32) for decay in decays]  # exact: 17 bits or fewer
     shared = [(p == p[:, :1]).all(axis=1) for p in (*decays, neurons.threshold, neurons.bias)]
-    per_neuron = np.zeros((program.n_cores, shape.lanes), np.int64)
-    per_neuron[:, : chip.neurons] = np.diff(program.targets.start).reshape(program.shape)
-    core = program.targets.core
-    bit = word[core] * 64 + program.targets.axon
+    per_neuron, target = _targets(program, word, far)
+    padded = np.zeros((program.n_cores, shape.lanes), np.int64)
+    padded[:, : chip.neurons] = per_neuron.reshape(program.shape)
     return ListImage(
         shape=shape,
         word=word,
@@ -45,8 +45,8 @@ def make_list_image(program: ListProgram) -> ListImage:
         refractory=aligned(padded_lanes(neurons.refractory, shape.lanes, 0)),
         has_joins=_has_joins(program),
         joined=_joined(program, shape.lanes),
-        start=np.append(0, np.cumsum(per_neuron)).astype(np.int64),
-        target=aligned(core.astype(np.int64) << 40 | bit),
+        start=np.append(0, np.cumsum(padded)).astype(np.int64),
+        target=aligned(target),
     )
 
 
@@ -78,19 +78,26 @@ def put_reached(image: ListImage, state: ListState, spikes: NDArray[np.int64]) -
     state.fed.reshape(turns, -1)[due % turns, core] = 1
 
 
-def make_list_team(image: ListImage, threads: int) -> ListTeam:
-    """Divide the cores among at most ``threads`` threads."""
-    n_cores = image.shape.n_cores
+def first_list_cores(n_cores: int, threads: int) -> NDArray[np.int64]:
+    """Divide cores among at most ``threads`` threads; first core of each, and their number."""
     n = max(1, min(threads, n_cores))
+    return np.array([n_cores * k // n for k in range(n + 1)], np.int64)
+
+
+def make_list_team(image: ListImage, threads: int, far: Far | None = None) -> ListTeam:
+    """Divide the cores among threads; ``far`` leads to those of other ranks."""
+    first = first_list_cores(image.shape.n_cores, threads)
+    n = len(first) - 1
     most_axons = int(np.diff(image.word).max(initial=0)) * 64
     room = -(-(max(most_axons, image.shape.lanes) + 64) // 32) * 32  # list_ones may write 64 too many
     return ListTeam(
         n_threads=n,
-        first=np.array([n_cores * k // n for k in range(n + 1)], np.int64),
+        first=first,
         barrier=np.zeros(BARRIER_WORDS, np.uint64),
         listed=_full(n * room, np.uint16, 0),
         room=room,
         totals=np.zeros(n * 8, np.int64),
+        far=no_far(np.int64) if far is None else far,
     )
 
 
@@ -140,6 +147,19 @@ def _due(program: ListProgram) -> tuple[int, int]:
     core = np.repeat(np.arange(program.n_cores), np.diff(table.lists[table.axons]))
     most = np.bincount(core * program.chip.neurons + table.neuron, weights=weight >> shift).max(initial=0)
     return (2, shift) if most < 2**15 else (4, 0)
+
+
+def _targets(
+    program: ListProgram, word: NDArray[np.int64], far: FarTargets | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the targets of every neuron, shape (C * N,), and list them."""
+    core, each = program.targets.core.astype(np.int64), np.diff(program.targets.start)
+    here = core << 40 | word[core] * 64 + program.targets.axon
+    if far is None:
+        return each, here
+    of = np.append(np.repeat(np.arange(len(each)), each), far.neuron)
+    target = np.append(here, far.core << 40 | far.axon)
+    return each + np.bincount(far.neuron, minlength=len(each)), target[np.argsort(of, kind="stable")]
 
 
 def _lists(program: ListProgram, due_shift: int) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.simulation.engine.kernel.together.far import Far
+
 __all__ = ["ListImage", "ListShape", "ListState", "ListTeam"]
 
 
@@ -70,7 +72,7 @@ class ListImage(NamedTuple):
     start: NDArray[np.int64]
     """(C * lanes + 1,): first target of every neuron."""
     target: NDArray[np.int64]
-    """(T,): core << 40 | number of the axon's bit."""
+    """(T,): core << 40 | number of the axon's bit; cores of other ranks come after those that are here."""
 
 
 class ListState(NamedTuple):
@@ -112,3 +114,5 @@ class ListTeam(NamedTuple):
     room: int
     totals: NDArray[np.int64]
     """(threads, 8): since tick 0; SPIKES and so on of :mod:`neuromap.simulation.engine.kernel.workspace`."""
+    far: Far
+    """What goes to other ranks and comes from there."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.barrier import wait
+from neuromap.simulation.engine.kernel.together.barrier import wait
+from neuromap.simulation.engine.kernel.together.far import begin_far, end_far, far_is_ready
 from neuromap.simulation.engine.kernel.vectors.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.engine.kernel.workspace import VISITS, Events, Record
-from neuromap.simulation.engine.list_kernel.list_core import compute, spread
+from neuromap.simulation.engine.list_kernel.list_core import compute, deliver_far, spread
 from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListState, ListTeam
 
 __all__ = ["run_list_ticks"]
@@ -35,18 +36,40 @@ def run_list_ticks(
 ) -> None:
     """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team.
 
-    ``events.start[event_tick]`` belongs to the first tick; ticks of rest count from ``epoch``.
+    ``events.start[event_tick]`` belongs to the first tick; ticks of rest count from ``epoch``. At the end nothing of
+    other ranks is left in boxes.
     """
     sense = uint64(0)
+    far = team.far
     for time in range(n_ticks):
         tick = first_tick + time
+        if len(far.others) > 0:
+            if not _take(image, state, team, me, first_tick, time - 1 - far.lag):
+                return
+            begin_far(far, me, far.clock + time)
         _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
         for core in range(get(team.first, me), get(team.first, me + 1)):
             _visit(image, state, team, me, core, tick, epoch, record, time)
+        if len(far.others) > 0:
+            end_far(far, me, far.clock + time)
         if team.n_threads > 1:
             sense ^= uint64(1)
             if not wait(team.barrier, team.n_threads, sense):
                 return
+    if len(far.others) > 0:
+        for time in range(max(0, n_ticks - 1 - far.lag), n_ticks):
+            if not _take(image, state, team, me, first_tick, time):
+                return
+
+
+@inlined
+def _take(image: ListImage, state: ListState, team: ListTeam, me: int, first_tick: int, time: int) -> bool:
+    """Deliver what other ranks have sent in a tick of this call, if it was one; False if the run was called off."""
+    if time >= 0:
+        if not far_is_ready(team.far, team.barrier, team.far.clock + time):
+            return False
+        deliver_far(image, state, team, me, team.far.clock + time, first_tick + time)
+    return True
 
 
 @inlined

@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from neuromap.simulation.engine.kernel.vectors.lanes import INLINED
 
-__all__ = ["ABORT", "BARRIER_WORDS", "atomic_or", "wait"]
+__all__ = ["ABORT", "BARRIER_WORDS", "atomic_load", "atomic_or", "atomic_store", "rest", "wait"]
 
 inlined = njit(**INLINED)
 
@@ -39,13 +39,19 @@ def wait(barrier: Any, n_threads: int, sense: int) -> bool:
         if atomic_load(barrier, ABORT) != uint64(0):
             return False
         looks += 1
-        if looks < _PAUSES:
-            pause()
-        elif looks < _PAUSES + _YIELDS:
-            sleep(0)
-        else:
-            sleep(_NAP)
+        rest(looks)
     return True
+
+
+@inlined
+def rest(looks: int) -> None:
+    """Rest between two looks at something, after so many of them."""
+    if looks < _PAUSES:
+        pause()
+    elif looks < _PAUSES + _YIELDS:
+        sleep(0)
+    else:
+        sleep(_NAP)
 
 
 @intrinsic
@@ -109,7 +115,7 @@ def pause(typing_context: Any) -> Any:
 
 @intrinsic
 def sleep(typing_context: Any, microseconds: Any) -> Any:
-    """Let other threads run for some time (``neuromap_sleep``, see ``compiled.py``)."""
+    """Let other threads run for some time (``neuromap_sleep``, see ``kernel/compiled.py``)."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         int32 = ir.IntType(32)

@@ -1,0 +1,221 @@
+"""The engine of one rank whose spikes go to other ranks in messages, for any engine and any machine.
+
+Spikes with wires to other ranks are sent there and enter the engine as if the host fed their axons. That changes
+nothing: two spikes on one axon in one tick are one, and noise is a function of the core's place.
+
+Ranks exchange spikes every so many ticks. With d ticks on the shortest way between two ranks, what is fired in the
+ticks t to t + d - 1 is due at t + d or later. With d = 1 a tick is run, then all wait for the parcels. From d = 2 on
+d // 2 ticks are run at once, and nobody waits: their parcels are under way while the next d // 2 are computed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from copy import copy
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import adopted
+from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.engine.engine import HostEvents, Spikes, Totals
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.engine.engine_state import EngineState
+from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.ranks.exchange import Exchange
+from neuromap.simulation.ranks.post_kernel import post_kernel
+from neuromap.simulation.ranks.rank_program import FarWires
+
+__all__ = ["ParcelEngine"]
+
+Ints = NDArray[np.int64]
+_NO_END = 1 << 30
+"""Ticks that are run at once where no wire leads from rank to rank."""
+_Axons = tuple[NDArray[np.int32], NDArray[np.int32]]
+
+
+class _Block(NamedTuple):
+    """Ticks whose spikes are under way: the first, and how many."""
+
+    first: int
+    n_ticks: int
+
+
+class ParcelEngine:
+    """What a rank's cores do, with cores counted on the rank.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        Of the rank's cores.
+    wires : FarWires
+        From these to other ranks.
+    exchange : Exchange
+    choice : EngineChoice
+        What runs the cores.
+
+    Raises
+    ------
+    ProgramError
+        If the program is not well formed, or its tables point outside it.
+    """
+
+    def __init__(self, program: ChipProgram, wires: FarWires, exchange: Exchange, choice: EngineChoice) -> None:
+        self.program, self._exchange = program, exchange
+        self._inside = make_engine(program, choice)
+        self._inbox: dict[int, list[_Axons]] = defaultdict(list)
+        leaving = np.bincount(wires.peer, minlength=exchange.size)
+        told = exchange.share(np.append(_sizes(program, wires), leaving))
+        _, n_cores, n_axons, n_delays = np.max(told, axis=0)[:4].tolist()
+        shortest = min((int(numbers[0]) for numbers in told if numbers[0]), default=0)
+        self._alone, self._waits = shortest == 0, shortest == 1
+        self._block = max(1, shortest // 2) if shortest else _NO_END
+        self._places, self._span = (n_axons, n_delays), n_delays + self._block
+        self._dtype = np.int32 if n_cores * n_axons * n_delays * self._block < 2**31 else np.int64
+        arriving = np.array([numbers[4 + exchange.rank] for numbers in told])
+        exchange.open(leaving * self._block, arriving * self._block, self._dtype)
+        place = (wires.core * n_axons + wires.axon) * n_delays + wires.delay
+        self._post = _post(wires.neuron, wires.peer << 40 | place, program.neuron_node.size)
+        self._sends = np.zeros(program.shape, np.bool_)
+        self._sends.reshape(-1)[wires.neuron] = True
+        self._heard: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+
+    @property
+    def tick(self) -> int:
+        """The tick that runs next."""
+        return self._inside.tick
+
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+        self._inside.reset(noise_seed)
+        self._inbox.clear()
+
+    def fork(self) -> Self:
+        """Make another engine at tick 0 that shares what is only read with this one, and the exchange."""
+        other = copy(self)
+        other._inside = self._inside.fork()
+        other._inbox = defaultdict(list)
+        return other
+
+    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
+        """Run ``events.n_ticks`` ticks from now on; spikes of the rank's own cores."""
+        listened = None if watched is None else self._listened(watched)
+        found: list[Spikes] = []
+        ahead: _Block | None = None
+        for first in range(0, events.n_ticks, self._block):
+            n = min(self._block, events.n_ticks - first)
+            block = _Block(self.tick, n)
+            spikes = self._inside.run(self._fed(events, first, n), listened)
+            ahead = self._pass_on(spikes, block, ahead)
+            if watched is not None:
+                kept = watched.reshape(-1)[spikes.cores * watched.shape[1] + spikes.neurons]
+                spikes = Spikes(*(column[kept] for column in spikes))
+            found.append(spikes)
+        if ahead is not None:
+            self._take(ahead)
+        if not found:
+            nothing = np.zeros(0, np.int64)
+            return Spikes(nothing, nothing, nothing)
+        return Spikes(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+    def _listened(self, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Add the neurons that other ranks wait for to those that are asked for; engines know the mask again."""
+        if self._heard is None or not np.array_equal(self._heard[0], asked):
+            self._heard = (asked, adopted(asked | self._sends))
+        return self._heard[1]
+
+    def _fed(self, host: HostEvents, first: int, n_ticks: int) -> HostEvents:
+        """Put together what the host feeds in some ticks of the run and what other ranks have sent for them."""
+        ticks = range(self.tick, self.tick + n_ticks)
+        if not any(tick in ticks for tick in self._inbox):
+            return HostEvents(host.start[first : first + n_ticks + 1], host.cores, host.axons)
+        parts, counts = list[_Axons](), [0]
+        for tick, (a, b) in zip(ticks, pairwise(host.start[first : first + n_ticks + 1].tolist()), strict=True):
+            now = [(host.cores[a:b], host.axons[a:b]), *self._inbox.pop(tick, ())]
+            counts.append(sum(len(cores) for cores, _ in now))
+            parts += now
+        cores, axons = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return HostEvents(np.cumsum(counts), cores, axons)
+
+    def _pass_on(self, spikes: Spikes, block: _Block, ahead: _Block | None) -> _Block | None:
+        """Send the spikes of a block; take those of the block before, or wait where there is no slack."""
+        if self._alone:
+            return None
+        if ahead is not None:
+            self._take(ahead)
+        self._exchange.start(self._parcels(spikes, block))
+        if self._waits:
+            self._take(block)
+            return None
+        return block
+
+    def _parcels(self, spikes: Spikes, block: _Block) -> list[NDArray[np.signedinteger]]:
+        """Name the spikes that leave, for every rank: the place where they go and the tick of the block."""
+        key = spikes.cores * self.program.chip.neurons + spikes.neurons
+        packed, begin = post_kernel().pack(
+            key, spikes.ticks - block.first, *self._post, block.n_ticks, self._exchange.size
+        )
+        records = packed.astype(self._dtype)
+        return [records[a:b] for a, b in pairwise(begin.tolist())]
+
+    def _take(self, block: _Block) -> None:
+        """Wait for the parcels of a block and lay the spikes out by the ticks in which they are due."""
+        parcels = np.concatenate(self._exchange.finish())
+        cores, axons, counts = post_kernel().unpack(parcels, block.n_ticks, *self._places, self._span)
+        ends = np.cumsum(counts).tolist()
+        for ahead in np.flatnonzero(counts).tolist():
+            some = slice(ends[ahead] - int(counts[ahead]), ends[ahead])
+            self._inbox[block.first + ahead].append((cores[some], axons[some]))
+
+    def potentials_of(self, cores: Ints) -> Ints:
+        """Potentials of some cores, in this order, a copy, shape (n, N)."""
+        return self._inside.potentials_of(cores)
+
+    @property
+    def potentials(self) -> Ints:
+        """Potentials of all neurons of the rank, a copy, shape (C, N)."""
+        return self._inside.potentials
+
+    @property
+    def totals(self) -> Totals:
+        """Activity since tick 0."""
+        return self._inside.totals
+
+    @property
+    def state(self) -> EngineState:
+        """All that the ticks to come depend on, but for the seed of the noise."""
+        inside = self._inside.state
+        kept = [(tick, *axons) for tick, parts in self._inbox.items() for axons in parts]
+        far = [np.stack([np.full(len(cores), tick), cores, axons], axis=1) for tick, cores, axons in kept]
+        # two spikes on one axon in one tick are one
+        return replace(inside, spikes=np.unique(np.concatenate([inside.spikes, *far]).astype(np.int64), axis=0))
+
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of these cores."""
+        self._inbox.clear()
+        self._inside.restore(replace(state, spikes=state.spikes[:0]))  # those of other ranks may be longer under way
+        due, cores, axons = state.spikes.T
+        for tick in np.unique(due).tolist():
+            some = due == tick
+            self._inbox[tick].append((cores[some].astype(np.int32), axons[some].astype(np.int32)))
+
+
+def _sizes(program: ChipProgram, wires: FarWires) -> Ints:
+    """Shortest delay (0 without wires), cores, axons and delays: what records have to say of this rank and to others."""
+    shortest = int(wires.delay.min()) if len(wires.delay) else 0
+    axons = max(int(wires.axon.max(initial=0)), program.chip.axons - 1)
+    longest = max(int(wires.delay.max(initial=0)), 1)
+    return np.array([shortest, program.n_cores, axons + 1, longest + 1])
+
+
+def _post(neuron: Ints, wires: Ints, n_neurons: int) -> tuple[Ints, Ints]:
+    """What :class:`~neuromap.simulation.ranks.post_kernel.PostKernel` packs with: first wires, and wires."""
+    each = np.bincount(neuron, minlength=n_neurons)
+    if each.max(initial=0) > 1:
+        return np.append(0, np.cumsum(each)), wires
+    of_neuron = np.full(n_neurons, -1, np.int64)
+    of_neuron[neuron] = wires
+    return np.zeros(0, np.int64), of_neuron
