@@ -152,9 +152,7 @@ class RankEngine:
         self._inside.restore(part)
 
 
-def _engine_of(
-    program: ChipProgram, wires: FarWires, exchange: Exchange, choice: EngineChoice
-) -> Engine:
+def _engine_of(program: ChipProgram, wires: FarWires, exchange: Exchange, choice: EngineChoice) -> Engine:
     """Load the program of a rank's cores; with memory that all ranks share if there is any."""
     if exchange.size == 1:
         return make_engine(program, choice)

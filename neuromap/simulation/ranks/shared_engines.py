@@ -22,7 +22,12 @@ from neuromap.simulation.engine.kernel.team import first_cores, make_team
 from neuromap.simulation.engine.kernel.together.barrier import ABORT
 from neuromap.simulation.engine.kernel.together.far import Far, FarTargets
 from neuromap.simulation.engine.list_fast_engine import ListFastEngine
-from neuromap.simulation.engine.list_kernel.list_image import first_list_cores, make_list_image, make_list_team, put_reached
+from neuromap.simulation.engine.list_kernel.list_image import (
+    first_list_cores,
+    make_list_image,
+    make_list_team,
+    put_reached,
+)
 from neuromap.simulation.ranks.exchange import Exchange
 from neuromap.simulation.ranks.rank_program import FarWires
 from neuromap.simulation.ranks.shared_boxes import Meeting, SharedBoxes, shared_boxes

@@ -57,7 +57,7 @@ def test_ranks_run_every_program_as_one_engine(
         def work(exchange, choice=choice, some=some, state=state):
             return run_parts(RankEngine(program, exchange, choice), some, state)
 
-        told_of_half, state = run_local(n_ranks, work)[0]
+        told_of_half, state = run_local(n_ranks, work, shares=data.draw(st.booleans()))[0]
         found += told_of_half
     for one, other in zip(found, whole, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
@@ -69,7 +69,26 @@ def with_delays_from(program, least):
     return replace(program, delay=delay.astype(np.uint8))
 
 
-def test_a_rank_engine_forgets_forks_and_steps(make_chip, random_program, random_events):
+@pytest.mark.parametrize("shortest", [1, 2, 6])
+def test_threads_of_ranks_share_memory(make_chip, random_program, random_events, shortest):
+    """Three ranks of 200 cores, on one to three threads each: blocks of 64 cores, the last ones not full."""
+    rng = np.random.default_rng(shortest)
+    program = with_delays_from(random_program(rng, make_chip(axons=9, neurons=8, cores=(25, 8)), 200), shortest)
+    events, nobody = random_events(rng, program, 90), np.zeros(program.shape, bool)
+    whole = make_engine(program, EngineChoice("numpy"))
+    expected = told(whole, whole.run(events)), told(whole, whole.run(events, nobody))
+
+    def work(exchange):
+        engine = RankEngine(program, exchange, EngineChoice(threads=1 + exchange.rank))
+        return told(engine, engine.run(events)), told(engine, engine.run(events, nobody))
+
+    for found, right in zip(run_local(3, work)[0], expected, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(found, right, strict=True))
+    assert len(expected[0][0]) > 1000
+
+
+@pytest.mark.parametrize("choice", [EngineChoice("numpy"), EngineChoice("fast", threads=1)], ids=["numpy", "fast"])
+def test_a_rank_engine_forgets_forks_and_steps(make_chip, random_program, random_events, choice):
     rng = np.random.default_rng(5)
     program = random_program(rng, make_chip(), 6)
     events = random_events(rng, program, 12)
@@ -78,7 +97,7 @@ def test_a_rank_engine_forgets_forks_and_steps(make_chip, random_program, random
     after = whole.step([1, 3], [2, 2])
 
     def work(exchange):
-        first = RankEngine(program, exchange, EngineChoice("numpy"))
+        first = RankEngine(program, exchange, choice)
         first.run(events)
         other = first.fork()
         first.reset(4)

@@ -23,13 +23,10 @@ def test_every_wire_is_in_one_part_or_leads_from_one_to_another(make_chip, rando
         cores, far = np.flatnonzero(rank_of == rank), far_wires(program, rank_of, rank)
         wires = program_of_cores(program, cores).wires
         found += zip(cores[wires.core], wires.neuron, cores[wires.target_core], wires.target_axon, wires.delay)  # noqa: B905
-        source = np.repeat(np.arange(len(cores) * program.chip.neurons), np.diff(far.start))
-        for key, peer, number in zip(source.tolist(), far.peer.tolist(), far.number.tolist(), strict=True):
-            there = far_wires(program, rank_of, peer)
-            at = there.arrival_start[rank] + number
-            core, neuron = divmod(key, program.chip.neurons)
-            target = np.flatnonzero(rank_of == peer)[there.core[at]]
-            found.append((cores[core], neuron, target, there.axon[at], there.delay[at]))
+        core, neuron = np.divmod(far.neuron, program.chip.neurons)
+        target = [np.flatnonzero(rank_of == peer)[there] for peer, there in zip(far.peer, far.core, strict=True)]
+        assert (far.peer != rank).all()
+        found += zip(cores[core], neuron, target, far.axon, far.delay)  # noqa: B905
     assert sorted(map(tuple, np.array(found).reshape(-1, 5).tolist())) == sorted(
         map(tuple, np.stack(program.wires, axis=1).tolist())
     )

@@ -33,13 +33,13 @@ def slot_of(image: Image, tick: int) -> int:
 @inlined
 def box_of(team: Team, tick: int, sender: int, receiver: int) -> int:
     """Give the number of an outbox; those of a sender are consecutive."""
-    return ((tick & 1) * team.n_threads + sender) * team.n_threads + receiver
+    return ((tick & 1) * team.n_threads + sender) * team.n_boxes + receiver
 
 
 @inlined
 def deliver_box(image: Image, state: State, team: Team, box: int, tick: int) -> None:
     """Deliver what was put into an outbox in ``tick``."""
-    first = box * team.capacity
+    first = get(team.start, box)
     _deliver_some(image, state, team.outbox, first, first + get(team.n_out, box * 8), tick)
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.together.barrier import BARRIER_WORDS, wait
-from neuromap.simulation.engine.kernel.together.far import Far, begin_far, end_far, far_is_ready, no_far
 from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty
 from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box, deliver_far
 from neuromap.simulation.engine.kernel.tick import tick_cores
+from neuromap.simulation.engine.kernel.together.barrier import BARRIER_WORDS, wait
+from neuromap.simulation.engine.kernel.together.far import Far, far_is_ready, no_far, send_far, tell_finished
 from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.vectors.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.engine.kernel.workspace import Events, Record, Scratch, Team
@@ -42,13 +42,17 @@ def make_team(image: Image, threads: int, far: Far | None = None) -> Team:
     first = first_cores(image.shape.n_cores, threads)
     n, others = len(first) - 1, no_far(image.target.dtype) if far is None else far
     most = (int(np.diff(first).max()) * 32 * extent(image.shape.groups) + 15) // 16 * 16  # whole cache lines
+    room = np.full((2, n, n + others.n_boxes), most)
+    room[:, :, n:] = np.diff(others.start)[others.channel].reshape(n, -1) if others.n_boxes else 0
+    start = np.append(0, np.cumsum(room))
     return Team(
         n_threads=n,
         first=first,
         owner=np.append(np.repeat(np.arange(n), -(-np.diff(first) // 64)), n + others.owner).astype(np.int32),
-        outbox=aligned_empty(2 * n * n * most, image.target.dtype),
-        n_out=np.zeros(2 * n * n * 8, np.int64),
-        capacity=most,
+        n_boxes=n + others.n_boxes,
+        outbox=aligned_empty(int(start[-1]), image.target.dtype),
+        start=start[:-1].copy(),
+        n_out=np.zeros(8 * room.size, np.int64),
         barrier=np.zeros(BARRIER_WORDS, np.uint64),
         far=others,
     )
@@ -80,13 +84,17 @@ def run_ticks(
         if len(far.others) > 0:
             if not _take(image, state, team, me, first_tick, time - 1 - far.lag):
                 return
-            begin_far(far, me, far.clock + time)
-        for receiver in range(team.n_threads):
+        for receiver in range(team.n_boxes):
             put(team.n_out, box_of(team, tick, me, receiver) * 8, 0)
         _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
         tick_cores(image, state, scratch, team, me, tick, time, record, seed, width)
         if len(far.others) > 0:
-            end_far(far, me, far.clock + time)
+            for far_box in range(far.n_boxes):
+                box = box_of(team, tick, me, team.n_threads + far_box)
+                send_far(
+                    far, me, far_box, team.outbox, get(team.start, box), get(team.n_out, box * 8), far.clock + time
+                )
+            tell_finished(far, me, far.clock + time)
         if team.n_threads > 1:
             sense ^= uint64(1)
             if not wait(team.barrier, team.n_threads, sense):

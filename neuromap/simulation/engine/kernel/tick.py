@@ -24,7 +24,6 @@ from neuromap.simulation.engine.kernel.core_wide import tick_wide
 from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, LEAK, LOW, WEIGHTS, Flag, Image, State
 from neuromap.simulation.engine.kernel.narrow_or_wide import is_narrow
 from neuromap.simulation.engine.kernel.ring import box_of, slot_of
-from neuromap.simulation.engine.kernel.together.far import post_far
 from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.vectors.lanes import (
     INLINED,
@@ -216,7 +215,7 @@ def _synapses(image: Image, core: int, axons: Any, first: int, last: int, width:
 
 @inlined
 def _post(image: Image, scratch: Scratch, team: Team, me: int, tick: int, visit: int) -> None:
-    """Put the targets of a core's spikes into outboxes, those of this thread's own cores too; far ones into boxes."""
+    """Put the targets of a core's spikes into outboxes, those of this thread's own cores too."""
     core, flight = get(scratch.visits, visit), visit & (FLIGHT - 1)
     groups = extent(image.shape.groups)
     block_shift = image.shape.slot_bits + image.shape.axon_bits + 6
@@ -225,12 +224,8 @@ def _post(image: Image, scratch: Scratch, team: Team, me: int, tick: int, visit:
     for k in range(start, start + get(scratch.n_fired, flight)):
         target = np.intp(get(image.target, core * groups * 32 + get(scratch.fired, k)))
         to = box
-        if team.n_threads > 1 or team.far.n_boxes > 0:
-            owner = get(team.owner, target >> block_shift)
-            if owner >= team.n_threads:
-                post_far(team.far, me, owner - team.n_threads, target)
-                continue
-            to += owner
+        if team.n_boxes > 1:
+            to += get(team.owner, target >> block_shift)
         n = get(team.n_out, to * 8)
-        put(team.outbox, to * team.capacity + n, target)
+        put(team.outbox, get(team.start, to) + n, target)
         put(team.n_out, to * 8, n + (target != 0))  # a neuron without a target leaves no record

@@ -60,12 +60,14 @@ class Team(NamedTuple):
     """(threads + 1,): first core of every thread."""
     owner: NDArray[np.int32]
     """Thread of every block of 64 cores; for those of other ranks the number of threads plus the box in ``far``."""
+    n_boxes: int
+    """Outboxes of a thread: for every thread, then for every box in ``far``."""
     outbox: NDArray[Any]
-    """(2, threads, threads, capacity): records of spikes by parity of the tick, from, to."""
+    """Records of spikes."""
+    start: NDArray[np.int64]
+    """(2, threads, boxes): where each box begins, by parity of the tick, from, to."""
     n_out: NDArray[np.int64]
-    """(2, threads, threads * 8): their number, padded against false sharing."""
-    capacity: int
-    """Records for which an outbox has room: one per neuron of the sender."""
+    """(2, threads, boxes * 8): records in it, padded against false sharing."""
     barrier: NDArray[np.uint64]
     """Words of the barrier, see ``team.py``."""
     far: Far

@@ -10,7 +10,7 @@ from __future__ import annotations
 from numba import njit, uint64
 
 from neuromap.simulation.engine.kernel.together.barrier import wait
-from neuromap.simulation.engine.kernel.together.far import begin_far, end_far, far_is_ready
+from neuromap.simulation.engine.kernel.together.far import begin_far, end_far, far_is_ready, tell_finished
 from neuromap.simulation.engine.kernel.vectors.lanes import CALLED, INLINED, get, put
 from neuromap.simulation.engine.kernel.workspace import VISITS, Events, Record
 from neuromap.simulation.engine.list_kernel.list_core import compute, deliver_far, spread
@@ -52,6 +52,7 @@ def run_list_ticks(
             _visit(image, state, team, me, core, tick, epoch, record, time)
         if len(far.others) > 0:
             end_far(far, me, far.clock + time)
+            tell_finished(far, me, far.clock + time)
         if team.n_threads > 1:
             sense ^= uint64(1)
             if not wait(team.barrier, team.n_threads, sense):

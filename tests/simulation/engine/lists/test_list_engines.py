@@ -176,7 +176,7 @@ def test_any_number_of_ranks_is_one_engine(list_chips, list_program, fed_axons, 
     for ticks in (fed[:cut], fed[cut:]):
         choice, n_ranks = data.draw(st.sampled_from(CHOICES)), data.draw(st.integers(1, 4))
         given = functools.partial(work, choice=choice, ticks=ticks, state=state)
-        spikes, state, pending, totals = run_local(n_ranks, given)[0]
+        spikes, state, pending, totals = run_local(n_ranks, given, shares=data.draw(st.booleans()))[0]
         found += spikes
     assert found == expected
     assert np.array_equal(pending, whole.pending)

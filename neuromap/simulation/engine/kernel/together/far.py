@@ -25,7 +25,19 @@ from neuromap.simulation.engine.kernel.together.barrier import (
 )
 from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, get, put
 
-__all__ = ["LINE", "Far", "FarTargets", "begin_far", "end_far", "far_is_ready", "no_far", "part_of", "post_far"]
+__all__ = [
+    "LINE",
+    "Far",
+    "FarTargets",
+    "begin_far",
+    "end_far",
+    "far_is_ready",
+    "no_far",
+    "part_of",
+    "post_far",
+    "send_far",
+    "tell_finished",
+]
 
 inlined = njit(**INLINED)
 
@@ -118,11 +130,26 @@ def post_far(far: Far, me: int, box: int, target: int) -> None:
 
 @inlined
 def end_far(far: Far, me: int, clock: int) -> None:
-    """Close the boxes of a tick, and tell that it is finished."""
+    """Close the boxes that were filled in a tick."""
     for box in range(me * far.n_boxes, (me + 1) * far.n_boxes):
         channel = get(far.channel, box)
         count = (channel * far.slots + (clock & (far.slots - 1))) * LINE
         put(far.counts, count, get(far.cursor, box * LINE) - part_of(far, channel, clock))
+
+
+@inlined
+def send_far(far: Far, me: int, box: int, outbox: Any, first: int, n: int, clock: int) -> None:
+    """Send what was gathered in an outbox, instead of filling a box spike by spike."""
+    channel = get(far.channel, me * far.n_boxes + box)
+    part, less = part_of(far, channel, clock), get(far.taken_off, box)
+    for k in range(n):
+        put(far.records, part + k, get(outbox, first + k) - less)
+    put(far.counts, (channel * far.slots + (clock & (far.slots - 1))) * LINE, n)
+
+
+@inlined
+def tell_finished(far: Far, me: int, clock: int) -> None:
+    """Tell that a tick is finished, and what it sends is in the boxes."""
     atomic_store(far.done, (1 + far.first_thread + me) * LINE, uint64(clock + 1))
 
 
