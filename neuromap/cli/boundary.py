@@ -194,7 +194,7 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
 def _run(app: typer.Typer, words: list[str], as_json: bool) -> int:
     hook, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     try:
-        result = app(args=words, prog_name="neuromap", standalone_mode=False)
+        result = app(args=words, prog_name="neuromap", standalone_mode=False, obj=words)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort) as error:
         if isinstance(error.__cause__, EOFError):  # typer takes it for the end of what is typed; nothing is, here

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -53,8 +53,8 @@ class RunOptions(EngineOptions):
         typer.Option(
             "--engine",
             metavar="NAME",
-            help="What runs the ticks: fast, numpy, or mpi on the ranks that mpiexec -n R starts; the results are the "
-            "same.",
+            help="What runs the ticks: fast, numpy, or mpi on ranks that --ranks R or mpiexec -n R starts; the results "
+            "are the same.",
         ),
     ] = "fast"
     threads: Annotated[
@@ -67,11 +67,51 @@ class RunOptions(EngineOptions):
         ),
     ] = None
     noise_seed: NoiseSeedOption = 0
+    ranks: Annotated[
+        int | None,
+        said_option(
+            "--ranks",
+            metavar="R",
+            text="Divide the run among so many processes of this machine, with --engine mpi; the results are the same.",
+        ),
+    ] = None
 
     @property
     def on_ranks(self) -> bool:
         """Whether the run is divided among ranks."""
-        return self.engine == "mpi"
+        return self.engine == "mpi" or self.ranks is not None
+
+    def start(self, words: Sequence[str]) -> int | None:
+        """Start ranks that run the command line where they are asked for, and wait for them.
+
+        Parameters
+        ----------
+        words : sequence of str
+            The command line.
+
+        Returns
+        -------
+        int or None
+            Their exit code; None where there are none to be started.
+
+        Raises
+        ------
+        InputError
+            If another engine is asked for too, or a number is out of range.
+        NotSupportedError
+            If there is no MPI.
+        NeuromapError
+            If a rank was killed.
+        """
+        if self.ranks is None:
+            return None
+        if self.engine not in ("fast", "mpi"):
+            raise InputError(f"--engine {self.engine}: does not run on ranks; leave it or --ranks out")
+        from neuromap.simulation.ranks.start_ranks import is_rank, start_ranks
+
+        if is_rank():
+            return None
+        return start_ranks(self.ranks, words)
 
     @contextmanager
     def runner(self) -> Iterator[Runner]:
@@ -97,6 +137,8 @@ class RunOptions(EngineOptions):
         from neuromap.simulation.ranks.simulate_on_ranks import simulate_on_ranks, simulate_on_ranks_to_file
 
         exchange = MpiExchange()
+        if self.ranks is not None and self.ranks != exchange.size:
+            raise InputError(f"--ranks {self.ranks}: mpiexec has started {exchange.size}; leave one of the two out")
         with _ending_all(exchange.rank, exchange.abort):
             inside = replace(self, engine="fast", threads=1 if self.threads is None else self.threads)
             how = {"exchange": exchange, **inside.arguments()}

@@ -31,12 +31,14 @@ Examples:
   python examples/digits/stimulus.py digits.safetensors    (needs scikit-learn)
   neuromap simulate sr.nmp --stimulus digits.safetensors --record all -o sr.h5    (needs h5py)
   neuromap simulate sr.nmp --frames 100000 --checkpoint sr.checkpoint --every 100000 -o sr.h5
-  mpiexec -n 4 neuromap simulate sr.nmp --engine mpi --frames 100000 --resume sr.checkpoint
+  neuromap simulate sr.nmp --ranks 4 --frames 100000 --resume sr.checkpoint    (needs mpi4py)
+  mpiexec -n 4 neuromap simulate sr.nmp --engine mpi --frames 100000
 """
 
 
 @with_option_blocks
 def simulate(
+    context: typer.Context,
     program_file: Annotated[
         Path, typer.Argument(metavar="PROGRAM", help="Program file (see neuromap map -o).", show_default=False)
     ],
@@ -74,6 +76,9 @@ def simulate(
     Where the tensors of the stimulus have the shape (stimuli, frames, size), every stimulus runs by itself, one per
     thread, and its spikes are summed over frames.
     """
+    ended = engine.start(context.obj)
+    if ended is not None:
+        raise typer.Exit(ended)
     with engine.runner() as runner:
         _simulate(
             program_file, fed, (record, record_potentials or (), record_counts), engine, runner, checkpoints, output,
