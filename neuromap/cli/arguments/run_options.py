@@ -35,12 +35,15 @@ class Runner(NamedTuple):
     simulate, simulate_to_file : callable
         As :func:`neuromap.simulate` and :func:`neuromap.simulate_to_file`, engine, threads and seed given; they
         return None on ranks that do not speak.
+    load : callable
+        As :func:`neuromap.load_program`.
     speaks : bool
         Whether this process prints and writes: of several ranks the first.
     """
 
     simulate: Callable[..., Any]
     simulate_to_file: Callable[..., Any]
+    load: Callable[..., Any]
     speaks: bool
 
 
@@ -131,9 +134,10 @@ class RunOptions(EngineOptions):
             raise InputError(f"--engine {self.engine}: is not known; engines are {', '.join(ENGINES)}, mpi")
         if not self.on_ranks:
             how = self.arguments()
-            yield Runner(partial(nm.simulate, **how), partial(nm.simulate_to_file, **how), True)
+            yield Runner(partial(nm.simulate, **how), partial(nm.simulate_to_file, **how), nm.load_program, True)
             return
         from neuromap.simulation.ranks.mpi_exchange import MpiExchange
+        from neuromap.simulation.ranks.rank_file import load_on_ranks
         from neuromap.simulation.ranks.simulate_on_ranks import simulate_on_ranks, simulate_on_ranks_to_file
 
         exchange = MpiExchange()
@@ -143,7 +147,10 @@ class RunOptions(EngineOptions):
             inside = replace(self, engine="fast", threads=1 if self.threads is None else self.threads)
             how = {"exchange": exchange, **inside.arguments()}
             yield Runner(
-                partial(simulate_on_ranks, **how), partial(simulate_on_ranks_to_file, **how), exchange.rank == 0
+                partial(simulate_on_ranks, **how),
+                partial(simulate_on_ranks_to_file, **how),
+                partial(load_on_ranks, exchange=exchange),
+                exchange.rank == 0,
             )
 
 

@@ -105,7 +105,7 @@ def _simulate(
     check_destinations({"--output": output, "--checkpoint": checkpoints.checkpoint}, read)
     checkpoints.check_parts(output, {**read, "checkpoint": checkpoints.resume})
     check_destinations({"--output": output}, {"checkpoint": checkpoints.resume})
-    program = nm.load_program(program_file)
+    program = runner.load(program_file)
     check_run_length(fed.n_frames, program)
     random = fed.random()
     into_hdf5 = output is not None and Path(output).suffix.lower() in HDF5_SUFFIXES

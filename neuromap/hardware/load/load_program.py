@@ -5,24 +5,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, deserialize
 
-from neuromap.arrays.frozen import adopted
 from neuromap.errors import ChipError, NotSupportedError, ProgramError
-from neuromap.files.foreign import HEAD, kind_of_any
 from neuromap.files.given import path_given
 from neuromap.files.messages import show, show_name
-from neuromap.files.regular_file import read_bytes
 from neuromap.hardware.check.check_program import require_legal
 from neuromap.hardware.chip.chip_document import chip_from_document
 from neuromap.hardware.chip.chip_spec import ChipSpec, CoreKind
+from neuromap.hardware.load.container import (
+    Container,
+    container_of_bytes,
+    mapped_container,
+    parse_json,
+    read_container,
+)
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.file_format import (
     FORMAT,
@@ -31,19 +33,15 @@ from neuromap.hardware.program.file_format import (
     KIND,
     NODE_KEYS,
     PART_KEY,
-    SAFETENSORS_DTYPE,
     period_of_file,
     tick_of_file,
 )
 from neuromap.hardware.program.list_program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.hardware.program.program import NeuronTable, Program
-from neuromap.hardware.program.structure import OPTIONAL_TENSORS, require_well_formed, tensors_of
+from neuromap.hardware.program.structure import require_well_formed
 
-__all__ = ["load_program", "program_from_bytes"]
-
-MAX_FILE_BYTES = 2**32
-"""Several times the program of a board of 65536 cores."""
+__all__ = ["load_program", "map_program", "program_from_bytes"]
 
 
 def load_program(path: str | Path, *, check: bool = True) -> ChipProgram:
@@ -70,11 +68,33 @@ def load_program(path: str | Path, *, check: bool = True) -> ChipProgram:
     """
     path = path_given("load_program", path, ProgramError)
     origin = show_name(str(path))
-    try:
-        data = read_bytes(Path(path), "program file", MAX_FILE_BYTES, ProgramError)
-    except ProgramError as error:
-        raise ProgramError(f"{origin}: {error}") from None
-    return program_from_bytes(data, origin, check=check)
+    return _checked(_program(read_container(Path(path), origin), origin), origin, check)
+
+
+def map_program(path: str | Path, *, check: bool) -> ChipProgram:
+    """Map a program file into memory: its arrays lie in the file, and are read where they are looked at.
+
+    Parameters
+    ----------
+    path : str or Path
+    check : bool
+        Whether everything in it is checked, as by :func:`load_program`; that reads all of it once. Without, somebody
+        else has checked this file, and asks what is taken out of it again.
+
+    Returns
+    -------
+    ChipProgram
+        As of :func:`load_program`. The file must not be changed while it is in use.
+
+    Raises
+    ------
+    ProgramError
+        As :func:`load_program`.
+    """
+    path = path_given("map_program", path, ProgramError)
+    origin = show_name(str(path))
+    program = _program(mapped_container(Path(path), origin), origin)
+    return _checked(program, origin, True) if check else program
 
 
 def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> ChipProgram:
@@ -98,75 +118,29 @@ def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> ChipP
     ProgramError
         As :func:`load_program`.
     """
-    entries, metadata = _read_container(data, origin)
+    return _checked(_program(container_of_bytes(data, origin), origin), origin, check)
+
+
+def _program(container: Container, origin: str) -> ChipProgram:
+    metadata = container.metadata
     if metadata.get("neuromap") != KIND:
         raise ProgramError(f"{origin}: is a safetensors file but not a neuromap program; write one with neuromap map")
     if metadata.get("format") != FORMAT:
         raise ProgramError(
             f"{origin}: format: found {show(metadata.get('format'))}; this version reads format {FORMAT}"
         )
-    document = _parse_json(metadata.get(KIND, ""), f"{origin}: metadata {KIND}")
+    document = parse_json(metadata.get(KIND, ""), f"{origin}: metadata {KIND}")
     chip = _chip(document, origin)
-    program = _build(document, chip, _read_tensors(entries, chip, origin), origin)
+    return _build(document, chip, container.tensors(chip.core_model, origin), origin)
+
+
+def _checked(program: ChipProgram, origin: str, check: bool) -> ChipProgram:
     try:
         require_well_formed(program)
         require_legal(program, mapped=False, indices_only=not check)
     except ProgramError as error:
         raise ProgramError(f"{origin}: {error}") from None
     return program
-
-
-def _read_container(data: bytes, origin: str) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, str]]:
-    """Read the entries and the metadata; the library checks the layout."""
-    try:
-        entries = deserialize(data)  # type: ignore[no-untyped-call]
-    except SafetensorError as error:
-        kind = kind_of_any(data[:HEAD])
-        if kind is not None and "safetensors" not in kind:
-            raise ProgramError(f"{origin}: is not a program file but {kind}; write one with neuromap map") from None
-        reason = " ".join(str(error).split())[:200]
-        raise ProgramError(f"{origin}: is not a program file, or a damaged one ({reason})") from None
-    # deserialize has read the header as JSON already, so its length is sane
-    length = int.from_bytes(data[:8], "little")
-    header = _parse_json(data[8 : 8 + length].decode(errors="replace"), f"{origin}: header")
-    return entries, header.get("__metadata__", {})
-
-
-def _read_tensors(
-    entries: list[tuple[str, dict[str, Any]]], chip: ChipSpec, origin: str
-) -> dict[str, NDArray[np.generic]]:
-    """Make arrays of the entries, which must be those of a program."""
-    table, tensors = tensors_of(chip.core_model), dict[str, NDArray[np.generic]]()
-    for name, entry in entries:
-        if name not in table:
-            raise ProgramError(
-                f"{origin}: tensor {show_name(name)}: is not part of a program for {chip.core_model} cores"
-            )
-        dtype = table[name][0]
-        if entry["dtype"] != SAFETENSORS_DTYPE[dtype]:
-            raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {SAFETENSORS_DTYPE[dtype]}")
-        array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<"))
-        tensors[name] = adopted(array.reshape(entry["shape"]).astype(dtype, copy=True))
-    missing = [name for name in table if name not in tensors and name not in OPTIONAL_TENSORS]
-    if missing:
-        raise ProgramError(f"{origin}: tensor {missing[0]}: is missing")
-    return tensors
-
-
-def _parse_json(text: str, place: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError:
-        raise ProgramError(f"{place}: is nested too deeply") from None
-    except ValueError as error:
-        raise ProgramError(f"{place}: is not valid JSON ({' '.join(str(error).split())[:100]})") from None
-    if not isinstance(document, dict):
-        raise ProgramError(f"{place}: found {show(document)}; needs an object")
-    return document
-
-
-def _refuse_constant(word: str) -> float:
-    raise ValueError(f"{word} is not a number")
 
 
 def _chip(document: Mapping[str, Any], origin: str) -> ChipSpec:

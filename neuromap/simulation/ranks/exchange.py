@@ -37,7 +37,7 @@ class Exchange(Protocol):
         """Wait for the parcels of the last :meth:`start`, one from every rank."""
 
     def memory(self, n_bytes: int) -> NDArray[np.uint8] | None:
-        """Make memory that all ranks see, with anything in it, on cache lines of its own; None where they share none."""
+        """Make memory that all ranks see, whatever is in it, from a cache line on; None where they share none."""
 
     def share(self, array: Ints) -> list[Ints]:
         """Give all ranks the array of every rank, each with one axis."""

@@ -204,7 +204,7 @@ class ParcelEngine:
 
 
 def _sizes(program: ChipProgram, wires: FarWires) -> Ints:
-    """Shortest delay (0 without wires), cores, axons and delays: what records have to say of this rank and to others."""
+    """Tell the shortest delay to others (0 without wires), and how many cores, axons and delays records may name."""
     shortest = int(wires.delay.min()) if len(wires.delay) else 0
     axons = max(int(wires.axon.max(initial=0)), program.chip.axons - 1)
     longest = max(int(wires.delay.max(initial=0)), 1)
@@ -212,7 +212,7 @@ def _sizes(program: ChipProgram, wires: FarWires) -> Ints:
 
 
 def _post(neuron: Ints, wires: Ints, n_neurons: int) -> tuple[Ints, Ints]:
-    """What :class:`~neuromap.simulation.ranks.post_kernel.PostKernel` packs with: first wires, and wires."""
+    """Lay wires out as the kernel that packs spikes takes them: the first wire of every neuron, and the wires."""
     each = np.bincount(neuron, minlength=n_neurons)
     if each.max(initial=0) > 1:
         return np.append(0, np.cumsum(each)), wires

@@ -59,13 +59,14 @@ class RankEngine:
     """
 
     def __init__(self, program: ChipProgram, exchange: Exchange, choice: EngineChoice) -> None:
-        rank_of = cut_cores(program, exchange.size)
+        cut = cut_cores(program, exchange.size) if exchange.rank == 0 else np.zeros(0, np.int64)
+        rank_of = exchange.share(cut)[0]
         self.program, self._exchange = program, exchange
         self.cores = np.flatnonzero(rank_of == exchange.rank)
         self._local = np.full(program.n_cores, -1, np.int32)
         self._local[self.cores] = np.arange(len(self.cores))
         wires = far_wires(program, rank_of, exchange.rank)
-        self._inside = _engine_of(program_of_cores(program, self.cores), wires, exchange, choice)
+        self._inside: Engine | ParcelEngine = _engine_of(program_of_cores(program, self.cores), wires, exchange, choice)
 
     @property
     def tick(self) -> int:
@@ -152,7 +153,9 @@ class RankEngine:
         self._inside.restore(part)
 
 
-def _engine_of(program: ChipProgram, wires: FarWires, exchange: Exchange, choice: EngineChoice) -> Engine:
+def _engine_of(
+    program: ChipProgram, wires: FarWires, exchange: Exchange, choice: EngineChoice
+) -> Engine | ParcelEngine:
     """Load the program of a rank's cores; with memory that all ranks share if there is any."""
     if exchange.size == 1:
         return make_engine(program, choice)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import ragged_ranges, rank_in_run
 from neuromap.arrays.value import Value
+from neuromap.errors import ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.list_program import ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.program.program import Program
@@ -18,6 +19,8 @@ from neuromap.hardware.program.program import Program
 __all__ = ["FarWires", "far_wires", "numbers_on_ranks", "program_of_cores", "rows_of_cores"]
 
 Ints = NDArray[np.int64]
+_AT_ONCE = 1024
+"""Cores whose wires are looked at together: bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,7 @@ class FarWires(Value):
 
 
 def far_wires(program: ChipProgram, rank_of: Ints, me: int) -> FarWires:
-    """Find the wires from a rank to others.
+    """Find the wires from a rank to others; nothing but the targets of its own cores is looked at.
 
     Parameters
     ----------
@@ -58,16 +61,29 @@ def far_wires(program: ChipProgram, rank_of: Ints, me: int) -> FarWires:
         Rank of every core.
     me : int
         The rank.
+
+    Raises
+    ------
+    ProgramError
+        If a wire leads outside the program.
     """
-    wires, local = program.wires, numbers_on_ranks(rank_of)
-    far = np.flatnonzero((rank_of[wires.core] == me) & (rank_of[wires.target_core] != me))
-    return FarWires(
-        neuron=local[wires.core[far]] * program.chip.neurons + wires.neuron[far],
-        peer=rank_of[wires.target_core[far]],
-        core=local[wires.target_core[far]],
-        axon=wires.target_axon[far],
-        delay=wires.delay[far],
-    )
+    cores, local = np.flatnonzero(rank_of == me), numbers_on_ranks(rank_of)
+    parts = [_far_wires(program, rank_of, local, cores[k : k + _AT_ONCE]) for k in range(0, len(cores), _AT_ONCE)]
+    return FarWires(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _far_wires(program: ChipProgram, rank_of: Ints, local: Ints, cores: Ints) -> tuple[Ints, ...]:
+    """Find those of some cores of a rank."""
+    neurons, origin = program.chip.neurons, f"program {program.name}"
+    sent = program.sent_by(np.repeat(cores, neurons), np.tile(np.arange(neurons), len(cores)))
+    if sent.core.min(initial=0) < 0 or sent.core.max(initial=0) >= len(rank_of):
+        raise ProgramError(f"{origin}: a target lies on a core that it does not have; load it with load_program")
+    far = np.flatnonzero(rank_of[sent.core] != rank_of[cores[sent.spike // neurons]])
+    core, axon, delay = sent.core[far], sent.axon[far], sent.delay[far]
+    if (axon < 0).any() or (axon >= program.axon_counts[core]).any() or (delay < 1).any():
+        raise ProgramError(f"{origin}: a target has an axon or a delay that there is not; load it with load_program")
+    neuron = local[cores[sent.spike[far] // neurons]] * neurons + sent.spike[far] % neurons
+    return neuron, rank_of[core], local[core], axon, delay
 
 
 def numbers_on_ranks(rank_of: Ints) -> Ints:

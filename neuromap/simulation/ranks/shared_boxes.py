@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -184,5 +185,5 @@ def _memory(
     if exchange.rank == 0:
         memory[:head] = 0
     exchange.agree(0)  # nobody begins before that
-    done, counts = (memory[8 * a : 8 * b] for a, b in zip(words, words[1:], strict=False))
+    done, counts = (memory[8 * a : 8 * b] for a, b in pairwise(words.tolist()))
     return done.view(np.uint64), counts.view(np.int64), memory[head:].view(dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -53,15 +52,6 @@ class _SharedRuns(CompiledRuns):
             raise KeyboardInterrupt  # of another rank, which says why
         self._boxes.advance(n_ticks)
 
-    def restore(self, state: EngineState) -> None:
-        """Go on from a state of these cores; spikes of other ranks may be longer under way than any of their own."""
-        super().restore(replace(state, spikes=state.spikes[:0]))
-        self._put_spikes(state.spikes)
-
-    @abstractmethod
-    def _put_spikes(self, spikes: NDArray[np.int64]) -> None:
-        """Put spikes that are under way into a new state."""
-
 
 class _SharedFastEngine(_SharedRuns, FastEngine):
     """The fast engine for the crossbars of one rank."""
@@ -70,8 +60,10 @@ class _SharedFastEngine(_SharedRuns, FastEngine):
         team = self._workers(make_team(self._image, threads, self._boxes.far()))
         return team, team
 
-    def _put_spikes(self, spikes: NDArray[np.int64]) -> None:
-        put_spikes(self._image, self._state, spikes)
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of these cores; spikes of other ranks may be longer under way than any of their own."""
+        super().restore(replace(state, spikes=state.spikes[:0]))
+        put_spikes(self._image, self._state, state.spikes)
 
 
 class _SharedListEngine(_SharedRuns, ListFastEngine):
@@ -81,8 +73,10 @@ class _SharedListEngine(_SharedRuns, ListFastEngine):
         team = make_list_team(self._image, threads, self._boxes.far())
         return team, team
 
-    def _put_spikes(self, spikes: NDArray[np.int64]) -> None:
-        put_reached(self._image, self._state, spikes)
+    def restore(self, state: EngineState) -> None:
+        """Go on from a state of these cores."""
+        super().restore(replace(state, spikes=state.spikes[:0]))
+        put_reached(self._image, self._state, state.spikes)
 
 
 SharedEngine = _SharedFastEngine | _SharedListEngine

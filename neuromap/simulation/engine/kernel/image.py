@@ -192,8 +192,7 @@ def _targets(program: Program, shape: Shape, far: FarTargets | None) -> NDArray[
         record[program.target_core[cores] < 0] = 0
         packed.reshape(shape.n_cores, lanes)[cores, : record.shape[1]] = record
     if far is not None:
-        axon = (far.core << shape.axon_bits) + far.axon
-        packed.reshape(shape.n_cores, lanes)[np.divmod(far.neuron, program.chip.neurons)] = (
-            axon << shape.slot_bits
-        ) + far.delay
+        place = (far.core << shape.axon_bits) + far.axon
+        neuron = np.divmod(far.neuron, program.chip.neurons)
+        packed.reshape(shape.n_cores, lanes)[neuron] = (place << shape.slot_bits) + far.delay
     return packed

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit, uint64
+from numpy.typing import NDArray
 
 from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty
 from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box, deliver_far
@@ -81,9 +82,8 @@ def run_ticks(
     far = team.far
     for time in range(n_ticks):
         tick = first_tick + time
-        if len(far.others) > 0:
-            if not _take(image, state, team, me, first_tick, time - 1 - far.lag):
-                return
+        if len(far.others) > 0 and not _take(image, state, team, me, first_tick, time - 1 - far.lag):
+            return
         for receiver in range(team.n_boxes):
             put(team.n_out, box_of(team, tick, me, receiver) * 8, 0)
         _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
