@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from neuromap.errors import InputError, NeuromapError, NotSupportedError
 from neuromap.files.messages import show
 
-__all__ = ["is_rank", "start_ranks"]
+__all__ = ["Passed", "is_rank", "start_ranks"]
 
 MOST_RANKS = 1024
 """More than a machine has cores for."""
@@ -83,7 +83,7 @@ def start_ranks(n_ranks: int, words: Sequence[str]) -> int:
             f"--ranks {n_ranks}: needs mpiexec, which is not installed; pip install 'neuromap-rollouts[mpi]'"
         )
     command = [mpiexec, "-n", str(n_ranks), sys.executable, "-m", "neuromap", *words]
-    passed = _Passed()
+    passed = Passed()
     ranks = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **_apart()
     )
@@ -127,8 +127,14 @@ def _end(ranks: subprocess.Popen[bytes]) -> None:
     ranks.wait()
 
 
-class _Passed:
-    """What ranks say, on its way to the streams of this process."""
+class Passed:
+    """What ranks say, on its way to the streams of this process.
+
+    Attributes
+    ----------
+    told : bool
+        Whether one of them has said a line of ours.
+    """
 
     def __init__(self) -> None:
         self.told = False
@@ -136,7 +142,17 @@ class _Passed:
         self._left_out: list[bytes] = []
 
     def on(self, source: BinaryIO, target: Any, is_error: bool) -> None:
-        """Pass lines on until there are no more."""
+        """Pass lines on until there are no more.
+
+        Parameters
+        ----------
+        source : file of bytes
+            From the starter.
+        target : file of text
+            Of this process.
+        is_error : bool
+            Whether these are its stderr.
+        """
         blank, inside = b"", False
         for line in source:
             text = line.rstrip()

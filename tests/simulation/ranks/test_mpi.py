@@ -81,21 +81,46 @@ def test_what_fails_is_told_once_and_ends_all_ranks(tmp_path, who):
     assert "Traceback" not in err
 
 
+def started(tmp_path, *words):
+    """A run of two ranks that lasts, once they run: what was started, and the processes of the ranks."""
+    checkpoint = tmp_path / "checkpoint"
+    run = subprocess.Popen(
+        [*NEUROMAP, "simulate", tmp_path / "program.nmp", "--ranks", "2", "--frames", "200000", "--seed", "4",
+         "--checkpoint", checkpoint, "--every", "500", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not checkpoint.exists():
+        assert run.poll() is None
+        time.sleep(0.02)
+    below = [run.pid]
+    for process in below:
+        below += map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())
+    return run, below[-2:]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the ranks in Linux's /proc")
 def test_a_rank_that_is_killed_ends_the_others_and_the_run_goes_on(tmp_path, program, assert_same_trace):
     net, loaded = program
-    checkpoint, seed = tmp_path / "checkpoint", 4
-    words = f"simulate {tmp_path / 'program.nmp'} --engine mpi --frames 200000 --seed {seed} --checkpoint {checkpoint}"
-    running = mpiexec(2, "sh", "-c", f"echo $$; exec {' '.join(NEUROMAP)} {words} --every 500")
-    victims = [int(running.stdout.readline()) for _ in range(2)]
-    while not checkpoint.exists():
-        assert running.poll() is None
-        time.sleep(0.02)
+    run, victims = started(tmp_path)
     os.kill(victims[1], signal.SIGKILL)
     began = time.monotonic()
-    running.communicate(timeout=60)
-    assert running.returncode != 0
+    out, err = run.communicate(timeout=60)
+    assert (run.returncode, out) == (1, "")
+    assert err.splitlines() == [line for line in err.splitlines() if "a rank was killed (signal 9)" in line]
+    assert len(err.splitlines()) == 1
     assert time.monotonic() - began < 30
     assert not [pid for pid in victims if Path(f"/proc/{pid}").exists()]
-    frames = nm.random_frames(net, n_frames=200000, seed=seed)
-    found = nm.simulate(loaded, frames, checkpoints=nm.simulation.Checkpoints(resume=checkpoint))
+    frames = nm.random_frames(net, n_frames=200000, seed=4)
+    found = nm.simulate(loaded, frames, checkpoints=nm.simulation.Checkpoints(resume=tmp_path / "checkpoint"))
     assert_same_trace(found, nm.simulate(loaded, frames))
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the ranks in Linux's /proc")
+@pytest.mark.usefixtures("program")
+def test_ranks_hear_an_interrupt_while_they_wait_for_one_that_stands_still(tmp_path):
+    run, (_, stopped) = started(tmp_path)
+    os.kill(stopped, signal.SIGSTOP)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=30)
+    assert (run.returncode, out, err) == (130, "", "neuromap: interrupted\n")
