@@ -69,15 +69,16 @@ class ParcelEngine:
         self._inbox: dict[int, list[_Axons]] = defaultdict(list)
         leaving = np.bincount(wires.peer, minlength=exchange.size)
         told = exchange.share(np.append(_sizes(program, wires), leaving))
-        _, n_cores, n_axons, n_delays = np.max(told, axis=0)[:4].tolist()
+        _, core_bits, axon_bits, delay_bits = np.max(told, axis=0)[:4].tolist()
         shortest = min((int(numbers[0]) for numbers in told if numbers[0]), default=0)
         self._alone, self._waits = shortest == 0, shortest == 1
         self._block = max(1, shortest // 2) if shortest else _NO_END
-        self._places, self._span = (n_axons, n_delays), n_delays + self._block
-        self._dtype = np.int32 if n_cores * n_axons * n_delays * self._block < 2**31 else np.int64
+        self._bits = ((self._block - 1).bit_length(), axon_bits, delay_bits)
+        self._span = (1 << delay_bits) + self._block
+        self._dtype = np.int32 if core_bits + sum(self._bits) <= 31 else np.int64
         arriving = np.array([numbers[4 + exchange.rank] for numbers in told])
         exchange.open(leaving * self._block, arriving * self._block, self._dtype)
-        place = (wires.core * n_axons + wires.axon) * n_delays + wires.delay
+        place = (wires.core << axon_bits | wires.axon) << delay_bits | wires.delay
         self._post = _post(wires.neuron, wires.peer << 40 | place, program.neuron_node.size)
         self._sends = np.zeros(program.shape, np.bool_)
         self._sends.reshape(-1)[wires.neuron] = True
@@ -156,7 +157,7 @@ class ParcelEngine:
         """Name the spikes that leave, for every rank: the place where they go and the tick of the block."""
         key = spikes.cores * self.program.chip.neurons + spikes.neurons
         packed, begin = post_kernel().pack(
-            key, spikes.ticks - block.first, *self._post, block.n_ticks, self._exchange.size
+            key, spikes.ticks - block.first, *self._post, self._bits[0], self._exchange.size
         )
         records = packed.astype(self._dtype)
         return [records[a:b] for a, b in pairwise(begin.tolist())]
@@ -164,7 +165,7 @@ class ParcelEngine:
     def _take(self, block: _Block) -> None:
         """Wait for the parcels of a block and lay the spikes out by the ticks in which they are due."""
         parcels = np.concatenate(self._exchange.finish())
-        cores, axons, counts = post_kernel().unpack(parcels, block.n_ticks, *self._places, self._span)
+        cores, axons, counts = post_kernel().unpack(parcels, *self._bits, self._span)
         ends = np.cumsum(counts).tolist()
         for ahead in np.flatnonzero(counts).tolist():
             some = slice(ends[ahead] - int(counts[ahead]), ends[ahead])
@@ -204,11 +205,10 @@ class ParcelEngine:
 
 
 def _sizes(program: ChipProgram, wires: FarWires) -> Ints:
-    """Tell the shortest delay to others (0 without wires), and how many cores, axons and delays records may name."""
+    """Tell the shortest delay to others (0 without wires), and the bits of cores, axons and delays in records."""
     shortest = int(wires.delay.min()) if len(wires.delay) else 0
-    axons = max(int(wires.axon.max(initial=0)), program.chip.axons - 1)
-    longest = max(int(wires.delay.max(initial=0)), 1)
-    return np.array([shortest, program.n_cores, axons + 1, longest + 1])
+    largest = (program.n_cores - 1, int(wires.axon.max(initial=0)), int(wires.delay.max(initial=0)))
+    return np.array([shortest, *(number.bit_length() for number in largest)])
 
 
 def _post(neuron: Ints, wires: Ints, n_neurons: int) -> tuple[Ints, Ints]:

@@ -26,19 +26,19 @@ class PostKernel(NamedTuple):
     pack : callable
         Of spikes (neurons as ``core * N + neuron``, and ticks of the block), the first wire of every neuron (empty
         where none has two), the wires (``peer << 40 | place``; -1 for a neuron without), the ticks of the block and
-        the number of ranks: records ordered by rank, and where those of each rank begin, shape (R + 1,). A place is
-        ``(core * axons + axon) * delays + delay`` on its rank, a record the place times the ticks of the block, plus
-        the tick.
+        the number of ranks: records ordered by rank, and where those of each rank begin, shape (R + 1,). In place of
+        the ticks of the block their bits are given. A place has the core on its rank, the axon and the delay, from the
+        highest bits on; a record has the place, and the tick in its lowest bits.
     unpack : callable
-        Of records, the ticks of the block, the axons and the delays of a place, and the ticks that are asked for: cores
-        and axons in the order in which they are due, and how many are due in each tick from the block's first on.
+        Of records, the bits of a tick, an axon and a delay, and the ticks that are asked for: cores and axons in the
+        order in which they are due, and how many are due in each tick from the block's first on.
     """
 
     pack: Any
     unpack: Any
 
 
-def _pack(neurons, ticks, start, wires, n_ticks, n_ranks):  # type: ignore[no-untyped-def]
+def _pack(neurons, ticks, start, wires, tick_bits, n_ranks):  # type: ignore[no-untyped-def]
     # a load per spike that waits for no other one: the tables are larger than caches
     fans_out = len(start) > 0
     n = 0
@@ -65,25 +65,26 @@ def _pack(neurons, ticks, start, wires, n_ticks, n_ranks):  # type: ignore[no-un
     for k in range(n):
         peer = found[k] >> 40
         if peer >= 0:
-            records[place[peer]] = (found[k] & _PLACE) * n_ticks + tick[k]
+            records[place[peer]] = (found[k] & _PLACE) << tick_bits | tick[k]
             place[peer] += 1
     return records, begin[1:] - none
 
 
-def _unpack(records, n_ticks, n_axons, n_delays, span):  # type: ignore[no-untyped-def]
+def _unpack(records, tick_bits, axon_bits, delay_bits, span):  # type: ignore[no-untyped-def]
     counts = np.zeros(span + 1, np.int64)
     found, due = np.empty(len(records), np.int64), np.empty(len(records), np.int64)
     for k in range(len(records)):
         record = np.int64(records[k])
-        found[k] = record // n_ticks // n_delays
-        due[k] = record % n_ticks + record // n_ticks % n_delays
+        place = record >> tick_bits
+        found[k] = place >> delay_bits
+        due[k] = (record & ((1 << tick_bits) - 1)) + (place & ((1 << delay_bits) - 1))
         counts[due[k] + 1] += 1
-    place = np.cumsum(counts)
+    first = np.cumsum(counts)
     cores, axons = np.empty(len(records), np.int32), np.empty(len(records), np.int32)
     for k in range(len(records)):
-        at = place[due[k]]
-        cores[at], axons[at] = found[k] // n_axons, found[k] % n_axons
-        place[due[k]] = at + 1
+        at = first[due[k]]
+        cores[at], axons[at] = found[k] >> axon_bits, found[k] & ((1 << axon_bits) - 1)
+        first[due[k]] = at + 1
     return cores, axons, counts[1:]
 
 
