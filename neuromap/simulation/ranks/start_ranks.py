@@ -74,6 +74,8 @@ def start_ranks(n_ranks: int, words: Sequence[str]) -> int:
         If a rank was killed, or MPI could not start them.
     KeyboardInterrupt
         If they were interrupted.
+    OSError
+        If what they print cannot be written.
     """
     if not 1 <= n_ranks <= MOST_RANKS:
         raise InputError(f"--ranks {n_ranks}: must be 1 to {MOST_RANKS}")
@@ -100,6 +102,8 @@ def start_ranks(n_ranks: int, words: Sequence[str]) -> int:
     except BaseException:
         _end(ranks)
         raise
+    if passed.failure is not None:
+        raise passed.failure
     if code == _INTERRUPTED:
         raise KeyboardInterrupt
     if code != 0 and not passed.told:
@@ -134,10 +138,13 @@ class Passed:
     ----------
     told : bool
         Whether one of them has said a line of ours.
+    failure : OSError or None
+        Why the rest was not passed on.
     """
 
     def __init__(self) -> None:
         self.told = False
+        self.failure: OSError | None = None
         self._lines: set[bytes] = set()
         self._left_out: list[bytes] = []
 
@@ -164,9 +171,18 @@ class Passed:
             elif not text:
                 blank += line  # a banner may begin so
             elif not self._is_told_again(text):
-                _write(target, blank + line)
+                self._write(target, blank + line)
                 blank = b""
-        _write(target, blank)
+        self._write(target, blank)
+
+    def _write(self, target: Any, data: bytes) -> None:
+        """Write what is passed on, while that can be written; the ranks are read to their end in any case."""
+        try:
+            if self.failure is None:
+                target.write(data.decode(errors="replace"))
+                target.flush()
+        except OSError as error:
+            self.failure = error
 
     def _is_told_again(self, text: bytes) -> bool:
         """Say whether a line of ours was said by another rank, or will be said here."""
@@ -192,8 +208,3 @@ class Passed:
             )
         said = [text for text in self._left_out if re.search(rb"\w", text)]
         return f"mpiexec ended with exit code {code} and said {show(b' '.join(said).decode(errors='replace')[:200])}"
-
-
-def _write(target: Any, data: bytes) -> None:
-    target.write(data.decode(errors="replace"))
-    target.flush()

@@ -61,6 +61,17 @@ def test_what_else_mpi_says_is_the_reason():
     assert "mpiexec was killed (signal 15)" in passage.reason(-15)
 
 
+def test_a_reader_that_goes_away_is_told_once_the_ranks_have_ended():
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    passage, source = Passed(), io.BytesIO(TABLE.encode())
+    passage.on(source, Closed(), False)
+    assert isinstance(passage.failure, BrokenPipeError)
+    assert source.read() == b""
+
+
 def test_what_cannot_start_is_refused(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name, path=None: None)
     with pytest.raises(NotSupportedError, match="--ranks 2: needs mpiexec"):
