@@ -78,7 +78,7 @@ class Network(Card):
         Named rollout patterns of the file: the streaming edges of each, those that bridge frames last.
     tables : mapping of str to mapping
         What the file carries for others, read-only: ``inputs``, how the host encodes images, by input node;
-        ``training``. What the network computes does not depend on it.
+        ``training``; ``work``, multiply-accumulates of nodes. What the network computes does not depend on it.
     bridging : mapping of str to mapping of (str, str) to int
         Of named patterns, the edges that bridge frames and how many: R = 2 or more.
     """

@@ -1,4 +1,4 @@
-"""Tables that a network file carries for others: how the host encodes images, how the network is trained.
+"""Tables that a network file carries for others: how the host encodes images, how the network is trained, its work.
 
 The network computes the same with and without them, and does not read them: who does checks what they hold.
 """
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ENCODER", "MAX_DEPTH", "TABLES", "check_tables", "encoder_tensors", "frozen_tables", "plain_table"]
 
-TABLES = ("inputs", "training")
-"""What the tables are called: of input nodes, by name; of the training."""
+TABLES = ("inputs", "training", "work")
+"""What the tables are called: of input nodes, by name; of the training; multiply-accumulates of nodes, by name."""
 
 ENCODER = ("encoder", "encoder.threshold")
 """Keys at which the table of an input node holds arrays; behind its name, they are tensors of the weights file."""
@@ -83,6 +83,7 @@ def check_tables(tables: Mapping[str, Any], inputs: Collection[str], nodes: Coll
                 f"inputs.{name}: its layer and node {name}.{ENCODER[0]} want one tensor; rename the node"
             )
     _check_names(tables.get("training", {}).get("nodes", {}), "training.nodes", nodes, "node")
+    _check_work(tables.get("work", {}), inputs, nodes)
 
 
 def encoder_tensors(tables: Mapping[str, Any]) -> dict[str, int]:
@@ -119,6 +120,17 @@ def plain_table(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: plain_table(part) for key, part in value.items()}
     return [plain_table(part) for part in value] if isinstance(value, tuple) else value
+
+
+def _check_work(table: Mapping[str, Any], inputs: Collection[str], nodes: Collection[str]) -> None:
+    """Refuse work of what is not computed, and work that is no number of multiply-accumulates."""
+    computed = [name for name in nodes if name not in inputs] if table else []
+    for name, work in table.items():
+        path = f"work.{name if name.isprintable() else show(name)}"
+        if name not in nodes or name in inputs:
+            raise NetworkError(f"{path}: {show(name)} is no node that is computed{did_you_mean(name, computed)}")
+        if isinstance(work, bool) or not isinstance(work, int) or work < 0:
+            raise NetworkError(f"{path}: found {show(work)}; allowed is an integer, multiply-accumulates per frame")
 
 
 def _check_names(table: Any, path: str, known: Collection[str], what: str) -> None:

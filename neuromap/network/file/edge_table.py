@@ -11,7 +11,7 @@ from neuromap.files.messages import show
 from neuromap.files.toml_table import TomlTable
 from neuromap.network.edge import EdgeKey
 from neuromap.network.names import NAME, NAME_RULE
-from neuromap.network.transforms.kinds import Shape, Transform
+from neuromap.network.transforms.kinds import OTHER, Shape, Transform
 from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, MAX_NEURONS
 from neuromap.network.transforms.weights import MAX_SEED, MAX_VALUES, SeededWeights
 from neuromap.network.transforms.windows import PADDINGS
@@ -66,7 +66,7 @@ def read_transform(table: TomlTable, source: Shape | None, target: Shape | None)
     Returns
     -------
     Conv, Dense, Identity, Pool or None
-        ``None`` for structure only.
+        ``None`` for structure only, and for ``transform = "other"``.
 
     Raises
     ------
@@ -77,6 +77,9 @@ def read_transform(table: TomlTable, source: Shape | None, target: Shape | None)
     if source is None or target is None:
         for key in table.values:
             raise table.wrong(key, "is nothing here, as the nodes have no shapes; give every node its shape")
+        return None
+    if table.values.get("transform") == OTHER:
+        table.allow(_TERM_KEYS[:1], because=f' with transform = "{OTHER}"')
         return None
     kind = table.text("transform", tuple(_KEYS))
     if "weights" in table and "weights" not in _KEYS[kind]:

@@ -28,7 +28,7 @@ from neuromap.network.node import Node
 from neuromap.network.tables import ENCODER, TABLES, encoder_tensors
 from neuromap.network.terms import MAX_DELAY, EdgeTerm
 from neuromap.network.thresholds import spread_threshold, threshold_shapes
-from neuromap.network.transforms.kinds import Conv, Dense
+from neuromap.network.transforms.kinds import OTHER, Conv, Dense
 from neuromap.network.transforms.limits import INT_HIGH, INT_LOW, as_integers, as_shape
 from neuromap.network.transforms.weights import StoredWeights
 
@@ -262,6 +262,8 @@ def _with_weights(network: Network, table: TomlTable, folder: Path, stored: Sequ
     wanted: dict[str, tuple[tuple[int, ...], ...]] = {}
     unused: dict[str, str] = {}
     for edge in network.edges.values():
+        if edge.transform is None:
+            raise table.wrong("file", f'is none, as edge {edge.label} is transform = "{OTHER}"; give it another')
         if not isinstance(edge.transform, Conv | Dense):
             unused[edge.label] = "a pool or identity has fixed weights; drop the tensor"
         elif edge.transform.weights is not None:

@@ -23,7 +23,7 @@ from neuromap.network.neurons.spiking_neuron import SpikingNeuron, one_value
 from neuromap.network.node import Node
 from neuromap.network.tables import ENCODER, encoder_tensors
 from neuromap.network.terms import EdgeTerm, MatrixSource
-from neuromap.network.transforms.kinds import Conv, Dense, Identity, Pool
+from neuromap.network.transforms.kinds import OTHER, Conv, Dense, Identity, Pool
 from neuromap.network.transforms.limits import MAX_ENTRIES, show_count
 from neuromap.network.transforms.weights import SeededWeights
 
@@ -124,11 +124,10 @@ def _neuron(neuron: SpikingNeuron) -> Iterator[str]:
 
 def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:
     yield from _numbers(edge)
-    transform = edge.transform
-    if transform is None and has_shapes:
-        raise NetworkError(f"edge {edge.label}: has no transform, which a network file with shapes needs")
-    if transform is not None:
-        yield from _transform(transform)
+    if edge.transform is not None:
+        yield from _transform(edge.transform)
+    elif has_shapes:
+        yield f"transform = {write_text(OTHER)}"
 
 
 def _numbers(term: Edge | EdgeTerm) -> Iterator[str]:
@@ -200,7 +199,7 @@ def _weights(label: str, transform: MatrixSource | None) -> NDArray[np.int64] | 
 def _require_all(network: Network, tensors: Collection[str]) -> None:
     """Refuse numbers that are missing: where there is a weights file, it holds all that the network file does not."""
     for edge in network.edges.values():
-        if isinstance(edge.transform, Conv | Dense) and edge.transform.weights is None:
+        if edge.transform is None or (isinstance(edge.transform, Conv | Dense) and edge.transform.weights is None):
             raise NetworkError(f"edge {edge.label}: has no weights, while others have; give all of them, or none")
     for node in network.nodes.values():
         if node.threshold is None and node.neuron is None and node.name not in network.inputs:

@@ -24,9 +24,12 @@ from neuromap.network.transforms.matrices import from_entries
 from neuromap.network.transforms.weights import WeightSource, as_weight_source
 from neuromap.network.transforms.windows import Padding, Windows, as_pair
 
-__all__ = ["Conv", "Dense", "Identity", "Pool", "Shape", "Transform"]
+__all__ = ["OTHER", "Conv", "Dense", "Identity", "Pool", "Shape", "Transform"]
 
 Shape: TypeAlias = tuple[int, int, int]
+
+OTHER = "other"
+"""What network files with shapes call the transform of an edge that has none of these: it serves the theory only."""
 
 _CHUNK = 2**22
 

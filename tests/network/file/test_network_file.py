@@ -141,3 +141,36 @@ def test_damaged_text_never_gives_another_error(tmp_path_factory, full_file, dat
     except NetworkError:
         return
     assert net.nodes
+
+
+def test_an_edge_of_another_kind_has_shapes_and_no_weights(write, tmp_path):
+    text = 'format = 1\nnodes.I.shape = [2, 2, 1]\nnodes.O.shape = [1, 1, 3]\nedges."I -> O".transform = "other"\n'
+    net = load_network(write(text + "work.O = 12\n"))
+    assert net.edges["I", "O"].transform is None
+    assert net.tables["work"] == {"O": 12}
+    with pytest.raises(NetworkError, match="edge I -> O has no transform"):
+        require_weights(net)
+    net.save(tmp_path / "again.toml")
+    again = load_network(tmp_path / "again.toml")
+    assert again.nodes["O"].shape == (1, 1, 3)
+    assert again.tables == net.tables
+    with pytest.raises(NetworkError, match='kernel: unknown key with transform = "other"'):
+        load_network(write(text + 'edges."I -> O".kernel = [1, 1]\n'))
+    with pytest.raises(NetworkError, match='edge I -> O is transform = "other"'):
+        load_network(write(text + '[weights]\nfile = "w.safetensors"\n'))
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("work.I = 3", "work.I: 'I' is no node that is computed"),
+        ("work.Q = 3", "work.Q: 'Q' is no node that is computed"),
+        ("work.O = -1", "work.O: found -1; allowed is an integer"),
+        ("work.O = 1.5", "work.O: found 1.5; allowed is an integer"),
+        ("work = 3", "work: found 3"),
+    ],
+)
+def test_work_is_of_computed_nodes_and_whole(line, words, write):
+    with pytest.raises(NetworkError) as refused:
+        load_network(write(f'format = 1\n{line}\nedges."I -> O" = {{}}\n'))
+    assert words in str(refused.value)
