@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neuromap.cli.arguments.options import JsonFlag, NetworkFile
+from neuromap.cli.arguments.options import JsonFlag, NetworkFile, said_option
 from neuromap.cli.arguments.typed_patterns import read_pattern, split_patterns
 from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.progress import progress_bar
@@ -26,9 +26,11 @@ Examples:
   neuromap rollouts examples/digits/sr.toml --pattern hybrid --json
   neuromap rollouts examples/structures/sr.toml --pattern "H1 -> H1, H1 -> O"
   neuromap rollouts examples/structures/dsr3.toml --all --limit 20
+  neuromap rollouts examples/imports/resnet50.toml --node-times work
 """
 
 _MOST_LISTED = 100_000
+_TICKS_OF_SLOWEST = 1000
 
 
 def rollouts(
@@ -47,6 +49,24 @@ def rollouts(
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", help="Most patterns that --all lists, at most 100000.")
     ] = 100,
+    node_times: Annotated[
+        str | None,
+        said_option(
+            "--node-times",
+            metavar="WHICH",
+            text="work: every node takes as long as its multiply-accumulates, which the table work of the network file "
+            "holds; times are ticks.  [default: an update step for every node]",
+        ),
+    ] = None,
+    work_per_tick: Annotated[
+        int | None,
+        said_option(
+            "--work-per-tick",
+            metavar="N",
+            text="Multiply-accumulates of a node in a tick, with --node-times work.  [default: so that the slowest "
+            "node takes 1000 ticks]",
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """List rollout patterns with their times in update steps; count all valid ones.
@@ -59,6 +79,7 @@ def rollouts(
     from neuromap.cli.printing.pattern_tables import print_rollouts
     from neuromap.network.complete import require_frames
     from neuromap.rollout.patterns.class_numbers import class_numbers
+    from neuromap.rollout.schedule.node_times import latencies_of
 
     if not 1 <= limit <= _MOST_LISTED:
         raise InputError(f"--limit {limit}: must be 1 to {_MOST_LISTED}")
@@ -66,6 +87,8 @@ def rollouts(
         raise InputError("--all and --pattern: give one of them")
     net = nm.load_network(network)
     require_frames(net, "rollouts", "its one rollout is streaming, a frame a tick; neuromap report shows its times")
+    work = _work_per_tick(net, node_times, work_per_tick)
+    latencies = None if work is None else latencies_of(net, net.tables["work"], work)
     chosen, complete = _every_pattern(net, limit) if every else (_chosen_patterns(net, pattern or []), False)
     figures = pattern_counts(net)
     numbers = class_numbers(net, chosen, in_order=every)
@@ -73,9 +96,10 @@ def rollouts(
     rows: list[dict[str, Any]] = []
     with progress_bar("timing patterns") as progress:
         for done, (one, number) in enumerate(zip(chosen, classes, strict=True), start=1):
-            rows.append(pattern_figures(one, number))
+            rows.append(pattern_figures(one, number, latencies))
             progress(done, len(chosen))
     figures |= {
+        **({} if work is None else {"work_per_tick": work}),
         "listed": len(rows),
         "complete": complete,
         "class_numbers_are_of_network": numbers.are_of_network,
@@ -85,6 +109,24 @@ def rollouts(
         print_json(figures)
     else:
         print_rollouts(figures)
+
+
+def _work_per_tick(network: Network, node_times: str | None, given: int | None) -> int | None:
+    """Give the multiply-accumulates of a tick, if nodes take as long as their work."""
+    if node_times is None:
+        if given is not None:
+            raise InputError(f"--work-per-tick {given}: is for --node-times work; give that too")
+        return None
+    if node_times != "work":
+        raise InputError(f"--node-times {node_times}: unknown; choose work")
+    if given is not None and given < 1:
+        raise InputError(f"--work-per-tick {given}: must be 1 or more")
+    table = network.tables.get("work")
+    if not table:
+        raise InputError(
+            f"network {network.name}: has no table work, so --node-times work says nothing; neuromap import writes it"
+        )
+    return given or max(1, -(-max(table.values()) // _TICKS_OF_SLOWEST))
 
 
 def _chosen_patterns(network: Network, values: Sequence[str]) -> list[RolloutPattern]:

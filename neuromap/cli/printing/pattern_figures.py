@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.printing.json_output import count_members
@@ -51,8 +52,10 @@ def pattern_counts(network: Network) -> dict[str, Any]:
     }
 
 
-def pattern_figures(pattern: RolloutPattern, behaviour_class: int | None) -> dict[str, Any]:
-    """Time one pattern in both executions, in update steps; invalid patterns name their cycle instead."""
+def pattern_figures(
+    pattern: RolloutPattern, behaviour_class: int | None, latencies: Mapping[EdgeKey, int] | None = None
+) -> dict[str, Any]:
+    """Time one pattern in both executions, in update steps, or ticks with latencies; invalid ones name their cycle."""
     from neuromap.rollout.patterns.behaviour import equivalent
     from neuromap.rollout.patterns.pattern import RolloutPattern
     from neuromap.rollout.schedule.rollout import EXECUTIONS, Rollout
@@ -61,6 +64,7 @@ def pattern_figures(pattern: RolloutPattern, behaviour_class: int | None) -> dic
     streaming = RolloutPattern.streaming(network)
     valid = pattern.is_valid
     shift = equivalent(streaming, pattern) if valid else None
+    busiest = max(latencies.values()) if latencies else 1  # a node takes in no frame before it is done with the last
     bridging = {_label(key): r for key, r in pattern.bridging_edges.items()}
     return {
         "name": pattern.name,
@@ -73,7 +77,10 @@ def pattern_figures(pattern: RolloutPattern, behaviour_class: int | None) -> dic
         "behaviour_class": behaviour_class,
         "equivalent_to_streaming": shift is not None if valid else None,
         "shift_from_streaming": shift,
-        "executions": {name: _execution(Rollout(network, pattern, name)) if valid else None for name in EXECUTIONS},
+        "executions": {
+            name: _execution(Rollout(network, pattern, name, latencies, busiest)) if valid else None
+            for name in EXECUTIONS
+        },
     }
 
 

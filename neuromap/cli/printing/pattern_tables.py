@@ -52,7 +52,7 @@ def print_rollouts(figures: Mapping[str, Any]) -> None:
         table.add_row(name, _number(counts[key], counts[f"{key}_log2"]), note)
     console.print(table)
     rows = figures["patterns"]
-    console.print("Times in update steps.")
+    console.print(_unit(figures))
     for part in _times(rows, counts["edges"], len(figures["outputs"]), console.width):
         console.print(part)
     for row in rows:
@@ -62,6 +62,16 @@ def print_rollouts(figures: Mapping[str, Any]) -> None:
     _print_notes(rows, numbers_are_of_network=figures["class_numbers_are_of_network"])
     if figures["listed"] < len(rows) or (rows and rows[0]["name"] == "#1" and not figures["complete"]):
         console.print(f"The first {figures['listed']} valid patterns; --limit shows more.")
+
+
+def _unit(figures: Mapping[str, Any]) -> str:
+    """Say what times count, and F."""
+    if figures.get("work_per_tick") is None:
+        return "Times in update steps."
+    return (
+        f"Times in ticks, of {figures['work_per_tick']:,} multiply-accumulates in every node: a node takes as many as "
+        "its work fills. F in update steps."
+    )
 
 
 def _times(rows: list[Mapping[str, Any]], n_edges: int, n_outputs: int, width: int) -> list[Table]:
