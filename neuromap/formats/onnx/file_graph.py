@@ -1,0 +1,184 @@
+"""An ONNX file as a graph of operators. Nothing in it is executed; subgraphs and functions are not entered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuromap.errors import InputError
+from neuromap.files.messages import counted, show_name
+from neuromap.formats.layers.operator import TensorShape
+from neuromap.formats.layers.operator_graph import OperatorGraph
+from neuromap.formats.onnx.attributes import attributes_of
+from neuromap.formats.onnx.folding import folded
+from neuromap.formats.onnx.labels import label_of
+from neuromap.formats.onnx.model_file import input_names, load_model, tensor_shapes
+from neuromap.formats.onnx.operators import TRANSLATORS, take_other
+from neuromap.formats.onnx.reading import Reading
+from neuromap.formats.onnx.stored_tensors import Stored, stored_array, stored_shape
+
+__all__ = ["read_onnx"]
+
+_OWN_DOMAINS = ("", "ai.onnx")
+_MOST_CONSTANTS = 2**33
+"""Most bytes of weights that are held at a time."""
+
+
+def read_onnx(path: str | Path) -> OperatorGraph:
+    """Read an ONNX file.
+
+    Parameters
+    ----------
+    path : str or Path
+        At most 2 GiB, 100,000 operators. Weights in files beside it are read from its own folder only.
+
+    Returns
+    -------
+    OperatorGraph
+        For a batch of one frame, with shapes and multiply-accumulates where the file's own shapes give them. Operators
+        of other domains, and those that this package does not know, are of kind ``other``.
+
+    Raises
+    ------
+    InputError
+        In one line, where the file is malformed, truncated or too large.
+    """
+    path = Path(path)
+    try:
+        return _read(path)
+    except InputError as error:
+        raise InputError(f"{show_name(str(path))}: {error}") from None
+
+
+def _read(path: Path) -> OperatorGraph:
+    model = load_model(path)
+    graph, inputs = model.graph, list(input_names(model))
+    shapes = tensor_shapes(model)
+    batch = _batch_of([shapes.get(name) for name in inputs])
+    constants, sizes, unread = _stored(graph, path.parent)
+    reading = Reading(shapes, constants, sizes, batch)
+    reading.unread += unread
+    known = {*inputs, *constants}
+    for number, node in enumerate(graph.node):
+        label = _one(node, reading, known, number)
+        for tensor in node.output:
+            if tensor and tensor in known:
+                raise InputError(f"operator {show_name(label)}: gives {show_name(tensor)}, which is there already")
+            known.add(tensor)
+    outputs = [info.name for info in graph.output if not reading.is_constant(info.name)]
+    producer = " ".join(part for part in (model.producer_name, model.producer_version) if part)
+    return OperatorGraph(
+        name=graph.name if graph.name and graph.name.isprintable() and len(graph.name) <= 100 else path.stem,
+        inputs={name: reading.frame_shape(name) for name in inputs},
+        operators=tuple(reading.operators),
+        outputs=tuple(dict.fromkeys(outputs)),
+        producer=producer if producer.isprintable() else "",
+        unread=tuple(dict.fromkeys(reading.unread)),
+    )
+
+
+def _one(node: Any, reading: Reading, known: set[str], number: int) -> str:
+    """Read one operator: constants are computed, others translated."""
+    weights = next((reading.origins[name] for name in node.input[1:] if name in reading.origins), None)
+    label = label_of(node, weights) or f"operator{number}"
+    for tensor in node.input:
+        if tensor and tensor not in known:
+            raise InputError(
+                f"operator {show_name(label)}: reads {show_name(tensor)}, which no input or earlier operator gives; "
+                "operators come after those that they read, and form no cycle"
+            )
+    if not node.output or not node.output[0]:
+        return label
+    attributes = attributes_of(node)
+    own = node.domain in _OWN_DOMAINS
+    if own and node.op_type in ("Shape", "Size"):
+        shape = reading.whole_shape(node.input[0])
+        value = None if shape is None else np.asarray(shape if node.op_type == "Shape" else np.prod(shape), np.int64)
+        first, last = attributes.get("start", 0), attributes.get("end")
+        reading.constants[node.output[0]] = value if value is None or not value.ndim else value[first:last]
+        return label
+    if all(reading.is_constant(tensor) for tensor in node.input) and not _has_graphs(node):
+        _fold(node, attributes, reading, own=own)
+        return label
+    translate = TRANSLATORS.get(node.op_type) if own and not _has_graphs(node) else None
+    try:
+        is_taken = translate is not None and translate(node, label, attributes, reading)
+    except (IndexError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
+        raise InputError(
+            f"operator {show_name(label)}: is no {show_name(node.op_type)} of ONNX, by its inputs or attributes; write "
+            "the file again"
+        ) from None
+    if not is_taken:
+        if translate is None:
+            where = "" if own else f" of domain {show_name(node.domain)}"
+            reading.unread.append(f"operator {show_name(node.op_type)}{where}: is not known, and reads what it reads")
+        take_other(node, label, reading)
+    for tensor in node.output[1:]:
+        if tensor:
+            reading.add(node, label, "slice", [node.output[0]], gives=tensor)
+    return label
+
+
+def _fold(node: Any, attributes: dict[str, Any], reading: Reading, *, own: bool) -> None:
+    shape = reading.whole_shape(node.output[0])
+    origin = next((reading.origins[name] for name in node.input if name in reading.origins), None)
+    for tensor in node.output:
+        reading.constants[tensor] = None
+        if origin is not None:
+            reading.origins[tensor] = origin
+        if (found := reading.whole_shape(tensor)) is not None:
+            reading.constant_shapes[tensor] = found
+    if not own:
+        return
+    if node.op_type == "Constant":
+        value = next((attributes[key] for key in ("value", "value_float", "value_int", "value_floats", "value_ints")
+                      if key in attributes), None)  # fmt: skip
+        if value is not None:
+            kind = np.float32 if node.attribute[0].name.startswith("value_float") else None
+            reading.constants[node.output[0]] = np.asarray(value, kind)
+        return
+    arrays = [reading.constant(tensor) for tensor in node.input if tensor]
+    value = folded(node.op_type, attributes, arrays, shape)
+    if value is not None:
+        reading.constants[node.output[0]] = value
+        reading.constant_shapes[node.output[0]] = value.shape
+
+
+def _stored(graph: Any, folder: Path) -> tuple[dict[str, Stored], dict[str, TensorShape], list[str]]:
+    """Read the stored tensors; as many as fit into memory."""
+    constants: dict[str, Stored] = {"": None}
+    shapes: dict[str, TensorShape] = {}
+    unread, held = [], 0
+    for tensor in graph.initializer:
+        if tensor.name in constants:
+            raise InputError(f"tensor {show_name(tensor.name)}: is stored twice; names of tensors are given once")
+        shapes[tensor.name] = stored_shape(tensor)
+        constants[tensor.name] = None
+        try:
+            array = stored_array(tensor, folder)
+        except InputError as error:
+            if tensor.data_location == 0:
+                raise
+            unread.append(str(error))
+            continue
+        held += 0 if array is None else array.nbytes
+        if held <= _MOST_CONSTANTS:
+            constants[tensor.name] = array
+    for sparse in graph.sparse_initializer:
+        constants[sparse.values.name] = None
+        unread.append(f"tensor {show_name(sparse.values.name)}: is sparse, its numbers are not read")
+    if len(unread) > 1:
+        unread = [unread[0], f"{counted(len(unread) - 1, 'more tensor')} likewise"]
+    return constants, shapes, unread
+
+
+def _has_graphs(node: Any) -> bool:
+    return any(one.HasField("g") or one.graphs for one in node.attribute)
+
+
+def _batch_of(shapes: list[TensorShape | None]) -> int:
+    """Give the frames of the batch that a file is written for: the first axis that all its inputs share."""
+    firsts = {shape[0] for shape in shapes if shape is not None and len(shape) >= 2}
+    return firsts.pop() if len(firsts) == 1 else 1

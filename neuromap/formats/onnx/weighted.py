@@ -1,0 +1,222 @@
+"""Operators of ONNX that weigh and sum: convolutions, matrices, windows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import InputError
+from neuromap.files.messages import show
+from neuromap.formats.layers.work import conv_work, dense_work, transposed_work
+from neuromap.formats.onnx.reading import Reading, ints
+
+__all__ = ["WEIGHTED"]
+
+Attributes = dict[str, Any]
+
+
+def _window(node: Any, a: Attributes, kernel: Sequence[int], source: Sequence[int] | None) -> dict[str, Any]:
+    """Read how a window slides: along each axis, with the cells of padding before and after.
+
+    Raises
+    ------
+    InputError
+        If some length is none.
+    """
+    n = len(kernel)
+    if not all(length > 0 for length in kernel):
+        raise InputError(f"kernel: found {show(list(kernel))}; lengths are 1 or more")
+    stride, dilation = ints(a, "strides", n, 1, 1), ints(a, "dilations", n, 1, 1)
+    pads = ints(a, "pads", 2 * n, 0)
+    auto = a.get("auto_pad", "NOTSET")
+    if auto in ("SAME_UPPER", "SAME_LOWER") and source is not None and len(source) == n + 2:
+        total = [
+            max((-(-length // s) - 1) * s + (k - 1) * d + 1 - length, 0)
+            for length, k, s, d in zip(source[2:], kernel, stride, dilation, strict=True)
+        ]
+        small, large = tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
+        pads = (*small, *large) if auto == "SAME_UPPER" else (*large, *small)
+    return {"kernel": tuple(kernel), "stride": stride, "dilation": dilation, "pads": pads}
+
+
+def _groups(a: Attributes) -> int:
+    return ints({"group": [a.get("group", 1)]}, "group", 1, 1, 1)[0]
+
+
+def _known(reading: Reading, *tensors: str) -> list[NDArray[Any]]:
+    """Give constants that are given, or none of them where the numbers of one are not at hand."""
+    arrays = [reading.constant(tensor) for tensor in tensors if tensor]
+    return [] if any(array is None for array in arrays) else [array for array in arrays if array is not None]
+
+
+def _conv(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+    source, weight = node.input[0], node.input[1]
+    shape = reading.whole_shape(weight)
+    if reading.is_constant(source) or not reading.is_constant(weight) or shape is None or len(shape) < 3:
+        return False
+    bias = node.input[2] if len(node.input) > 2 else ""
+    settings = {**_window(node, a, shape[2:], reading.whole_shape(source)), "groups": _groups(a)}
+    if bias and not reading.is_constant(bias):
+        return False
+    settings["weight_shape"] = shape
+    transposed = node.op_type == "ConvTranspose"
+    count = transposed_work if transposed else conv_work
+    work = count(reading.whole_shape(source if transposed else node.output[0]), shape)
+    kind = "conv_transpose" if transposed else "conv"
+    reading.add(node, label, kind, [source], settings=settings, constants=_known(reading, weight, bias), work=work)
+    return True
+
+
+def _quantised_conv(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+    weight = node.input[3] if node.op_type == "QLinearConv" else node.input[1]
+    shape = reading.whole_shape(weight)
+    if shape is None or not reading.is_constant(weight) or reading.is_constant(node.input[0]):
+        return False
+    settings = {**_window(node, a, shape[2:], reading.whole_shape(node.input[0])), "weight_shape": shape}
+    settings["groups"] = _groups(a)
+    reading.add(
+        node,
+        label,
+        "conv",
+        [node.input[0]],
+        settings=settings,
+        work=conv_work(reading.whole_shape(node.output[0]), shape),
+    )
+    return True
+
+
+def _gemm(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+    source, weight = node.input[0], node.input[1]
+    shape = reading.whole_shape(weight)
+    if reading.is_constant(source) or not reading.is_constant(weight) or shape is None or len(shape) != 2:
+        return False
+    if a.get("transA") or (len(node.input) > 2 and not reading.is_constant(node.input[2])):
+        return False
+    arrays = _known(reading, *node.input[1:3])
+    if arrays:
+        first = arrays[0] if a.get("transB") else arrays[0].T
+        arrays = [_scaled(first, a.get("alpha", 1.0)), *(_scaled(bias, a.get("beta", 1.0)) for bias in arrays[1:])]
+    stored = tuple(shape) if a.get("transB") else tuple(reversed(shape))
+    work = dense_work(reading.whole_shape(node.output[0]), stored[1])
+    reading.add(node, label, "dense", [source], settings={"weight_shape": stored}, constants=arrays, work=work)
+    return True
+
+
+def _scaled(array: NDArray[Any], factor: float) -> NDArray[Any]:
+    return array if factor == 1 else np.asarray(array * np.float32(factor))
+
+
+def _matmul(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+    places = (0, 3) if node.op_type == "QLinearMatMul" else (0, 1)
+    left, right = (node.input[k] for k in places)
+    shapes = reading.whole_shape(left), reading.whole_shape(right)
+    summed = next((s[-1 if k == 0 else max(len(s) - 2, 0)] for k, s in enumerate(shapes) if s), None)
+    work = dense_work(reading.whole_shape(node.output[0]), summed)
+    if not reading.is_constant(left) and not reading.is_constant(right):
+        reading.add(node, label, "product", [left, right], work=work)
+        return True
+    source, weight = (left, right) if reading.is_constant(right) else (right, left)
+    settings: dict[str, Any] = {}
+    arrays: list[NDArray[Any]] = []
+    shape = reading.whole_shape(weight)
+    if weight == right and shape is not None and len(shape) == 2:
+        settings["weight_shape"] = tuple(reversed(shape))
+        arrays = [array.T for array in _known(reading, weight)] if node.op_type == "MatMul" else []
+    reading.add(node, label, "dense", [source], settings=settings, constants=arrays, work=work)
+    return True
+
+
+def _einsum(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+    reads = [tensor for tensor in node.input if not reading.is_constant(tensor)]
+    terms = str(a.get("equation", "")).replace(" ", "").partition("->")[0].split(",")
+    lengths: dict[str, int] = {}
+    for term, tensor in zip(terms, node.input, strict=False):
+        shape = reading.whole_shape(tensor)
+        if shape is None or len(term) != len(shape):
+            lengths.clear()
+            break
+        lengths |= dict(zip(term, shape, strict=True))
+    work = math.prod(lengths.values()) if lengths and len(node.input) > 1 else None
+    reading.add(node, label, "dense" if len(set(reads)) == 1 else "product", reads, work=work)
+    return True
+
+
+def _gather_rows(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+    """Read a table whose rows are chosen by an input (an embedding): one-hot inputs times its matrix."""
+    if reading.is_constant(node.input[1]):
+        return _slice_by_index(node, label, a, reading)
+    if not reading.is_constant(node.input[0]):
+        return False
+    reading.add(node, label, "dense", [node.input[1]])
+    return True
+
+
+def _slice_by_index(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+    settings: dict[str, Any] = {"axis": a.get("axis", 0)}
+    index = reading.constant(node.input[1])
+    if index is not None and index.size < 2**16:
+        settings["index"] = tuple(int(n) for n in index.ravel().tolist())
+    reading.add(node, label, "slice", [node.input[0]], settings=settings)
+    return True
+
+
+def _pool(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+    kernel = a.get("kernel_shape")
+    if not kernel:
+        return False
+    kernel = ints(a, "kernel_shape", len(kernel), 1, 1)
+    settings = _window(node, a, kernel, reading.whole_shape(node.input[0]))
+    mean = node.op_type != "MaxPool"
+    settings |= {"mean": True, "counts_padding": bool(a.get("count_include_pad", 0))} if mean else {}
+    reading.add(node, label, "average" if mean else "max_pool", [node.input[0]], settings=settings)
+    return True
+
+
+def _global_pool(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+    shape = reading.whole_shape(node.input[0])
+    settings: Mapping[str, Any] = {} if shape is None else {"axes": tuple(range(2, len(shape)))}
+    mean = node.op_type == "GlobalAveragePool"
+    kind = "average" if mean else "max_pool"
+    reading.add(node, label, kind, [node.input[0]], settings={**settings, **({"mean": True} if mean else {})})
+    return True
+
+
+def _reduce(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+    given = reading.constant(node.input[1]) if len(node.input) > 1 and node.input[1] else None
+    axes, shape = a.get("axes") if given is None else given.ravel().tolist(), reading.whole_shape(node.input[0])
+    settings: dict[str, Any] = {}
+    if shape is not None:
+        chosen = range(len(shape)) if axes is None else sorted(int(n) % len(shape) for n in axes)
+        settings["axes"] = tuple(chosen)
+    if node.op_type != "ReduceMax":
+        settings["mean"] = node.op_type == "ReduceMean"
+    reading.add(
+        node, label, "max_pool" if node.op_type == "ReduceMax" else "average", [node.input[0]], settings=settings
+    )
+    return True
+
+
+WEIGHTED = {
+    "Conv": _conv,
+    "ConvTranspose": _conv,
+    "QLinearConv": _quantised_conv,
+    "ConvInteger": _quantised_conv,
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+    "MatMulInteger": _matmul,
+    "QLinearMatMul": _matmul,
+    "Einsum": _einsum,
+    "Gather": _gather_rows,
+    "MaxPool": _pool,
+    "AveragePool": _pool,
+    "GlobalAveragePool": _global_pool,
+    "GlobalMaxPool": _global_pool,
+    "ReduceMean": _reduce,
+    "ReduceSum": _reduce,
+    "ReduceMax": _reduce,
+}
+"""Operators that make sums, or the greatest, of what they read."""

@@ -1,0 +1,192 @@
+"""How calls of PyTorch's operators (ATen) are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from neuromap.formats.layers.work import conv_work, dense_work, transposed_work
+from neuromap.formats.pytorch.aten_elementwise import ELEMENTWISE
+from neuromap.formats.pytorch.aten_moves import MOVES
+from neuromap.formats.pytorch.calls import Call
+
+__all__ = ["OPERATORS"]
+
+
+def _given(node: Any, place: int, key: str, default: Any = None) -> Any:
+    return node.args[place] if len(node.args) > place else node.kwargs.get(key, default)
+
+
+def _each(value: Any, n: int, default: int) -> tuple[int, ...]:
+    if value is None or (isinstance(value, Sequence) and not value):
+        return (default,) * n
+    values = [value] if isinstance(value, int) else list(value)
+    return tuple(int(k) for k in (values * n if len(values) == 1 else values))
+
+
+def _conv(node: Any, call: Call) -> bool:
+    general = node.target.__name__.startswith("convolution")
+    source, weight = node.args[0], node.args[1]
+    shape = call.shape(weight)
+    if not call.is_constant(weight) or shape is None or call.is_constant(source):
+        return False
+    bias, n = _given(node, 2, "bias"), len(shape) - 2
+    transposed = node.target.__name__.startswith("conv_transpose") or (general and bool(_given(node, 6, "transposed")))
+    padding = _given(node, 4, "padding", 0)
+    dilation = _each(_given(node, 7 if transposed and not general else 5, "dilation"), n, 1)
+    groups = _given(node, 8 if general else 6, "groups", 1)
+    if isinstance(padding, str):
+        total = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilation, shape[2:], strict=True)]
+        pads = (*(t // 2 for t in total), *(t - t // 2 for t in total))
+    else:
+        pads = _each(padding, n, 0) * 2
+    settings = {
+        "kernel": shape[2:],
+        "stride": _each(_given(node, 3, "stride"), n, 1),
+        "pads": pads,
+        "dilation": dilation,
+        "groups": int(groups),
+        "weight_shape": shape,
+    }
+    constants = [array for array in (call.array(weight), call.array(bias)) if array is not None]
+    work = transposed_work(call.shape(source), shape) if transposed else conv_work(call.shape(node), shape)
+    kind = "conv_transpose" if transposed else "conv"
+    call.add(kind, [source.name], settings=settings, constants=constants, work=work)
+    return True
+
+
+def _linear(node: Any, call: Call) -> bool:
+    source, weight, bias = node.args[0], node.args[1], _given(node, 2, "bias")
+    shape = call.shape(weight)
+    if call.is_constant(source) or not call.is_constant(weight) or shape is None or len(shape) != 2:
+        return False
+    return _dense(call, node, source, [call.array(weight), call.array(bias)], shape)
+
+
+def _dense(call: Call, node: Any, source: Any, arrays: Sequence[Any], shape: tuple[int, ...]) -> bool:
+    known = [array for array in arrays if array is not None] if arrays and arrays[0] is not None else []
+    work = dense_work(call.shape(node), shape[1])
+    call.add("dense", [source.name], settings={"weight_shape": shape}, constants=known, work=work)
+    return True
+
+
+def _addmm(node: Any, call: Call) -> bool:
+    bias, source, weight = node.args[:3]
+    array, shape = call.array(weight), call.shape(weight)
+    if node.kwargs or array is None or shape is None or not call.is_constant(bias) or call.is_constant(source):
+        return False
+    return _dense(call, node, source, [array.T, call.array(bias)], (shape[1], shape[0]))
+
+
+def _matmul(node: Any, call: Call) -> bool:
+    left, right = node.args[:2]
+    shape = call.shape(left)
+    work = dense_work(call.shape(node), shape[-1] if shape else None)
+    if not call.is_constant(left) and not call.is_constant(right):
+        call.add("product", [left.name, right.name], work=work)
+        return True
+    source, weight = (left, right) if call.is_constant(right) else (right, left)
+    array = call.array(weight)
+    if weight is right and array is not None and array.ndim == 2:
+        return _dense(call, node, source, [array.T], (array.shape[1], array.shape[0]))
+    call.add("dense", [source.name], work=work)
+    return True
+
+
+def _attention(node: Any, call: Call) -> bool:
+    """Read scaled dot-product attention as its two products, with a softmax between."""
+    query, key, value = node.args[:3]
+    q, k, made = call.shape(query), call.shape(key), call.shape(node)
+    if q is None or k is None or made is None or any(call.is_constant(part) for part in (query, key, value)):
+        return False
+    scores = (*q[:-1], k[-2])
+    found = call.add(
+        "product", [query.name, key.name], work=dense_work(scores, q[-1]), gives=f"{node.name}.scores", shape=scores
+    )
+    soft = call.add("function", [found], gives=f"{node.name}.softmax", shape=scores)
+    call.add("product", [soft, value.name], work=dense_work(made, k[-2]))
+    return True
+
+
+def _pool(node: Any, call: Call) -> bool:
+    source, shape = node.args[0], call.shape(node.args[0])
+    if shape is None or call.is_constant(source):
+        return False
+    mean = node.target.__name__.startswith("avg")
+    kernel = _each(node.args[1], 1, 1)
+    n = len(shape) - 2
+    kernel = _each(kernel, n, 1)
+    stride = _given(node, 2, "stride")
+    settings: dict[str, Any] = {
+        "kernel": kernel,
+        "stride": _each(stride, n, 1) if stride else kernel,
+        "pads": _each(_given(node, 3, "padding", 0), n, 0) * 2,
+        "dilation": (1,) * n if mean else _each(_given(node, 4, "dilation", 1), n, 1),
+    }
+    if mean:
+        settings |= {"mean": True, "counts_padding": bool(_given(node, 5, "count_include_pad", True))}
+    if "with_indices" in node.target.__name__:
+        call.firsts[node.name] = "max_pool"
+    call.add("average" if mean else "max_pool", [source.name], settings=settings)
+    return True
+
+
+def _adaptive(node: Any, call: Call) -> bool:
+    source, shape, made = node.args[0], call.shape(node.args[0]), call.shape(node)
+    if shape is None or made is None or call.is_constant(source):
+        return False
+    mean = "avg" in node.target.__name__
+    n = len(shape) - 2
+    extra = {"mean": True, "counts_padding": True} if mean else {}
+    if made[2:] == (1,) * n:
+        settings: dict[str, Any] = {"axes": tuple(range(2, len(shape))), **extra}
+    elif all(s % m == 0 for s, m in zip(shape[2:], made[2:], strict=True)):
+        kernel = tuple(s // m for s, m in zip(shape[2:], made[2:], strict=True))
+        settings = {"kernel": kernel, "stride": kernel, "pads": (0,) * 2 * n, "dilation": (1,) * n, **extra}
+    else:
+        settings = {}
+    if not mean:
+        call.firsts[node.name] = "max_pool"
+    call.add("average" if mean else "max_pool", [source.name], settings=settings)
+    return True
+
+
+def _reduce(node: Any, call: Call) -> bool:
+    source, shape = node.args[0], call.shape(node.args[0])
+    if shape is None or call.is_constant(source):
+        return False
+    axes = _given(node, 1, "dim")
+    chosen = range(len(shape)) if axes is None or axes == [] else sorted(int(a) % len(shape) for a in _each(axes, 1, 0))
+    word = node.target.__name__.partition(".")[0]
+    settings = {"axes": tuple(chosen), **({} if word == "amax" else {"mean": word == "mean"})}
+    call.add("max_pool" if word == "amax" else "average", [source.name], settings=settings)
+    return True
+
+
+def _embedding(node: Any, call: Call) -> bool:
+    table, index = node.args[:2]
+    if not call.is_constant(table) or call.is_constant(index):
+        return False
+    call.add("dense", [index.name])
+    return True
+
+
+OPERATORS: Mapping[str, Callable[[Any, Call], bool]] = {
+    **MOVES,
+    **ELEMENTWISE,
+    **dict.fromkeys(
+        ("conv1d", "conv2d", "conv3d", "convolution", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), _conv
+    ),
+    "linear": _linear,
+    "addmm": _addmm,
+    **dict.fromkeys(("matmul", "mm", "bmm"), _matmul),
+    "scaled_dot_product_attention": _attention,
+    **dict.fromkeys(("max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices"), _pool),
+    **dict.fromkeys(("avg_pool1d", "avg_pool2d", "avg_pool3d"), _pool),
+    **dict.fromkeys(
+        ("adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d", "adaptive_max_pool2d"), _adaptive
+    ),
+    **dict.fromkeys(("mean", "sum", "amax"), _reduce),
+    "embedding": _embedding,
+}
+"""By name, without overload: whether a call was taken over."""

@@ -1,0 +1,224 @@
+"""A PyTorch module as a graph of operators, through the graph that ``torch.export`` makes of it."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from neuromap.errors import InputError, NotSupportedError
+from neuromap.files.messages import show
+from neuromap.formats.layers.operator import Operator
+from neuromap.formats.layers.operator_graph import OperatorGraph
+from neuromap.formats.pytorch.aten import OPERATORS
+from neuromap.formats.pytorch.calls import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import torch
+
+__all__ = ["read_module"]
+
+_SHORT = {"scaled_dot_product_attention": "attention"}
+"""Operators whose names are long, by what nodes are called."""
+
+
+def read_module(module: torch.nn.Module, example_input: Any) -> OperatorGraph:
+    """Read a module as it computes in evaluation; ``torch.export`` runs it on tensors without numbers.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Its parameters and buffers are constants; those that its ``forward`` binarises or rounds are so.
+    example_input : torch.Tensor or tuple of torch.Tensor
+        Inputs as ``forward`` takes them, the batch first.
+
+    Returns
+    -------
+    OperatorGraph
+        For a batch of one frame, with shapes and multiply-accumulates.
+
+    Raises
+    ------
+    InputError
+        If it is no module, or the inputs are none for it.
+    NotSupportedError
+        If ``torch.export`` cannot make a graph of it, as where numbers decide which way it takes.
+    """
+    import torch
+
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(f"from_torch: found {show(module)}; give a torch.nn.Module and an example of its input")
+    inputs = example_input if isinstance(example_input, tuple) else (example_input,)
+    if not all(isinstance(part, torch.Tensor) for part in inputs):
+        raise InputError(
+            f"from_torch: example_input: found {show(example_input)}; give a tensor, or a tuple of those that forward "
+            "takes"
+        )
+    program = _exported(module, inputs)
+    return _read(program, type(module).__name__)
+
+
+def _exported(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
+    import torch
+
+    with _evaluating(module), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of torch about itself
+        try:
+            return torch.export.export(module, inputs).run_decompositions({})
+        except Exception as error:  # of many classes, several of them private
+            first = str(error).strip().splitlines()[:1] or [type(error).__name__]
+            raise NotSupportedError(
+                f"module {type(module).__name__}: torch.export cannot make a graph of it ({first[0][:200]}); try "
+                "torch.export.export on it, or import it from ONNX"
+            ) from None
+
+
+@contextmanager
+def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """Put a module, and what is in it, into evaluation, and back."""
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, mode in modes.items():
+            part.training = mode
+
+
+def _read(program: Any, name: str) -> OperatorGraph:
+    signature = program.graph_signature
+    constants = _constants(program, signature)
+    users = list(signature.user_inputs)
+    call = Call(constants)
+    call.origins.update(_targets(signature))
+    inputs: dict[str, tuple[int, ...] | None] = {}
+    outputs: list[str] = []
+    for node in program.graph.nodes:
+        if node.op == "placeholder":
+            if node.name in users:
+                inputs[node.name] = _shape(node)
+                call.shapes[node.name] = _shape(node)
+        elif node.op == "call_function":
+            _one(node, call)
+        elif node.op == "output":
+            given = [part.name for part in node.all_input_nodes if part.name not in call.constants]
+            outputs = [part for part in given if (part in call.shapes and part not in inputs) or part in inputs]
+    batch = next((shape[0] for shape in inputs.values() if shape and len(shape) > 1), 1)
+    import torch
+
+    return OperatorGraph(
+        name=name,
+        inputs={key: _of_frame(shape, batch) for key, shape in inputs.items()},
+        operators=tuple(_per_frame(one, batch) for one in call.operators),
+        outputs=tuple(dict.fromkeys(outputs)),
+        producer=f"PyTorch {torch.__version__}",
+        unread=tuple(dict.fromkeys(call.unread)),
+    )
+
+
+def _constants(program: Any, signature: Any) -> dict[str, Any]:
+    """Give parameters, buffers and constants of the graph, by the name of what stands for them in it."""
+    targets = _targets(signature)
+    held = {**program.state_dict, **program.constants}
+    return {name: held[target].detach() for name, target in targets.items() if target in held}
+
+
+def _targets(signature: Any) -> dict[str, str]:
+    """Give the names in the module of what the graph takes besides its inputs."""
+    return {
+        **signature.inputs_to_parameters,
+        **signature.inputs_to_buffers,
+        **signature.inputs_to_lifted_tensor_constants,
+    }
+
+
+def _one(node: Any, call: Call) -> None:
+    """Read one call: of constants alone it is computed, else translated."""
+    import torch
+
+    if node.target is operator.getitem:
+        _take_part(node, call)
+        return
+    arguments = node.all_input_nodes
+    if all(part.name in call.constants for part in arguments):
+        with torch.no_grad():
+            values = {part: call.constants[part.name] for part in arguments}
+            call.constants[node.name] = _computed(node, values)
+        origin = next((call.origins[part.name] for part in arguments if part.name in call.origins), None)
+        if origin is not None:
+            call.origins[node.name] = origin
+        return
+    call.shapes[node.name] = _shape(node)
+    word = getattr(node.target, "__name__", str(node.target)).partition(".")[0]
+    translate = OPERATORS.get(word)
+    if word in ("_assert_tensor_metadata", "sym_size", "_assert_scalar"):
+        return
+    weights = [call.origins[part.name] for part in arguments if part.name in call.origins]
+    call.begin(node, word, _label(node, word, weights))
+    if translate is None or not translate(node, call):
+        if translate is None:
+            call.unread.append(f"operator {word}: is not known, and reads what it reads")
+        call.add("other", [part.name for part in arguments])
+
+
+def _computed(node: Any, values: Mapping[Any, Any]) -> Any:
+    """Compute a constant as PyTorch does; ``None`` where that takes what is no tensor."""
+    from torch.fx.node import map_arg
+
+    if any(value is None for value in values.values()):
+        return None
+    arguments = map_arg(node.args, lambda part: values[part])
+    keywords = map_arg(node.kwargs, lambda part: values[part])
+    return node.target(*arguments, **keywords)
+
+
+def _take_part(node: Any, call: Call) -> None:
+    """Read one of several results."""
+    source, which = node.args
+    if source.name in call.constants:
+        value = call.constants[source.name]
+        call.constants[node.name] = None if value is None else value[which]
+        return
+    call.shapes[node.name] = _shape(node)
+    if which == 0 and source.name in call.firsts:
+        call.begin(node, "same", _label(source, call.firsts[source.name]))
+        call.add("function", [source.name], settings={"function": "same"})
+        return
+    call.begin(node, "split", _label(source, "split"))
+    settings = call.parts.get(source.name, {}).get(which, {})
+    call.add("slice", [call.part_sources.get(source.name, source.name)], settings=settings)
+
+
+def _label(node: Any, word: str, weights: Sequence[str] = ()) -> str:
+    """Name the module that a call belongs to, or whose weights it takes, or the operator within a module."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    path, kind = (stack[-1][0], str(stack[-1][1])) if stack else ("", "")
+    is_layer = path and kind.startswith("torch.nn.modules.") and not kind.endswith(("Sequential", "MultiheadAttention"))
+    if is_layer:
+        return path
+    if weights and weights[0].endswith(".weight"):
+        return weights[0].removesuffix(".weight")
+    word = _SHORT.get(word, word)
+    return f"{path}.{word}" if path else word
+
+
+def _shape(node: Any) -> tuple[int, ...] | None:
+    value = node.meta.get("val")
+    if isinstance(value, list | tuple):
+        value = value[0] if value else None
+    shape = getattr(value, "shape", None)
+    return None if shape is None else tuple(int(n) for n in shape)
+
+
+def _of_frame(shape: tuple[int, ...] | None, batch: int) -> tuple[int, ...] | None:
+    return (1, *shape[1:]) if shape and shape[0] == batch else shape
+
+
+def _per_frame(one: Operator, batch: int) -> Operator:
+    from dataclasses import replace
+
+    return replace(one, shape=_of_frame(one.shape, batch), work=None if one.work is None else one.work // batch)
