@@ -27,6 +27,8 @@ _HOMES = {
     "check_program": "hardware.check.check_program",
     "explore": "explorer.explore",
     "from_nir": "exchange.nir.import_nir",
+    "from_onnx": "exchange.layers.take.onnx_file",
+    "from_torch": "exchange.layers.take.torch_module",
     "latency_report": "report.latency",
     "list_chips": "hardware.chip.chip_file",
     "load_chip": "hardware.chip.chip_file",
@@ -87,6 +89,8 @@ if TYPE_CHECKING:
     from neuromap import sweep as sweep
     from neuromap import training as training
     from neuromap import verification as verification
+    from neuromap.exchange.layers.take.onnx_file import from_onnx as from_onnx
+    from neuromap.exchange.layers.take.torch_module import from_torch as from_torch
     from neuromap.exchange.nir.export_nir import to_nir as to_nir
     from neuromap.exchange.nir.import_nir import from_nir as from_nir
     from neuromap.explorer.explore import explore as explore

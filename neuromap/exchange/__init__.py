@@ -15,6 +15,8 @@ _HOMES = {
     "Note": "imported",
     "export_file": "to_file",
     "from_nir": "nir.import_nir",
+    "from_onnx": "layers.take.onnx_file",
+    "from_torch": "layers.take.torch_module",
     "import_file": "from_file",
     "to_nir": "nir.export_nir",
 }
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from neuromap.exchange.from_file import import_file as import_file
     from neuromap.exchange.imported import Imported as Imported
     from neuromap.exchange.imported import Note as Note
+    from neuromap.exchange.layers.take.onnx_file import from_onnx as from_onnx
+    from neuromap.exchange.layers.take.torch_module import from_torch as from_torch
     from neuromap.exchange.nir.export_nir import to_nir as to_nir
     from neuromap.exchange.nir.import_nir import from_nir as from_nir
     from neuromap.exchange.to_file import export_file as export_file

@@ -89,6 +89,16 @@ IMPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
             bounds="files of 1 GiB, 2 GiB unpacked, 65,536 nodes, 2**22 values of a node, 2**26 weights of a map",
             refuses="CubaLI and I before neurons, LI before CubaLIF; cycles without neurons; links in the file",
         ),
+        "onnx": Format(
+            called="ONNX",
+            suffixes=(".onnx",),
+            holds="networks in frame code with weights and thresholds; others as structure with shapes and work",
+            function="exchange.layers.take.onnx_file.from_onnx",
+            package="onnx",
+            extra="onnx",
+            bounds="files of 2 GiB, 100,000 operators, constants of 2**28 elements, 2**26 weights of a matrix",
+            refuses="weights that are no integers times a scale, activations of more than two values: structure only",
+        ),
     }
 )
 """Formats that can be read, by the name that commands take."""

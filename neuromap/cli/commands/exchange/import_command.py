@@ -18,6 +18,7 @@ __all__ = ["EXAMPLES", "import_command"]
 EXAMPLES = """\
 \b
 Examples:
+  neuromap import onnx net.onnx -o net.toml
   neuromap import brian2 examples/brian2/current.py
   neuromap import brian2 examples/brian2/current.py -o current.toml
   neuromap import brian2 examples/brian2/leak.py --chip truenorth --json
@@ -27,7 +28,7 @@ Examples:
 
 def import_command(
     format: Annotated[
-        str, typer.Argument(metavar="FORMAT", help="Whose file or script it is: brian2, nir.", show_default=False)
+        str, typer.Argument(metavar="FORMAT", help="Whose file or script it is: brian2, nir, onnx.", show_default=False)
     ],
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file, or the script.", show_default=False)],
     output: Annotated[str | None, file_option("--output", "-o", holds="the integer network")] = None,
@@ -36,7 +37,8 @@ def import_command(
         said_option(
             "--chip",
             metavar="CHIP",
-            text="A packaged chip (see neuromap chips) or a chip file.  [default: that of the script, or loihi1]",
+            text="A packaged chip (see neuromap chips) or a chip file; of onnx, for an estimate of cores.  [default: "
+            "that of the script, or loihi1; of onnx none]",
         ),
     ] = None,
     dt: Annotated[

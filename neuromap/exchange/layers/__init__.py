@@ -1,0 +1,16 @@
+"""Graphs of operators, as ONNX files and PyTorch modules hold them, made networks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuromap.lazy_names import lazy_names
+
+_HOMES = {"from_onnx": "take.onnx_file", "from_torch": "take.torch_module"}
+
+if TYPE_CHECKING:
+    from neuromap.exchange.layers.take.onnx_file import from_onnx as from_onnx
+    from neuromap.exchange.layers.take.torch_module import from_torch as from_torch
+
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,0 +1,209 @@
+"""How a graph of operators becomes nodes and edges: edges carry linear transforms, nodes sum and decide.
+
+- Convolutions, matrices, products of tensors and maxima begin a node. What is read by them through functions, moves,
+  means or concatenations is read on an edge from each node whose values it holds.
+- A function, and a mean of sums, ends in the node whose value it takes, where nobody else reads this value; else it
+  lies on the edges that read through it.
+- An addition is a node that reads both. A sum that only the addition reads is no node of its own: its edges are the
+  addition's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from neuromap.exchange.layers.naming import node_name
+from neuromap.exchange.layers.structure import Layer, Structure, Way
+from neuromap.formats.layers.functions import FUNCTIONS
+from neuromap.formats.layers.operator import Operator
+from neuromap.formats.layers.operator_graph import OperatorGraph
+
+__all__ = ["find_structure"]
+
+_STARTS = ("conv", "conv_transpose", "dense", "product", "multiply", "max_pool", "other")
+_SUMS = ("conv", "conv_transpose", "dense")
+_MOST_WAYS = 4
+"""Ways between two nodes that are told apart; more of them say nothing new."""
+
+
+@dataclass(eq=False)
+class _Group:
+    """A node while it grows."""
+
+    operators: list[Operator]
+    is_sum: bool
+    ways: dict[int, list[Way]] = field(default_factory=dict)
+    """By number of the source: inputs first, then groups."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Values of one node, and what they went through since."""
+
+    source: int
+    folds: tuple[Operator, ...] = ()
+
+
+@dataclass(eq=False)
+class _Growing:
+    """Nodes found so far, and what tensors hold."""
+
+    readers: Counter[str]
+    held: dict[str, tuple[_Part, ...]] = field(default_factory=dict)
+    groups: dict[int, _Group] = field(default_factory=dict)
+    ends: dict[str, int] = field(default_factory=dict)
+    """Groups by the tensor that they give so far."""
+
+    def own(self, tensor: str) -> _Group | None:
+        """Give the group whose value this tensor is, if only one operator reads it."""
+        number = self.ends.get(tensor)
+        return self.groups[number] if number is not None and self.readers[tensor] == 1 else None
+
+    def begin(self, one: Operator, number: int, *, is_sum: bool) -> _Group:
+        """Begin a group that reads all that an operator reads."""
+        group = self.groups[number] = _Group([one], is_sum)
+        self.held[one.gives] = (_Part(number),)
+        self.ends[one.gives] = number
+        return group
+
+    def read(self, group: _Group, tensor: str, into: Operator, place: int) -> None:
+        """Let a group read a tensor: from each node whose values it holds."""
+        for part in self.held[tensor]:
+            ways = group.ways.setdefault(part.source, [])
+            if len(ways) < _MOST_WAYS:
+                ways.append(Way(part.folds, into, place))
+
+    def extend(self, tensor: str, one: Operator) -> None:
+        """Let an operator be the last of the group that gives a tensor."""
+        number = self.ends.pop(tensor)
+        self.groups[number].operators.append(one)
+        self.held[one.gives] = (_Part(number),)
+        self.ends[one.gives] = number
+
+
+def find_structure(graph: OperatorGraph) -> Structure:
+    """Find the nodes of a graph of operators.
+
+    Parameters
+    ----------
+    graph : OperatorGraph
+        As :func:`~neuromap.formats.layers.simplify.simplified` gives it.
+
+    Returns
+    -------
+    Structure
+        In the order of the operators; each node after those that it reads.
+    """
+    readers = Counter(tensor for one in graph.operators for tensor in one.reads)
+    readers.update(graph.outputs)
+    growing = _Growing(readers)
+    for number, tensor in enumerate(graph.inputs):
+        growing.held[tensor] = (_Part(number),)
+    n_inputs = len(graph.inputs)
+    for number, one in enumerate(graph.operators, start=n_inputs):
+        _take(growing, one, number)
+    for tensor in graph.outputs:
+        if tensor not in growing.ends and any(part.source < n_inputs for part in growing.held[tensor]):
+            _end_of_input(growing, graph, tensor)
+    return _named(graph, growing)
+
+
+def _take(growing: _Growing, one: Operator, number: int) -> None:
+    """Take an operator into a node, or onto edges."""
+    if one.kind in _STARTS:
+        group = growing.begin(one, number, is_sum=one.kind in _SUMS)
+        for place, tensor in enumerate(one.reads):
+            growing.read(group, tensor, one, place)
+        return
+    if one.kind == "add":
+        _take_sum(growing, one, number)
+        return
+    own = growing.own(one.reads[0])
+    if own is not None and one.kind == "function":
+        growing.extend(one.reads[0], one)
+        own.is_sum &= _is_linear(one)
+        return
+    if own is not None and own.is_sum and one.kind == "average":
+        growing.extend(one.reads[0], one)
+        return
+    parts = {}
+    for tensor in one.reads:
+        for part in growing.held[tensor]:
+            folds = (*part.folds, one)
+            parts[part.source, folds] = _Part(part.source, folds)
+    growing.held[one.gives] = tuple(parts.values())
+
+
+def _take_sum(growing: _Growing, one: Operator, number: int) -> None:
+    """Take an addition: sums that nothing else reads become its own."""
+    group = growing.begin(one, number, is_sum=True)
+    before: list[Operator] = []
+    for place, tensor in enumerate(one.reads):
+        own = growing.own(tensor)
+        if own is None or not own.is_sum:
+            growing.read(group, tensor, one, place)
+            continue
+        before += own.operators
+        for source, ways in own.ways.items():
+            group.ways.setdefault(source, []).extend(ways)
+        del growing.groups[growing.ends.pop(tensor)]
+    group.operators = [*before, one]
+
+
+def _is_linear(one: Operator) -> bool:
+    function = FUNCTIONS.get(one.setting("function", ""))
+    return function is not None and function.linear
+
+
+def _end_of_input(growing: _Growing, graph: OperatorGraph, tensor: str) -> None:
+    """Make a node of an output that no node gives."""
+    made = next(one for one in graph.operators if one.gives == tensor) if tensor not in graph.inputs else None
+    if made is None:
+        return
+    number = len(graph.inputs) + graph.operators.index(made)
+    parts = growing.held[tensor]
+    group = growing.begin(made, number, is_sum=False)
+    for part in parts:
+        group.ways.setdefault(part.source, []).append(Way(part.folds[:-1], made, 0))
+
+
+def _named(graph: OperatorGraph, growing: _Growing) -> Structure:
+    read = {source for group in growing.groups.values() for source in group.ways}
+    names: dict[int, str] = {}
+    taken: set[str] = set()
+    inputs, left = {}, []
+    for number, tensor in enumerate(graph.inputs):
+        if number in read:
+            names[number] = node_name(tensor, taken)
+            taken.add(names[number])
+            inputs[names[number]] = tensor
+        else:
+            left.append(tensor)
+    order = sorted(growing.groups)
+    for number in order:
+        names[number] = node_name(_label(growing.groups[number].operators), taken)
+        taken.add(names[number])
+    layers = tuple(
+        Layer(
+            names[number],
+            tuple(group.operators),
+            {names[source]: tuple(ways) for source, ways in sorted(group.ways.items())},
+        )
+        for number in order
+        for group in (growing.groups[number],)
+    )
+    ends = {tensor: growing.held[tensor] for tensor in graph.outputs}
+    outputs = dict.fromkeys(
+        names[part.source] for parts in ends.values() for part in parts if part.source >= len(graph.inputs)
+    )
+    readout = {
+        tensor: tuple(dict.fromkeys(one for part in parts for one in part.folds)) for tensor, parts in ends.items()
+    }
+    return Structure(inputs, layers, tuple(outputs), readout, tuple(left))
+
+
+def _label(operators: list[Operator]) -> str:
+    """Name a node after the addition that it ends in, else after what begins it."""
+    sums = [one for one in operators if one.kind == "add"]
+    return (sums[-1] if sums else operators[0]).name

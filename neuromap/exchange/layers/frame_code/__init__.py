@@ -1,0 +1,1 @@
+"""Weights and thresholds of graphs of operators that compute in frame code."""

@@ -1,0 +1,267 @@
+"""A graph of operators that computes in frame code, as a network with weights and thresholds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from neuromap.errors import NetworkError, NotSupportedError
+from neuromap.exchange.layers.frame_code.compute import all_weights, compute
+from neuromap.exchange.layers.frame_code.decide import Decision, decide
+from neuromap.exchange.layers.frame_code.fitting import fitted
+from neuromap.exchange.layers.frame_code.units import integer_rows
+from neuromap.exchange.layers.frame_code.values import SpikeSums
+from neuromap.exchange.layers.frame_code.votes import classes_of, in_class_order
+from neuromap.exchange.layers.layer_shapes import features_first, input_features_first
+from neuromap.exchange.layers.node_shapes import element_order, node_shape
+from neuromap.exchange.layers.structure import Layer, Structure
+from neuromap.formats.layers.operator import Operator, TensorShape
+from neuromap.formats.layers.operator_graph import OperatorGraph
+from neuromap.forms.card import Card
+from neuromap.network.build import build_network
+from neuromap.network.network import Network
+from neuromap.network.terms import MatrixSource
+from neuromap.network.transforms.kinds import Shape
+from neuromap.network.transforms.limits import MAX_NEURONS
+from neuromap.network.transforms.matrices import MatrixTransform
+
+__all__ = ["TakenWeights", "take_weights"]
+
+_DECIDES = (
+    "greater",
+    "greater_or_equal",
+    "less",
+    "less_or_equal",
+    "sign",
+    "clip",
+    "floor",
+    "ceil",
+    "round",
+    "truncate",
+)
+"""Functions of which a node needs one to have two values."""
+
+
+@dataclass(frozen=True, eq=False)
+class TakenWeights(Card):
+    """A network with weights, and what its import cost.
+
+    Attributes
+    ----------
+    network : Network
+        Complete.
+    readout : mapping of str to (SpikeSums or None)
+        What the source makes of output spikes, by the tensor at the end of the graph; ``None`` where it is no sum.
+    rounded : mapping of str to float
+        Nodes whose float weights are integers up to this many units.
+    unsure : mapping of str to int
+        Nodes with thresholds that hang on how floating-point numbers are rounded, and how many of their neurons.
+    values : mapping of str to tuple of two float
+        What silence and a spike of every node stand for in the source.
+    dropped : tuple of str
+        Nodes of the structure that only read spikes out.
+    """
+
+    network: Network
+    readout: Mapping[str, SpikeSums | None]
+    rounded: Mapping[str, float]
+    unsure: Mapping[str, int]
+    values: Mapping[str, tuple[float, float]]
+    dropped: tuple[str, ...]
+
+
+def take_weights(graph: OperatorGraph, structure: Structure, name: str) -> TakenWeights:
+    """Take weights and thresholds over.
+
+    Parameters
+    ----------
+    graph : OperatorGraph
+        With the numbers of its operators.
+    structure : Structure
+        Its nodes and edges.
+    name : str
+        Of the network.
+
+    Returns
+    -------
+    TakenWeights
+
+    Raises
+    ------
+    NotSupportedError
+        Naming the first node that does not compute in frame code.
+    """
+    ends = _readouts(structure)
+    for layer in structure.layers:
+        if layer.name not in ends:
+            _check_decides(layer)
+    return _Taking(graph, structure, name, ends).taken()
+
+
+def _readouts(structure: Structure) -> set[str]:
+    """Name the last layers that decide nothing: sums that the source takes the greatest of, or the like."""
+    read = {source for layer in structure.layers for source in layer.ways}
+    return {layer.name for layer in structure.layers if layer.name not in read and not _decides(layer)}
+
+
+def _decides(layer: Layer) -> bool:
+    return any(one.kind == "max_pool" or one.setting("function", "") in _DECIDES for one in layer.operators)
+
+
+def _check_decides(layer: Layer) -> None:
+    """Refuse what needs no numbers to be known not to be in frame code, before large matrices are made."""
+    for one in layer.operators:
+        if one.kind in ("product", "multiply", "other", "conv_transpose"):
+            raise NotSupportedError(f"node {layer.name}: {one.called} is no sum of spikes")
+        if one.kind == "function" and "function" not in one.settings:
+            raise NotSupportedError(f"node {layer.name}: {one.called} takes more than two values")
+    if not _decides(layer):
+        names = [one.called for one in layer.operators if one.kind == "function"]
+        after = f"after {names[-1]} " if names else ""
+        raise NotSupportedError(f"node {layer.name}: its value {after}is a number, no step makes it a spike")
+
+
+class _Taking:
+    """Walks a graph, operator by operator, and makes a node wherever a layer ends."""
+
+    def __init__(self, graph: OperatorGraph, structure: Structure, name: str, ends: set[str]) -> None:
+        self._graph, self._structure, self._name = graph, structure, name
+        self._layers = {layer.operators[-1].gives: layer for layer in structure.layers if layer.name not in ends}
+        self._ends = ends
+        self._of_operator = {one.gives: layer.name for layer in structure.layers for one in layer.operators}
+        self._after_spikes = {one.gives for folds in structure.readout.values() for one in folds}
+        self._after_spikes |= {one.gives for layer in structure.layers if layer.name in ends for one in layer.operators}
+        self._opaque: set[str] = set()
+        self._tensors: dict[str, SpikeSums] = {}
+        self._nodes: dict[str, tuple[Shape, object]] = {}
+        self._edges: dict[tuple[str, str], MatrixSource] = {}
+        self._rounded: dict[str, float] = {}
+        self._unsure: dict[str, int] = {}
+        self._values: dict[str, tuple[float, float]] = {}
+
+    def taken(self) -> TakenWeights:
+        """Walk the graph."""
+        inputs = {tensor: name for name, tensor in self._structure.inputs.items()}
+        for tensor, shape in self._graph.inputs.items():
+            if tensor in inputs:
+                self._add_input(inputs[tensor], tensor, shape)
+        for one in self._graph.operators:
+            self._add(one)
+        outputs = tuple(dict.fromkeys(name for end in self._graph.outputs for name in self._tensors[end].weights))
+        computed = [name for name in outputs if name not in self._structure.inputs]
+        if not computed or len(computed) < len(outputs):
+            raise NotSupportedError(f"output {self._graph.outputs[0]}: is no node's")
+        readout = {end: None if end in self._opaque else self._tensors[end] for end in self._graph.outputs}
+        if len(computed) == len(readout) == 1:
+            readout = {end: self._by_class(computed[0], found) for end, found in readout.items()}
+        try:
+            network = build_network(self._nodes, self._edges, outputs=computed, name=self._name)
+        except NetworkError as error:
+            raise NotSupportedError(str(error)) from None
+        return TakenWeights(network, readout, self._rounded, self._unsure, self._values, tuple(sorted(self._ends)))
+
+    def _by_class(self, name: str, found: SpikeSums | None) -> SpikeSums | None:
+        """Put output neurons into the order of the classes that they vote for, where no node reads them."""
+        (rows, columns, features), theta = self._nodes[name]
+        size = rows * columns * features
+        classes = classes_of(found, size)
+        if found is None or classes is None or found.size == size or any(u == name for u, _ in self._edges):
+            return found
+        order = np.argsort(classes, kind="stable")
+        if (order == np.arange(size)).all():
+            return found
+        spread = np.broadcast_to(np.asarray(theta), (size,))
+        self._nodes[name] = ((found.size, 1, size // found.size), _least(spread[order]))
+        for (source, target), transform in self._edges.items():
+            if target == name:
+                self._edges[source, target] = MatrixTransform(transform.matrix()[order])
+        return in_class_order(found, order)
+
+    def _add_input(self, name: str, tensor: str, shape: TensorShape | None) -> None:
+        first = input_features_first(self._structure, name)
+        found = node_shape(shape, features_first=first)
+        if shape is None or found is None:
+            raise NotSupportedError(f"input {name}: its shape is not known")
+        if math.prod(shape) > MAX_NEURONS:
+            raise NotSupportedError(f"input {name}: it has more than 2**24 elements")
+        self._nodes[name] = (found, None)
+        self._values[name] = (0.0, 1.0)
+        self._tensors[tensor] = _of_node(name, shape, element_order(shape, features_first=first), 0.0, 1.0)
+
+    def _add(self, one: Operator) -> None:
+        if any(tensor not in self._tensors for tensor in one.reads):
+            raise NotSupportedError(f"operator {one.name}: reads an input of which nothing is known")
+        if self._opaque.intersection(one.reads):
+            self._leave(one)
+            return
+        try:
+            found = compute(one, self._tensors)
+            layer = self._layers.get(one.gives)
+            self._tensors[one.gives] = found if layer is None else self._close(layer, found)
+        except NotSupportedError as reason:
+            if one.gives in self._after_spikes:
+                self._leave(one)
+                return
+            raise NotSupportedError(f"node {self._of_operator.get(one.gives, one.name)}: {reason}") from None
+        except ValueError:  # shapes that do not fit, which a file may claim
+            raise NotSupportedError(f"node {one.name}: its shapes do not fit") from None
+
+    def _leave(self, one: Operator) -> None:
+        """Leave what is read out to the source: only which spikes it depends on is known."""
+        held = [self._tensors[tensor] for tensor in one.reads]
+        weights = {name: part for found in held for name, part in found.weights.items()}
+        self._opaque.add(one.gives)
+        self._tensors[one.gives] = replace(held[0], weights=weights) if len(held) == 1 else _only(weights)
+
+    def _close(self, layer: Layer, found: SpikeSums) -> SpikeSums:
+        """Make a node of the value that a layer gives, and give the value of its spikes."""
+        first = features_first(layer)
+        shape = node_shape(found.shape, features_first=first)
+        if shape is None or not found.weights:
+            raise NotSupportedError("it depends on no spikes")
+        rows = integer_rows(all_weights(found))
+        decision = decide(rows, found.offset, found.pending)
+        order = element_order(found.shape, features_first=first)
+        theta = decision.theta[order]
+        signed = rows.weights.copy()
+        signed.data = signed.data * np.repeat(decision.sign, np.diff(signed.indptr))
+        matrix = signed[order]
+        is_or, start = bool((theta == 1).all()), 0
+        for source, part in found.weights.items():
+            mine = csr_array(matrix[:, start : start + part.shape[1]])
+            mine.eliminate_zeros()
+            start += part.shape[1]
+            before = self._nodes[source][0]
+            ways = layer.ways.get(source, ())
+            self._edges[source, layer.name] = fitted(mine, ways, before, shape, is_or=is_or)
+        self._nodes[layer.name] = (shape, _least(theta))
+        self._note(layer.name, rows.error, decision)
+        return _of_node(layer.name, found.shape, order, decision.low, decision.high)
+
+    def _note(self, name: str, error: float, decision: Decision) -> None:
+        self._values[name] = (decision.low, decision.high)
+        if error:
+            self._rounded[name] = error
+        if decision.n_unsure:
+            self._unsure[name] = decision.n_unsure
+
+
+def _only(weights: Mapping[str, csr_array]) -> SpikeSums:
+    """Give a tensor of which only the nodes are known that it depends on."""
+    return SpikeSums((1,), {name: csr_array((1, part.shape[1])) for name, part in weights.items()}, np.zeros(1))
+
+
+def _least(theta: np.ndarray) -> object:
+    """Give one threshold for all where they are equal, so that it stands in the network file."""
+    return int(theta[0]) if (theta == theta[0]).all() else theta
+
+
+def _of_node(name: str, shape: TensorShape, order: np.ndarray, low: float, high: float) -> SpikeSums:
+    """Give the tensor whose elements are the spikes of a node's neurons."""
+    size = len(order)
+    entries = (np.full(size, high - low), (order, np.arange(size)))
+    return SpikeSums(shape, {name: csr_array(entries, shape=(size, size))}, np.full(size, low))
