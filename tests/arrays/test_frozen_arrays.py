@@ -92,6 +92,7 @@ CHECKED = {
         },
     ),
     "neuromap.faults.fault_setup.FaultSetup": ({}, lambda n: {"stimuli": {}, "expected": {}, "first": {}}),
+    "neuromap.formats.layers.operator.Operator": ({}, lambda n: {"kind": "conv"}),
     "neuromap.network.node.Node": ({}, lambda n: {"neuron": None}),
     "neuromap.network.neurons.current_neuron.CurrentNeuron": (
         {},
