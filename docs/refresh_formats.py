@@ -40,7 +40,9 @@ what neuromap's chip answers to them, so that the other tool's answer can be com
 
 ## Read in Python only
 
-These files hold a program with raw events, not a network with frames, so they are read as such:
+Modules of PyTorch are live objects, not files: `neuromap.from_torch(module, example_input)` takes them over as ONNX
+files are ([networks from ONNX and PyTorch](layers.md)). The following files hold a program with raw
+events, not a network with frames, so they are read as such:
 
 | files | function | bounds |
 |---|---|---|
