@@ -18,7 +18,7 @@ from neuromap.rollout.schedule.node_times import latencies_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("resnet50", "densenet121", "mobilenet_v3_large", "unet", "vit_b_16")
-WIDTH, LEFT, BAND = 960, 20, 150
+WIDTH, LEFT, NAMED, BAND = 1080, 20, 160, 150
 INK, PAPER, LINE, SKIP = "#1f2933", "#ffffff", "#90a4ae", "#1565c0"
 
 
@@ -77,13 +77,13 @@ def drawing(networks: dict[str, nm.Network]) -> str:
 def strip(name: str, network: nm.Network, base: float):
     """Draw one network on a line."""
     order = list(nx.lexicographical_topological_sort(network.graph, key=list(network.nodes).index))
-    step = (WIDTH - 2 * LEFT) / (len(order) - 1)
-    at = {node: LEFT + k * step for k, node in enumerate(order)}
+    step = (WIDTH - NAMED - 2 * LEFT) / (len(order) - 1)
+    at = {node: NAMED + LEFT + k * step for k, node in enumerate(order)}
     place = {node: k for k, node in enumerate(order)}
     longest = max(place[v] - place[u] for u, v in network.edges)
-    yield f'<text x="{LEFT}" y="{base - BAND + 42:.0f}" font-size="15" font-weight="bold">{name}</text>'
+    yield f'<text x="{LEFT}" y="{base - 16:.0f}" font-size="14" font-weight="bold">{name}</text>'
     counts = f"{len(network.nodes)} nodes, {len(network.edges)} edges"
-    yield f'<text x="{LEFT}" y="{base - BAND + 58:.0f}" font-size="11">{counts}</text>'
+    yield f'<text x="{LEFT}" y="{base:.0f}" font-size="11">{counts}</text>'
     for u, v in network.edges:
         skip = place[v] - place[u]
         if skip == 1:
