@@ -208,7 +208,9 @@ def test_simulator_files_run_as_ranc_does(tmp_path_factory, seed, reset_type):
     config = CONFIG | {"neuron_reset_type": reset_type}
     case = read_json(*write(tmp_path_factory.mktemp("ranc"), config, data))
     n_ticks = 16
-    outputs = case.output_axons(*run_events(case.program, case.ticks, case.cores, case.axons, n_ticks), n_ticks)
+    outputs = case.output_axons(
+        *run_events(case.program, case.ticks, case.cores, case.axons, n_ticks, engine="numpy"), n_ticks
+    )
     assert [set(o.tolist()) for o in outputs] == run_by_hand(config, data, n_ticks)
 
 
