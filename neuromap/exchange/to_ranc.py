@@ -147,7 +147,7 @@ def _output_table(run: ProgramRun, image: RancImage) -> NDArray[np.bool_]:
     """Say which outputs spike in every tick, shape (ticks, outputs)."""
     trace = run.trace(("outputs",))
     start = {name: first for name, first, _ in image.first_output}
-    first = np.array([start.get(port.name, 0) for port in run.program.nodes], np.int64)
+    first = np.array([start[port.name] for port in trace.nodes], np.int64)  # of the nodes that are recorded
     table = np.zeros((run.spikes.n_ticks, image.n_outputs), np.bool_)
     table[trace.tick, first[trace.node] + trace.index] = True
     return table

@@ -138,6 +138,24 @@ def test_vectors_of_a_mapped_program_come_back(run, tmp_path_factory):
     assert outputs == [e.tolist() for e in case.expected] == printed(export_ranc(program, frames=frames).contents)
 
 
+def test_several_outputs_stand_side_by_side_on_the_bus(tmp_path):
+    """What the files expect, against the network worked out by hand and against the program that is read back."""
+    nodes = {"I": (2, None), "A": (2, 1), "B": (3, 1), "C": (1, 2)}
+    edges = {("I", "A"): np.eye(2, dtype=int), ("I", "B"): [[1, 0], [0, 1], [1, 1]], ("I", "C"): [[1, 1]]}
+    frames = {"I": np.array([[0, 0], [1, 0], [0, 1], [1, 1]], bool)}
+    network = nm.build_network(nodes, edges, outputs=("C", "A", "B"))
+    program = nm.map_rollout(nm.Rollout(network, "streaming"), SMALL)
+    found = export_ranc(program, frames=frames)
+    order = [text.partition(" ")[2] for text in (note.about for note in found.kept) if text.startswith("node ")]
+    shown = {name: frames["I"] @ np.asarray(edges["I", name]).T >= nodes[name][1] for name in order}
+    wanted = [np.flatnonzero(np.concatenate(row)).tolist() for row in zip(*shown.values(), strict=True)]
+    said = printed(found.contents)
+    assert said[-3:] == wanted[:3]  # a streaming edge takes a frame
+    case = read_back(tmp_path, found.contents)
+    spikes = run_events(case.program, case.ticks, case.cores, case.axons, len(said), engine="numpy")
+    assert [outputs.tolist() for outputs in case.output_axons(*spikes, len(said))] == said
+
+
 @needs_ranc
 @given(run=mapped_runs(SMALL, largest=5))
 @settings(deadline=None, max_examples=24)
