@@ -228,6 +228,62 @@ def test_weights_that_were_changed_to_fractions_are_refused():
         from_nir(edited(weight=np.array([[0.5, 1.0]])))
 
 
+def spiking(kind):
+    """Two neurons of each kind, written; as tables that may be changed, with neuromap's metadata."""
+    neuron = {
+        "leak": LeakNeuron(threshold=[5, 6], leak=[1, -1], floor=9),
+        "one": CurrentNeuron(threshold=[5, 6], voltage_decay=1024, current_decay=512),
+        "two": CurrentNeuron(threshold=[5, 6], voltage_decay=1024, current_decay=512, more_current_decays=(100,)),
+    }[kind]
+    nodes = {"I": Node("I", (1, 1, 2)), "A": Node("A", (1, 1, 2), neuron=neuron)}
+    edge = Edge("I", "A", Dense((1, 1, 2), (1, 1, 2), weights=np.array([[3, 1], [2, 5]])))
+    graph = nir_graph(Network("small", nodes, {("I", "A"): edge}, ("A",)))
+    held = {k: {"type": n.kind, **n.parameters, "metadata": dict(n.metadata)} for k, n in graph.nodes.items()}
+    return {"type": "NIRGraph", "nodes": held, "edges": list(graph.edges), "metadata": dict(graph.metadata)}
+
+
+def changed_number(node, key):
+    def change(tree):
+        tree["nodes"][node][key] = np.array([0.25, 0.0]) + tree["nodes"][node][key]
+
+    return change
+
+
+def more_parts(edges, **nodes):
+    def change(tree):
+        tree["nodes"] |= {name: {**tree["nodes"].get(node, {}), **more} for name, (node, more) in nodes.items()}
+        tree["edges"] += edges
+
+    return change
+
+
+SYNAPSES = more_parts([("A", "A")])
+BIAS = more_parts([], **{"I -> A": ("I -> A", {"type": "Affine", "bias": np.array([0.5, 0.0])})})
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "says"),
+    [
+        *((kind, SYNAPSES, "edge A -> A: has synapses of 0 s") for kind in ("leak", "one", "two")),
+        *((kind, BIAS, "node A: a bias of") for kind in ("leak", "one", "two")),
+        ("one", more_parts([("A", "B")], B=("A", {})), "node 'B': is in the graph"),
+        ("one", more_parts([("I", "D"), ("D", "A")], D=("", {"type": "Delay", "delay": 0.005})), "synapses of 0.005 s"),
+        ("one", lambda tree: tree["edges"].remove(("A", "A output")), "node A: is an output in one of"),
+        *((kind, changed_number("A", key), f"node A .*: {key}: found") for kind, key in
+          [("leak", "r"), ("leak", "v_reset"), ("one", "w_in"), ("one", "v_leak"), ("one", "v_threshold"),
+           ("one", "tau_mem"), ("two", "v_reset")]),
+        ("two", changed_number("A current 1", "r"), "node A current 1 .*: r: found"),
+    ],
+)  # fmt: skip
+def test_changes_that_the_metadata_do_not_say_are_refused(kind, change, says):
+    """They were read as if nobody had made them; without the metadata, what the equations say is read."""
+    tree = spiking(kind)
+    from_nir(nm.formats.nir.graph_of(tree))
+    change(tree)
+    with pytest.raises(InputError, match=f"{says}.*, which the metadata of neuromap do not say; remove them"):
+        from_nir(nm.formats.nir.graph_of(tree))
+
+
 def test_what_nir_has_no_room_for_is_refused():
     with pytest.raises(NetworkError, match="node I has no shape"):
         nir_graph(Network.from_edges([("I", "O")]))

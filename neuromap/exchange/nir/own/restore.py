@@ -16,6 +16,7 @@ from neuromap.exchange.nir.own.edges import integer_transform
 from neuromap.exchange.nir.own.head import Head
 from neuromap.exchange.nir.own.neurons import restored_neuron
 from neuromap.exchange.nir.own.order import from_nir_order
+from neuromap.exchange.nir.own.unchanged import require_known_parts, require_same_neuron
 from neuromap.files.messages import counted, show
 from neuromap.formats.nir.nir_graph import NirNode
 from neuromap.network.complete import check_pooling
@@ -65,6 +66,7 @@ def restore(graph: Contracted, head: Head) -> Imported:
         head.tables,
         head.bridging,
     )
+    require_known_parts(graph, head)
     what = "frame" if not network.is_spiking else "spiking"
     text = f"{what} network of {counted(len(nodes), 'node')} and {counted(len(edges), 'edge')}, as neuromap wrote it"
     return Imported(network, "nir", "", kept=(Note("graph", text),))
@@ -97,7 +99,9 @@ def _node(name: str, held: dict[str, Any], graph: Contracted, head: Head) -> Nod
             constant = neurons.signal.constant
             node = Node(name, shape, thresholds_of(name, neurons.node, neurons.shape, constant))
         else:
-            node = Node(name, shape, neuron=restored_neuron(name, neurons, settings, graph.nodes, head.how.dt))
+            neuron = restored_neuron(name, neurons, settings, graph.nodes, head.how.dt)
+            require_same_neuron(name, neuron, neurons, graph.nodes, head.how.dt)
+            node = Node(name, shape, neuron=neuron)
     if node.size != size:
         raise InputError(f"node {name}: has {size} values, and its metadata say {node.size}; remove the metadata")
     return node
