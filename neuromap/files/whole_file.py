@@ -63,7 +63,8 @@ def write_whole(path: str | Path, data: bytes | str) -> None:
 def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:
     """Write every file beside its destination, then rename all of them.
 
-    An error or an interrupt while they are written leaves what was there before. Text is written as UTF-8.
+    An error or an interrupt while they are written leaves what was there before; an interrupt while they are renamed
+    comes when all are. Text is written as UTF-8.
     Symbolic links are followed, and a file that exists keeps its mode; as it is replaced, its other hard links
     keep the old content. Devices and pipes are written into.
 
@@ -90,9 +91,15 @@ def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:
                 temporary = target.with_name(f".neuromap-{os.urandom(8).hex()}")
                 made.append((temporary, target))
                 _write_new(temporary, _bytes(data), _stat(target))
-        for temporary, target in made:
-            where = target
-            temporary.replace(target)
+        try:
+            for temporary, target in made:
+                where = target
+                temporary.replace(target)
+        except KeyboardInterrupt:  # all are whole by now: go on, rather than leave some old and some new
+            for temporary, target in made:
+                if temporary.exists():
+                    temporary.replace(target)
+            raise
         for (path, data), target in zip(files, targets, strict=True):
             if target is None:
                 where = path

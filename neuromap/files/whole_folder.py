@@ -81,6 +81,8 @@ def write_folder(path: str | Path, files: Mapping[str, bytes | str]) -> None:
         made.mkdir()
         write_all([(made / name, data) for name, data in files.items()])
         made.replace(target)
+    except InputError as error:
+        raise InputError(str(error).replace(os.fspath(made), os.fspath(path))) from None
     except OSError as error:
         raise InputError(f"{os.fspath(path)}: cannot be written ({error.strerror or error})") from None
     finally:

@@ -1,5 +1,7 @@
 """Several files of one folder appear together, or nothing changes."""
 
+from pathlib import Path
+
 import pytest
 
 from neuromap.errors import InputError
@@ -62,3 +64,30 @@ def test_what_is_no_folder_is_refused_in_one_line(name, words, tmp_path, monkeyp
         assert words in str(caught.value)
         assert "\n" not in str(caught.value)
     assert content_of_files(tmp_path) == {"file": "mine"}
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_an_interrupt_between_renames_leaves_new_files_only(after, tmp_path, monkeypatch):
+    """Some old and some new ones would be of no run at all."""
+    names = ("a", "b", "c")
+    for name in names:
+        (tmp_path / name).write_text("old")
+    renamed, rename = [], Path.replace
+
+    def interrupted(self, target):
+        if len(renamed) == after:
+            renamed.append(None)
+            raise KeyboardInterrupt
+        renamed.append(target)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_folder(tmp_path, dict.fromkeys(names, "new"))
+    assert content(tmp_path) == dict.fromkeys(names, "new")
+
+
+def test_what_is_said_of_a_new_folder_names_it(tmp_path):
+    with pytest.raises(InputError, match=r"/folder/nonono.*cannot be written") as caught:
+        write_folder(tmp_path / "folder", {"no" * 200: ""})
+    assert ".neuromap-" not in str(caught.value)
