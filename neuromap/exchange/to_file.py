@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -52,7 +53,8 @@ def export_file(
     Raises
     ------
     InputError
-        If there is no such format or file, the format takes no frames, or the destination cannot be written.
+        If there is no such format or file, the format takes no frames, or the destination cannot be written, or holds
+        files of another export, or a README.md of someone else.
     NotSupportedError
         If a package is missing, or the other tool has not what the source asks for.
     """
@@ -65,8 +67,31 @@ def export_file(
         raise InputError(f"format {format}: holds a {known.source} without input frames; give none")
     found = cast("Exported", known.load()(Path(source), **options))
     if known.folder:
+        _require_no_others(Path(destination), found)
         write_folder(destination, found.contents)
     else:
         (content,) = found.contents.values()
         write_whole(destination, content)
     return found
+
+
+_SIGN = b"\nWritten by neuromap: "
+"""Stands in every README.md of an export."""
+
+
+def _require_no_others(folder: Path, found: Exported) -> None:
+    """Refuse a folder in which files would be mixed with those of a larger export, or someone's text would be lost."""
+    numbered = {re.sub("[0-9]+", "*", name) for name in found.contents if re.search("[0-9]", name)}
+    try:
+        older = sorted({path.name for pattern in numbered for path in folder.glob(pattern)} - set(found.contents))
+        readme = folder / "README.md"
+        is_strange = readme.is_file() and _SIGN not in readme.read_bytes()[:4096]
+    except OSError:  # what cannot be read is told where it cannot be written
+        return
+    if older:
+        raise InputError(
+            f"{folder}: holds {older[0]} of another export, which would be read with these files; remove it, or name "
+            "another folder"
+        )
+    if is_strange:
+        raise InputError(f"{readme}: was not written by neuromap and would be lost; name another folder")

@@ -90,3 +90,17 @@ def test_a_program_of_lists_and_what_is_no_program_are_refused(neuromap, program
     neuromap("export", net, "--to", "ranc", "-o", tmp_path / "x").assert_refused(2, "net.toml")
     neuromap("export", tmp_path / "no.nmp", "--to", "sanafe", "-o", tmp_path / "x").assert_refused(2, "no.nmp")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["net.toml"]
+
+
+def test_a_folder_with_files_of_a_larger_export_or_of_someone_else_is_left_alone(neuromap, program, tmp_path):
+    """RANC's tools count the files: those of other cores would be read as part of the program."""
+    (tmp_path / "v").mkdir()
+    (tmp_path / "v" / "csram_007.mem").write_text("older")
+    found = neuromap("export", program, "--to", "ranc-vectors", "-o", tmp_path / "v")
+    found.assert_refused(2, "holds csram_007.mem of another export")
+    (tmp_path / "README.md").write_text("# My project\n")
+    found = neuromap("export", program, "--to", "ranc", "-o", tmp_path)
+    found.assert_refused(2, "README.md: was not written by neuromap and would be lost")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "v"]
+    for _ in range(2):  # one's own are replaced
+        assert neuromap("export", program, "--to", "ranc-vectors", "-o", tmp_path / "again").code == 0

@@ -33,13 +33,16 @@ def export_command(
         Path,
         typer.Argument(
             metavar="SOURCE",
-            help="Program file (to ranc, sanafe), see neuromap map -o; network file (to nir).",
+            help="Program file (to ranc, ranc-vectors, sanafe), see neuromap map -o; network file (to nir).",
             show_default=False,
         ),
     ],
     *,
     to: Annotated[
-        str, typer.Option("--to", metavar="FORMAT", help="For which tool: nir, ranc, sanafe.", show_default=False)
+        str,
+        typer.Option(
+            "--to", metavar="FORMAT", help="For which tool: nir, ranc, ranc-vectors, sanafe.", show_default=False
+        ),
     ],
     output: Annotated[
         str,
@@ -47,7 +50,7 @@ def export_command(
             "--output",
             "-o",
             metavar="DEST",
-            help="Where to write: a folder (ranc, sanafe), a file (nir). All files appear, or none.",
+            help="Where to write: a folder (ranc, ranc-vectors, sanafe), a file (nir). All files appear, or none.",
             show_default=False,
         ),
     ],
