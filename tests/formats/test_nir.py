@@ -223,3 +223,15 @@ def test_damaged_files_are_read_or_refused_in_one_line(whole, tmp_path_factory, 
         said = str(error)
     assert not said or said.isprintable()
     assert len(said) < 700
+
+
+def test_a_file_that_may_not_be_read_is_said_to_be_so(tmp_path, monkeypatch):
+    """It was called no whole file, to be written anew."""
+    path = write(tmp_path / "net.nir")
+
+    def refused(self, mode):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "open", refused)  # root may read all there is
+    with pytest.raises(InputError, match=r"net.nir: cannot be read \(Permission denied\)$"):
+        read_nir(path)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from neuromap.errors import InputError
 from neuromap.exchange.exported import Exported
 from neuromap.exchange.imported import Note
+from neuromap.exchange.nir.floats.conventions import step_given
 from neuromap.exchange.nir.own.graph import network_graph
-from neuromap.files.given import needs, path_given, real_number
+from neuromap.exchange.nir.own.head import lost_tables
+from neuromap.files.given import needs, path_given
 from neuromap.files.messages import counted
 from neuromap.formats.nir.nir_graph import NirGraph
 from neuromap.formats.nir.nir_object import nir_bytes, write_nir
@@ -40,14 +41,12 @@ def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:
     Raises
     ------
     InputError
-        If ``dt`` is not above 0.
+        If ``dt`` is out of bounds.
     NetworkError, NotSupportedError
         As :func:`to_nir`.
     """
     needs("nir_graph", network, Network)
-    if not 0 < real_number("dt", dt) < float("inf"):
-        raise InputError(f"dt = {dt:g} s: must be above 0 and finite")
-    return network_graph(network, float(dt))
+    return network_graph(network, step_given(dt))
 
 
 def to_nir(network: Network, path: str | Path, *, dt: float = 1e-3) -> tuple[Note, ...]:
@@ -121,8 +120,9 @@ def export_nir(source: Path) -> Exported:
 def _unsaid(network: Network) -> tuple[Note, ...]:
     if not network.is_spiking:
         text = "edges say no frames: patterns are in the metadata, other tools pass values layer after layer"
-        return (Note("rollout", text),)
+        return (Note("rollout", text), *_lost(network))
     notes = [Note("time", "every edge takes a tick, and delays beyond it are Delay; other tools may take none")]
+    notes += _lost(network)
     for name, node in network.nodes.items():
         neuron = node.neuron
         if isinstance(neuron, CurrentNeuron):
@@ -137,6 +137,12 @@ def _unsaid(network: Network) -> tuple[Note, ...]:
             continue
         notes.append(Note(name, "; ".join(said) + ": in the metadata only"))
     return tuple(notes)
+
+
+def _lost(network: Network) -> list[Note]:
+    return [
+        Note(f"table {name}", "holds arrays and is left out; keep the network file") for name in lost_tables(network)
+    ]
 
 
 def _starts(*arrays: np.ndarray) -> bool:

@@ -23,6 +23,7 @@ from neuromap.exchange.nir.notes import notes_of
 from neuromap.exchange.nir.own.frames import frame_network
 from neuromap.exchange.nir.own.head import head_of, stated_step
 from neuromap.exchange.nir.own.restore import restore
+from neuromap.files.given import whole_number
 from neuromap.files.messages import show, show_name
 from neuromap.formats.nir.hdf5_file import read_nir
 from neuromap.formats.nir.nir_graph import NirGraph
@@ -67,8 +68,8 @@ def from_nir(
     tool : str or None
         Who wrote the file, of :data:`~neuromap.exchange.nir.floats.conventions.TOOLS`: its step and scheme.
     rollout : {"sequential", "streaming"}
-        ``sequential``: all ways to a node are equally late, as in tools that pass layer after layer within a step;
-        ``streaming``: every edge takes one tick, whatever is beside it.
+        Of float neurons. ``sequential``: all ways to a node are equally late, as in tools that pass layer after layer
+        within a step; ``streaming``: every edge takes one tick, whatever is beside it.
     compare : int or mapping of str to ndarray of bool, shape (steps, size)
         Spikes of input nodes on which the spike trains of the integers are compared with the equations'; or so many
         steps of random ones, 0 for no comparison. It needs Elephant (extra ``distances``), and is left out without.
@@ -88,6 +89,8 @@ def from_nir(
     """
     if rollout not in _ROLLOUTS:
         raise InputError(f"rollout {show(rollout)}: is not known; known are {', '.join(_ROLLOUTS)}")
+    if not isinstance(compare, Mapping) and whole_number("compare", compare) < 0:
+        raise InputError(f"compare = {compare}: must be 0 or more steps, or a mapping of spikes by input node")
     graph, called = _graph(source)
     try:
         head = head_of(graph)
@@ -95,7 +98,9 @@ def from_nir(
         spec = None if chip is None else load_chip(chip)
         found = contract(graph)
         if head is not None:
-            return replace(restore(found, head), source=called, producer=_producer(graph))
+            restored = replace(restore(found, head), source=called, producer=_producer(graph))
+            unused = {"chip": chip, "dt": dt, "scheme": scheme, "tool": tool}
+            return _with_unused(restored, [name for name, value in unused.items() if value is not None])
         stateless = frame_network(_stem(called), found, _names(found))
         if stateless is not None:
             return replace(stateless, source=called, producer=_producer(graph))
@@ -103,6 +108,15 @@ def from_nir(
         return _quantised(parts, spec or load_chip("loihi1"), called, _producer(graph), compare)
     except NeuromapError as error:
         raise type(error)(f"{called}: {error}") from None
+
+
+def _with_unused(found: Imported, options: list[str]) -> Imported:
+    """Say which options are of no use for what comes back as it was."""
+    if not options:
+        return found
+    text = "not used: the metadata say the integers that neuromap wrote, and their step"
+    remedy = "remove the metadata to read the equations alone"
+    return replace(found, refused=(*found.refused, Note(", ".join(options), text, remedy)))
 
 
 def float_parts(graph: Contracted, how: Convention, *, is_sequential: bool) -> Parts:
@@ -136,7 +150,7 @@ def _quantised(
         trains = distances(original, found.network, random_spikes(original, compare))
         quantisation = replace(quantisation, distances=trains)
         told = f"compared with the equations on {compare} steps of random spikes, {RATE:g} per input and step (seed 0)"
-    outputs = tuple(names[name] for name in parts.graph.outputs)
+    outputs = tuple(names[name] for name in parts.graph.read_out)
     network = replace(found.network, outputs=outputs or found.network.outputs)
     kept, approximated, refused = notes_of(parts, names, network, delay_error(parts))
     if told:

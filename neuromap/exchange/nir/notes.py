@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from neuromap.exchange.imported import Note
-from neuromap.exchange.nir.floats.float_network import Parts
+from neuromap.exchange.nir.floats.float_network import Parts, late_starts
 from neuromap.files.messages import counted
 from neuromap.forms.numbers import seconds
 from neuromap.network.network import Network
@@ -84,6 +84,9 @@ def _approximated(parts: Parts, names: dict[str, str], delay_error: float) -> tu
         if fires.any() and parts.ticks.phases[name]:
             text = f"{counted(int(fires.sum()), 'neuron')} fire without input, and do so in the ticks before step 1 too"
             said.append(Note(names[name], text))
+    for name, distance in late_starts(parts).items():
+        text = "begins step 1 beside its reset, as no voltage so many ticks earlier leads to it"
+        said.append(Note(names[name], text, error=distance, unit="of the threshold"))
     hint = _hint(parts)
     return (*said, hint) if hint else tuple(said)
 

@@ -73,6 +73,8 @@ def read_nir(path: str | Path) -> NirGraph:
                 return _Reader(h5py, stream, size).graph(file)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
+    except PermissionError as error:
+        raise InputError(f"{name}: cannot be read ({error.strerror or error})") from None
     except (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError, MemoryError, UnicodeError) as error:
         told = " ".join(str(error).split())[:160]
         raise InputError(f"{name}: is no whole HDF5 file ({show_name(told)}); write it anew") from None

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
-__all__ = ["PRIMITIVES", "Primitive"]
+__all__ = ["GREATEST", "LEAST", "PRIMITIVES", "Primitive"]
+
+LEAST, GREATEST = 1e-40, 1e40
+"""Bounds of numbers that must be above 0, and of all: those of float32, so that products of some stay in float64."""
 
 
 class Primitive(NamedTuple):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.files.messages import did_you_mean, show, show_name
 from neuromap.formats.nir.nir_graph import MetaValue, NirGraph, NirNode
-from neuromap.formats.nir.primitives import PRIMITIVES
+from neuromap.formats.nir.primitives import GREATEST, LEAST, PRIMITIVES
 
 __all__ = ["MAX_DEPTH", "MAX_EDGES", "MAX_NAME", "MAX_NODES", "MAX_VALUES", "graph_of"]
 
@@ -142,10 +142,10 @@ def _numbers(value: Any, where: str, *, is_positive: bool, is_whole: bool) -> ND
         raise InputError(f"{where}: holds {array.size} numbers; at most {MAX_VALUES} are allowed")
     with np.errstate(invalid="ignore", over="ignore"):
         numbers = array.astype(np.float64)
-    bad = ~np.isfinite(numbers)
-    need = "finite numbers"
+    bad = ~(np.abs(numbers) <= GREATEST)
+    need = f"finite numbers, up to {GREATEST:g}"
     if is_positive:
-        bad, need = bad | ~(numbers > 0), "numbers above 0"
+        bad, need = bad | ~(numbers >= LEAST), f"numbers above 0, {LEAST:g} to {GREATEST:g}"
     if is_whole:
         bad, need = bad | (numbers != np.rint(numbers)) | (np.abs(numbers) > 2**31), f"whole {need}"
     if bad.any():

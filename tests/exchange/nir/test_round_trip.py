@@ -148,6 +148,7 @@ def test_files_are_those_of_nir_which_its_package_reads_and_checks(tmp_path_fact
     assert_equal(from_nir(path).network, network)
     theirs = nir.read(path)  # infers and checks all types
     assert set(theirs.nodes) >= set(read_nir(path).nodes)  # it puts outputs behind all last nodes
+    assert {name for name, node in theirs.nodes.items() if isinstance(node, nir.Input)} == set(network.inputs)
     assert_equal(from_nir(theirs).network, network)
 
 

@@ -83,6 +83,12 @@ class Contracted(Value):
     readouts: tuple[Readout, ...]
     nodes: dict[str, NirNode]
 
+    @property
+    def read_out(self) -> tuple[str, ...]:
+        """Nodes whose spikes must leave a chip: outputs, and those that the host computes readouts from."""
+        behind = (source for readout in self.readouts for source in readout.sources if source in self.neurons)
+        return tuple(dict.fromkeys((*self.outputs, *behind)))
+
 
 def contract(graph: NirGraph) -> Contracted:
     """Contract a graph.
@@ -98,11 +104,16 @@ def contract(graph: NirGraph) -> Contracted:
     Raises
     ------
     InputError
-        If shapes do not fit each other, or nodes without neurons form a cycle.
+        If shapes do not fit each other, an input takes values, or nodes without neurons form a cycle.
     NotSupportedError
         If there is no spiking neuron, or one is fed by values that are no sums of spikes.
     """
     flat = flatten(graph)
+    for name, node in flat.nodes.items():
+        if node.kind == "Input" and flat.before[name]:
+            raise InputError(
+                f"edge {flat.before[name][0]} -> {name}: leads to an Input, whose values come from outside"
+            )
     shapes = find_shapes(flat)
     spiking = [name for name in _from_inputs(flat) if flat.nodes[name].kind in SPIKING]
     if not spiking:

@@ -111,6 +111,8 @@ class Passing:
                     f"edge {before} -> {name}: joins values of shape {list(signal.shape)} and {list(shape)}; they must "
                     "have as many"
                 )
+            if not all(np.isfinite(held).all() for held in (signal.constant, *(t.matrix.data for t in signal.terms))):
+                raise InputError(f"edge {before} -> {name}: its maps multiply to numbers without end; scale them down")
             terms += signal.terms
             constant = constant + signal.constant
         return Signal(shape, merged(terms), constant)

@@ -61,6 +61,8 @@ def find_shapes(graph: FlatGraph) -> dict[str, Shape]:
         if shape is not None:
             size = math.prod(shape)
             total += size
+            if not size:
+                raise InputError(f"node {name}: has values of shape {list(shape)}; needs one or more")
             if size > _MOST or total > MAX_WEIGHTS:
                 raise NotSupportedError(
                     f"node {name}: has values of shape {list(shape)}; a node has at most {_MOST} values, a graph "

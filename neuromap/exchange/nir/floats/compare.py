@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import StimulusError
+from neuromap.files.messages import show
 from neuromap.network.network import Network
 from neuromap.quantise.float_network import FloatNetwork
 from neuromap.quantise.float_steps import float_reference
@@ -28,9 +29,9 @@ MOST_WORK = 2**28
 
 
 def can_compare(network: FloatNetwork, steps: int) -> bool:
-    """Tell whether a comparison is quick, and Elephant is there."""
+    """Tell whether there is an input to draw spikes for, a comparison is quick, and Elephant is there."""
     work = sum(len(part.weight) for part in network.synapses) * steps
-    return steps > 0 and work <= MOST_WORK and find_spec("elephant") is not None
+    return bool(network.inputs) and steps > 0 and work <= MOST_WORK and find_spec("elephant") is not None
 
 
 def random_spikes(network: FloatNetwork, steps: int, seed: int = 0) -> dict[str, Bools]:
@@ -62,10 +63,16 @@ def distances(
     Raises
     ------
     StimulusError
-        If shapes differ.
+        If shapes differ, or a name is that of no input.
     NotSupportedError
         If Elephant is not installed.
     """
+    for name, array in spikes.items():
+        if name not in network.inputs:
+            known = ", ".join(network.inputs) or "none"
+            raise StimulusError(f"spikes: {show(name)} is no input node; input nodes are {known}")
+        if not isinstance(array, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
+            raise StimulusError(f"spikes: input {name}: needs an array of shape (steps, {network.inputs[name]})")
     steps = {len(array) for array in spikes.values()} or {0}
     if len(steps) > 1:
         raise StimulusError(f"spikes: found inputs of {sorted(steps)} steps; all need as many")

@@ -10,7 +10,7 @@ from neuromap.errors import InputError
 from neuromap.files.given import real_number
 from neuromap.files.messages import did_you_mean, show
 
-__all__ = ["DEFAULT", "SCHEMES", "TOOLS", "Convention", "Scheme", "convention"]
+__all__ = ["DEFAULT", "SCHEMES", "STEPS", "TOOLS", "Convention", "Scheme", "convention", "step_given"]
 
 Scheme: TypeAlias = Literal["exponential", "euler"]
 
@@ -33,6 +33,9 @@ class Convention(NamedTuple):
     scheme: Scheme
 
 
+STEPS = (1e-20, 1e20)
+"""Bounds of a step in seconds."""
+
 DEFAULT = Convention(1e-3, "exponential")
 """Where neither the caller nor the file says anything else."""
 
@@ -49,19 +52,32 @@ TOOLS: Mapping[str, Convention] = ReadOnlyMapping(
 time constants by its step of 1 ms once more; sinabs counts them in steps; Rockpool's step is that of its modules."""
 
 
+def step_given(dt: object) -> float:
+    """Take the seconds of a step.
+
+    Raises
+    ------
+    InputError
+        If it is no number within ``STEPS``.
+    """
+    seconds = float(real_number("dt", dt))
+    if not STEPS[0] <= seconds <= STEPS[1]:
+        raise InputError(f"dt = {seconds:g} s: must be above 0 and finite, {STEPS[0]:g} to {STEPS[1]:g}")
+    return seconds
+
+
 def convention(dt: float | None, scheme: str | None, tool: str | None, found: Convention | None) -> Convention:
     """Choose a convention: what is given, else the tool's, else the file's, else the default.
 
     Raises
     ------
     InputError
-        If the tool or the scheme is unknown, or ``dt`` is not above 0.
+        If the tool or the scheme is unknown, or ``dt`` is out of bounds.
     """
-    if tool is not None and tool not in TOOLS:
-        raise InputError(f"tool {show(tool)}: is not known; known are {', '.join(TOOLS)}{did_you_mean(tool, TOOLS)}")
+    if tool is not None and (not isinstance(tool, str) or tool not in TOOLS):
+        near = did_you_mean(tool, TOOLS) if isinstance(tool, str) else ""
+        raise InputError(f"tool {show(tool)}: is not known; known are {', '.join(TOOLS)}{near}")
     base = TOOLS[tool] if tool is not None else found or DEFAULT
     if scheme is not None and scheme not in SCHEMES:
         raise InputError(f"scheme {show(scheme)}: is not known; known are {', '.join(SCHEMES)}")
-    if dt is not None and not 0 < real_number("dt", dt) < float("inf"):
-        raise InputError(f"dt = {dt:g} s: must be above 0 and finite")
-    return Convention(base.dt if dt is None else float(dt), base.scheme if scheme is None else scheme)  # type: ignore[arg-type] # looked up
+    return Convention(base.dt if dt is None else step_given(dt), base.scheme if scheme is None else scheme)  # type: ignore[arg-type] # looked up

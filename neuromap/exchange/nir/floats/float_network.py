@@ -18,7 +18,7 @@ from neuromap.network.terms import MAX_DELAY
 from neuromap.quantise.float_network import FloatNetwork, FloatSynapses
 from neuromap.quantise.float_neuron import FloatNeuron
 
-__all__ = ["Parts", "delay_error", "float_network"]
+__all__ = ["Parts", "delay_error", "float_network", "late_starts"]
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +26,8 @@ _SHORT = 1 / 64
 """Time constant, in ticks, of which a tick leaves nothing: e**-64."""
 _DEEPEST = 8.0
 """Times the threshold by which a voltage begins below its reset at most: deeper ones would coarsen all integers."""
+_MOST = 1e100
+_CLOSE = 1e-3
 
 
 class Parts(NamedTuple):
@@ -119,13 +121,42 @@ def _tau(kept: Floats, dt: float, short: float) -> Floats:
 def _before(found: Discrete, phase: int) -> tuple[Floats, tuple[Floats, ...]]:
     """Start so early that after the ticks which spikes take to come here v and currents are those of step 0."""
     v, currents = np.array(found.reset), [np.array(q) for q in found.start]
-    for _ in range(phase):
-        pairs = zip(currents, found.current_kept, strict=True)
-        currents = [np.where(k > 0, q / np.where(k > 0, k, 1.0), 0.0) for q, k in pairs]
-        added = found.added + sum(b * q for b, q in zip(found.gains, currents, strict=True))
-        v = np.where(found.kept > 0, (v - added) / np.where(found.kept > 0, found.kept, 1.0), found.reset)
     low = found.reset - _DEEPEST * (found.threshold - found.reset)
+    with np.errstate(over="ignore"):
+        for _ in range(phase):
+            pairs = zip(currents, found.current_kept, strict=True)
+            currents = [np.where(k > 0, q / np.where(k > 0, k, 1.0), 0.0).clip(-_MOST, _MOST) for q, k in pairs]
+            added = found.added + sum(b * q for b, q in zip(found.gains, currents, strict=True))
+            v = np.where(found.kept > 0, (v - added) / np.where(found.kept > 0, found.kept, 1.0), found.reset)
+            v = v.clip(-_MOST, _MOST)
     return np.clip(v, low, found.threshold), tuple(currents)
+
+
+def late_starts(parts: Parts) -> dict[str, float]:
+    """Give by how much voltages of step 1 are wrong where no start leads to the reset, in parts of the threshold.
+
+    Such neurons, most with constant inputs, would begin above their threshold, or deeper than ``_DEEPEST`` below it.
+
+    Parameters
+    ----------
+    parts : Parts
+
+    Returns
+    -------
+    dict of str to float
+        The greatest distance of a node's neurons; nodes below ``_CLOSE`` are left out.
+    """
+    distances = {}
+    for name, found in parts.neurons.items():
+        v, currents = _before(found, parts.ticks.phases[name])
+        for _ in range(parts.ticks.phases[name]):
+            added = found.added + sum(b * q for b, q in zip(found.gains, currents, strict=True))
+            v = found.kept * v + added
+            v = np.where(v > found.threshold, found.reset, v)
+            currents = tuple(k * q for q, k in zip(currents, found.current_kept, strict=True))
+        far = found.kept * np.abs(v - found.reset) / np.abs(found.threshold - found.reset)
+        distances[name] = float(far.max(initial=0))
+    return {name: distance for name, distance in distances.items() if distance > _CLOSE}
 
 
 def _synapses(node: str, signal: Signal, parts: Parts, names: dict[str, str]) -> list[FloatSynapses]:

@@ -54,7 +54,7 @@ def frame_network(name: str, graph: Contracted, names: dict[str, str]) -> Import
         for term in neurons.signal.terms:
             transform = integer_transform(node, term, neurons.shape, shapes[term.source], graph.nodes)
             edges[names[term.source], names[node]] = Edge(names[term.source], names[node], transform)
-    network = Network(name, nodes, edges, tuple(names[node] for node in graph.outputs))
+    network = Network(name, nodes, edges, tuple(names[node] for node in graph.read_out))
     text = (
         f"{counted(len(graph.neurons), 'node')} of thresholds and {counted(len(edges), 'edge')} of whole weights are "
         "frame neurons, exactly; any rollout pattern may be chosen"

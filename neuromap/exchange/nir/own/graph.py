@@ -12,7 +12,7 @@ from neuromap.errors import NotSupportedError
 from neuromap.exchange.nir.contract.windows import MAX_WEIGHTS
 from neuromap.exchange.nir.floats.conventions import Convention
 from neuromap.exchange.nir.own.head import KEY, head_text
-from neuromap.exchange.nir.own.layouts import spatial_nodes, window_primitive
+from neuromap.exchange.nir.own.layouts import spatial_nodes, unfed_currents, window_primitive
 from neuromap.exchange.nir.own.neurons import neuron_primitives, neuron_settings
 from neuromap.exchange.nir.own.order import nir_shape, to_nir_order
 from neuromap.formats.nir.nir_graph import NirGraph, NirNode
@@ -77,6 +77,9 @@ class _Writer:
         for name, node in network.nodes.items():
             if isinstance(node.neuron, LeakNeuron) and node.neuron.leak.any():
                 self._bias(name, node.neuron.leak)
+            for current in unfed_currents(network, name):
+                # tools put an input of their own before whatever nothing feeds
+                self._zeros(name, f"{name} current {current}", f"{name} current {current} zeros")
         for name in network.outputs:
             self._nodes[f"{name} output"] = NirNode("Output", {"shape": np.array(self._shapes[name], np.float64)})
             self._edges.append((name, f"{name} output"))
@@ -168,15 +171,20 @@ class _Writer:
                 bias = values.reshape(shape)[:, 0, 0]
                 self._nodes[before] = NirNode("Conv2d", {**found.parameters, "bias": bias}, found.words)
                 return
+        self._zeros(name, name, f"{name} bias", bias=values)
+
+    def _zeros(self, name: str, end: str, label: str, **bias: Any) -> None:
+        """Lead the smallest source of a node to a primitive through a map of zeros."""
         source = min((u for u, v in self._network.edges if v == name), key=lambda u: self._network.nodes[u].size)
-        sizes = (len(values), self._network.nodes[source].size)
+        sizes = (self._network.nodes[name].size, self._network.nodes[source].size)
         if sizes[0] * sizes[1] > MAX_WEIGHTS:
             raise NotSupportedError(
-                f"node {name}: its leak is written as a bias of {sizes[0]} x {sizes[1]} zeros; split it"
+                f"node {label}: is written as a map of {sizes[0]} x {sizes[1]} zeros; split the node"
             )
-        here = self._flat(source, self._shapes[source], f"{name} bias")
-        here = self._step(here, f"{name} bias", NirNode("Affine", {"weight": np.zeros(sizes), "bias": values}))
-        self._edges.append((here, name))
+        here = self._flat(source, self._shapes[source], label)
+        kind = "Affine" if bias else "Linear"
+        here = self._step(here, label, NirNode(kind, {"weight": np.zeros(sizes), **bias}))
+        self._edges.append((here, end))
 
 
 def _shape(shape: tuple[int, int, int] | None) -> tuple[int, int, int]:

@@ -9,13 +9,13 @@ from typing import Any
 
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
-from neuromap.exchange.nir.floats.conventions import SCHEMES, Convention
+from neuromap.exchange.nir.floats.conventions import SCHEMES, STEPS, Convention
 from neuromap.files.messages import show
 from neuromap.formats.nir.nir_graph import NirGraph
 from neuromap.network.network import Network
 from neuromap.network.tables import plain_table
 
-__all__ = ["KEY", "Head", "head_of", "head_text", "stated_step"]
+__all__ = ["KEY", "Head", "head_of", "head_text", "lost_tables", "stated_step"]
 
 KEY = "neuromap"
 """Key of the metadata of a graph, and of a node."""
@@ -56,14 +56,8 @@ class Head(Value):
 
 def head_text(network: Network, how: Convention, nodes: Mapping[str, Mapping[str, Any]], edges: Sequence[Any]) -> str:
     """Write the head of a network as JSON; tables that hold arrays are left out."""
-    tables = {}
-    for name, table in network.tables.items():
-        plain = plain_table(table)
-        try:
-            json.dumps(plain)
-        except TypeError:
-            continue
-        tables[name] = plain
+    lost = lost_tables(network)
+    tables = {name: plain_table(table) for name, table in network.tables.items() if name not in lost}
     return json.dumps(
         {
             "format": _FORMAT,
@@ -81,12 +75,24 @@ def head_text(network: Network, how: Convention, nodes: Mapping[str, Mapping[str
     )
 
 
+def lost_tables(network: Network) -> list[str]:
+    """List the tables that hold arrays, such as an encoder's weights: a text has no room for them."""
+    found = []
+    for name, table in network.tables.items():
+        try:
+            json.dumps(plain_table(table))
+        except TypeError:
+            found.append(name)
+    return found
+
+
 def stated_step(graph: NirGraph) -> Convention | None:
     """Give the step that a graph's metadata state as ``dt``, in seconds."""
     found = graph.metadata.get("dt")
-    if found is None or isinstance(found, str) or found.size != 1 or not 0 < float(found.ravel()[0]) < float("inf"):
+    if found is None or isinstance(found, str) or found.size != 1:
         return None
-    return Convention(float(found.ravel()[0]), "exponential")
+    dt = float(found.ravel()[0])
+    return Convention(dt, "exponential") if STEPS[0] <= dt <= STEPS[1] else None
 
 
 def head_of(graph: NirGraph) -> Head | None:
@@ -117,7 +123,7 @@ def _wrong(what: str) -> InputError:
 
 
 def _head(found: dict[str, Any]) -> Head:
-    if found["scheme"] not in SCHEMES or not 0 < float(found["dt"]) < float("inf"):
+    if found["scheme"] not in SCHEMES or not STEPS[0] <= float(found["dt"]) <= STEPS[1]:
         raise _wrong(f"dt and scheme: found {show((found['dt'], found['scheme']))}")
     nodes: dict[str, dict[str, Any]] = {}
     for node in found["nodes"]:

@@ -14,14 +14,23 @@ from neuromap.network.terms import MatrixSource
 from neuromap.network.transforms.kinds import Conv, Identity, Pool
 from neuromap.network.transforms.windows import output_length
 
-__all__ = ["spatial_nodes", "window_primitive"]
+__all__ = ["spatial_nodes", "unfed_currents", "window_primitive"]
+
+
+def unfed_currents(network: Network, name: str) -> list[int]:
+    """List the currents of a node's neurons, of several, that no edge feeds."""
+    neuron = network.nodes[name].neuron
+    if neuron is None or neuron.n_currents == 1:
+        return []
+    terms = [part for edge in network.edges.values() if edge.target == name for part in (edge, *edge.also)]
+    return sorted(set(range(neuron.n_currents)) - {part.current for part in terms})
 
 
 def spatial_nodes(network: Network) -> set[str]:
     """Choose the nodes that are written in three dimensions; all others are written in a row.
 
-    NIR has no way back from a row, so all that arrives at such a node must come in three dimensions too; and its
-    constant leak must be the bias of a convolution, one number per channel.
+    NIR has no way back from a row, so all that arrives at such a node must come in three dimensions too; its
+    constant leak must be the bias of a convolution, one number per channel; and all its currents must be fed.
     """
     into: dict[str, list[tuple[str, MatrixSource]]] = {}
     joined: set[str] = set()
@@ -35,7 +44,8 @@ def spatial_nodes(network: Network) -> set[str]:
         lost = {
             v
             for v in joined
-            if not _leaks_by_channel(network.nodes[v], [t for _, t in into.get(v, ())])
+            if unfed_currents(network, v)
+            or not _leaks_by_channel(network.nodes[v], [t for _, t in into.get(v, ())])
             or any(
                 u not in joined or not (isinstance(t, Identity) or window_primitive(t) is not None)
                 for u, t in into.get(v, ())

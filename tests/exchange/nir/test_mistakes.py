@@ -1,0 +1,117 @@
+"""Graphs and options that say something impossible get a line; what an import does not do is told."""
+
+import numpy as np
+import pytest
+
+import neuromap as nm
+from neuromap.errors import InputError, NeuromapError
+from neuromap.exchange.nir import from_nir, nir_graph
+from neuromap.exchange.nir.export_nir import to_nir
+from neuromap.formats.nir import graph_of
+
+pytest.importorskip("nir", reason="pip install 'neuromap-rollouts[nir]'")
+
+ONE = np.ones(2)
+
+
+def lif(**changes):
+    return {"type": "LIF", "tau": 0.02 * ONE, "r": ONE, "v_leak": 0 * ONE, "v_threshold": 0.5 * ONE} | changes
+
+
+def graph(edges, **nodes):
+    """The chain i -> w -> a -> o, with nodes changed or added; edges are more."""
+    ends = {"i": {"type": "Input", "shape": [2]}, "o": {"type": "Output", "shape": [2]}}
+    held = {**ends, "w": {"type": "Linear", "weight": np.array([[0.5, 0.25], [0.1, 0.9]])}, "a": lif(), **nodes}
+    return graph_of({"type": "NIRGraph", "nodes": held, "edges": [("i", "w"), ("w", "a"), ("a", "o"), *edges]})
+
+
+@pytest.mark.parametrize(
+    ("edges", "nodes", "says"),
+    [
+        ([("a", "i")], {}, "edge a -> i: leads to an Input"),
+        ([], {"w": {"type": "Linear", "weight": np.zeros((0, 2))}, "a": lif(tau=np.zeros(0))}, "broadcast|shape"),
+        ([], {"w": {"type": "Linear", "weight": np.zeros((0, 2))}}, r"node w: has values of shape \[0\]"),
+        ([], {"a": lif(v_threshold=1e300 * ONE)}, "found 1e.300; needs finite numbers"),
+        ([], {"a": lif(tau=1e-320 * ONE)}, "needs numbers above 0, 1e-40"),
+        ([], {"a": lif(v_reset=ONE)}, "must lie above the reset"),
+        ([("w", "s1"), ("s1", "s2"), ("s2", "s3"), ("s3", "s4"), ("s4", "s5"), ("s5", "s6"), ("s6", "s7"),
+          ("s7", "s8"), ("s8", "a")],
+         {f"s{k}": {"type": "Scale", "scale": 1e40 * ONE} for k in range(1, 9)}, "multiply to numbers without end"),
+    ],
+)  # fmt: skip
+def test_impossible_graphs_are_refused_in_one_line(edges, nodes, says):
+    with pytest.raises(NeuromapError, match=says) as caught:
+        from_nir(graph(edges, **nodes), compare=0)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        *(({"tool": tool}, "is not known; known are norse") for tool in (3, [], {})),
+        *(({"compare": compare}, "compare = ") for compare in ("x", None, 0.5, True, -1)),
+        ({"compare": {"i": [[1, 0]]}}, "input i: needs an array"),
+        ({"compare": {"i": np.ones((3, 2), bool), "j": np.ones((3, 2), bool)}}, "'j' is no input node"),
+        ({"dt": 1e-200}, "dt = 1e-200 s: must be above 0 and finite"),
+    ],
+)  # fmt: skip
+def test_options_of_another_kind_are_refused_in_one_line(options, says):
+    with pytest.raises(InputError, match=says):
+        from_nir(graph([]), **options)
+
+
+def test_spikes_that_readouts_need_leave_the_chip():
+    """The remedy of a readout is to compute it on the host from these spikes."""
+    li = {"type": "LI", "tau": 0.02 * ONE, "r": ONE, "v_leak": 0 * ONE}
+    edges = [("a", "w2"), ("w2", "b"), ("b", "o2"), ("a", "li"), ("li", "o3")]
+    more = {"w2": {"type": "Linear", "weight": np.eye(2)}, "li": li}
+    more |= {name: {"type": "Output", "shape": [2]} for name in ("o", "o2", "o3")}
+    for neurons in (lif(), {"type": "Threshold", "threshold": 0.5 * ONE}):
+        whole = {"w": {"type": "Linear", "weight": np.eye(2)}, "a": neurons, "b": neurons}
+        found = from_nir(graph([e for e in edges if e != ("a", "o")], **more, **whole), compare=0)
+        assert found.network.outputs == ("a", "b")
+        assert any(note.about == "li" for note in found.refused)
+
+
+def test_a_graph_without_inputs_has_nothing_to_compare_on():
+    nodes = {"a": lif(v_leak=ONE), "o": {"type": "Output", "shape": [2]}}
+    found = from_nir(graph_of({"type": "NIRGraph", "nodes": nodes, "edges": [("a", "o")]}))
+    assert found.network.outputs == ("a",)
+
+
+def deep(bias, depth):
+    """Integrate-and-fire neurons in a chain, whose last node hears a constant."""
+    nodes, edges = {"n0": {"type": "Input", "shape": [1]}}, []
+    for k in range(1, depth + 1):
+        affine = {"type": "Affine", "weight": np.array([[0.9]]), "bias": np.array([bias if k == depth else 0.0])}
+        neuron = {"type": "IF", "r": np.array([1e3]), "v_threshold": np.array([1.0])}
+        nodes |= {f"w{k}": affine, f"n{k}": neuron}
+        edges += [(f"n{k - 1}", f"w{k}"), (f"w{k}", f"n{k}")]
+    return graph_of({"type": "NIRGraph", "nodes": nodes, "edges": edges})
+
+
+@pytest.mark.parametrize(("bias", "depth"), [(-0.3, 2), (-0.3, 6), (-0.9, 3), (0.3, 6)])
+def test_a_start_that_no_voltage_leads_to_is_told_with_its_error(bias, depth):
+    """Spikes of node n come n ticks late: v would fall to 0 from so many times the bias, but begins at 1 at most."""
+    notes = [note for note in from_nir(deep(bias, depth), compare=0).approximated if "beside its reset" in note.text]
+    wrong = -bias * depth - 1
+    assert [note.error for note in notes] == pytest.approx([wrong] * (wrong > 0))
+
+
+def test_what_comes_back_as_it_was_takes_no_step_and_says_so(tmp_path):
+    network = nm.build_network({"I": (2, None), "O": (1, 1)}, {("I", "O"): [[1, 1]]})
+    to_nir(network, tmp_path / "net.nir")
+    assert not from_nir(tmp_path / "net.nir").refused
+    (note,) = from_nir(tmp_path / "net.nir", dt=3, tool="sinabs").refused
+    assert note.about == "dt, tool"
+    assert note.text.startswith("not used")
+
+
+def test_tables_that_no_text_holds_are_told_as_left_out(tmp_path):
+    table = {"I": {"code": "layer", "encoder": np.ones((1, 1, 1, 2), np.float32),
+                   "encoder.threshold": np.ones(2, np.float32)}}  # fmt: skip
+    plain = nm.build_network({"I": (2, None), "O": (1, 1)}, {("I", "O"): [[1, 1]]})
+    network = nm.Network("n", plain.nodes, plain.edges, tables={"inputs": table, "training": {"epochs": 2}})
+    notes = to_nir(network, tmp_path / "net.nir")
+    assert "table inputs" in [note.about for note in notes]
+    assert dict(from_nir(nir_graph(network)).network.tables) == {"training": {"epochs": 2}}
