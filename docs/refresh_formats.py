@@ -20,7 +20,8 @@ _TEXT = """\
 
 Networks come from other tools, and programs go to them. Every import and export says what was *kept* exactly, what was
 *approximated* and by how much, and what was *refused*, with the way out. A source of which nothing can be taken over is
-refused with one line. What is written appears whole or not at all.
+refused with one line. What is written appears whole or not at all; a folder in which it would be mixed with files of a
+larger export, or replace a README.md of someone else, is refused.
 
 ## Read: `neuromap import FORMAT FILE`
 
@@ -48,8 +49,7 @@ events, not a network with frames, so they are read as such:
 |---|---|---|
 | RANC's JSON, configuration and input | `neuromap.formats.ranc.read_json` | 128 MiB each; cores together 512 MiB |
 | memory images and test vectors of RANC's FPGA design | `neuromap.formats.ranc.read_vectors` | 256 MiB each |
-| TrueNorth's model files (IBM's Corelet environment) | `neuromap.formats.truenorth.read_model` | 256 MiB; crossbars of
-256 x 256 |
+| TrueNorth's model files (IBM's Corelets) | `neuromap.formats.truenorth.read_model` | 256 MiB; crossbars of 256 x 256 |
 
 ```python
 from neuromap.formats.ranc import read_json

@@ -290,6 +290,10 @@ def test_what_nir_has_no_room_for_is_refused():
         nir_graph(Network.from_edges([("I", "O")]))
     with pytest.raises(NotSupportedError, match=r"node \.\.: HDF5 has no group"):
         nir_graph(nm.build_network({"I": (2, None), "..": (1, 1)}, {("I", ".."): [[1, 1]]}))
+    odd = {"I": Node("I", (1, 1, 1)), "I -> O": Node("I -> O", (1, 1, 1), np.ones(1, int))}
+    edge = Edge("I", "I -> O", Dense((1, 1, 1), (1, 1, 1), weights=np.ones((1, 1), int)))
+    with pytest.raises(NetworkError, match="found the name 'I -> O'"):  # as a map is called there
+        nir_graph(Network("n", odd, {("I", "I -> O"): edge}))
     big = Dense((1, 1, 2**14), (1, 1, 2**13), weights=nm.SeededWeights(1, (0, 1)))
     with pytest.raises(NotSupportedError, match="NIR has dense ones"):
         nir_graph(nm.build_network({"I": (2**14, None), "O": (2**13, 1)}, {("I", "O"): big}))

@@ -18,6 +18,7 @@ from neuromap.exchange.nir.own.order import nir_shape, to_nir_order
 from neuromap.formats.nir.nir_graph import NirGraph, NirNode
 from neuromap.network.complete import require_weights
 from neuromap.network.edge import Edge
+from neuromap.network.names import check_name
 from neuromap.network.network import Network
 from neuromap.network.neurons.leak_neuron import LeakNeuron
 from neuromap.network.terms import MatrixSource
@@ -45,7 +46,7 @@ def network_graph(network: Network, dt: float) -> NirGraph:
     Raises
     ------
     NetworkError
-        If weights or thresholds are missing.
+        If weights or thresholds are missing, or a name is none that network files take.
     NotSupportedError
         If a matrix has more than ``MAX_WEIGHTS`` entries: NIR has dense ones only; or a node is called as HDF5 allows
         no group.
@@ -70,6 +71,7 @@ class _Writer:
     def graph(self) -> NirGraph:
         network = self._network
         for name in network.nodes:
+            check_name(name, "node")
             if not name.strip("."):
                 raise NotSupportedError(f"node {name}: HDF5 has no group of this name; rename the node")
             self._node(name)

@@ -22,8 +22,9 @@ def unfed_currents(network: Network, name: str) -> list[int]:
     neuron = network.nodes[name].neuron
     if neuron is None or neuron.n_currents == 1:
         return []
-    terms = [part for edge in network.edges.values() if edge.target == name for part in (edge, *edge.also)]
-    return sorted(set(range(neuron.n_currents)) - {part.current for part in terms})
+    into = [edge for edge in network.edges.values() if edge.target == name]
+    fed = {edge.current for edge in into} | {term.current for edge in into for term in edge.also}
+    return sorted(set(range(neuron.n_currents)) - fed)
 
 
 def spatial_nodes(network: Network) -> set[str]:
