@@ -69,14 +69,14 @@ def test_the_outputs_of_a_changed_threshold_differ():
         ("csram_003.mem", None, ProgramError, "rows of 4 columns"),
         ("csram_003.mem", "0101\n", ProgramError, "holds [1, 4] rows and bits"),
         ("csram_000.mem", "01\n2\n", ProgramError, "row 2 is '2'"),
-        ("tc_003.mem", None, ProgramError, "No such file"),
+        ("tc_003.mem", None, ProgramError, "does not exist"),
         ("tc_000.mem", "\u00e9", ProgramError, "not a text of bits"),
         ("tb_input.txt", "0101\n", StimulusError, "rows have 4 bits; needs 30"),
         ("tb_num_inputs.txt", "3\n", StimulusError, "counts make 3 rows"),
         ("tb_num_inputs.txt", "-3\n", StimulusError, "found -3"),
         ("tb_num_inputs.txt", "9" * 5000, StimulusError, "needs one count per line"),
         ("tb_num_outputs.txt", "", StimulusError, "found nothing"),
-        ("tb_correct.txt", None, StimulusError, "No such file"),
+        ("tb_correct.txt", None, StimulusError, "does not exist"),
     ],
 )
 def test_damaged_vectors(tmp_path, file, content, error, words):
@@ -308,3 +308,10 @@ def test_packets_for_places_without_a_core_are_lost(tmp_path):
 def test_missing_files(tmp_path):
     with pytest.raises(ProgramError, match=r"a\.json: does not exist"):
         read_json(tmp_path / "a.json", tmp_path / "b.json")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes on this system")
+def test_a_pipe_among_the_vectors_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "csram_000.mem")
+    with pytest.raises(ProgramError, match=r"csram_000\.mem: is no regular file"):
+        read_vectors(tmp_path, columns=1, output_bus=(0, 0))

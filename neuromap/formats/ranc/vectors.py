@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError, ProgramError, StimulusError
+from neuromap.files.regular_file import read_bytes
 from neuromap.formats.ranc.case import RancCase, RancCores, make_case
 from neuromap.formats.ranc.hardware_widths import N_WEIGHTS, TYPE_BITS, memory_fields
 from neuromap.hardware.chip.chip_file import load_chip
@@ -165,11 +166,10 @@ def _read_groups(path: Path, total: int) -> tuple[NDArray[np.int64], NDArray[np.
 
 def _read_text(path: Path, error: type[InputError]) -> str:
     try:
-        with path.open("rb") as stream:
-            data = stream.read(_MAX_BYTES + 1)
-    except OSError as reason:
-        raise error(f"{path}: cannot be read ({reason.strerror})") from None
-    if len(data) > _MAX_BYTES or not data.isascii():
+        data = read_bytes(path, "text of bits", _MAX_BYTES, error)
+    except error as reason:
+        raise error(f"{path}: {reason}") from None
+    if not data.isascii():
         raise error(f"{path}: is not a text of bits")
     return data.decode("ascii")
 
