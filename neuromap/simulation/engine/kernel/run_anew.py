@@ -5,16 +5,14 @@ A run of a few ticks on a few cores takes some microseconds, less than one call 
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import njit
 
 from neuromap.simulation.engine.kernel.layout import Image, State
 from neuromap.simulation.engine.kernel.vectors.extents import extent
-from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, get, put
+from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, clear_values, copy_values, get
 from neuromap.simulation.engine.kernel.workspace import Record, Scratch
 
-__all__ = ["begin_run", "clear_values", "copy_values", "record_from"]
+__all__ = ["begin_run", "record_from"]
 
 inlined = njit(**INLINED)
 
@@ -22,32 +20,17 @@ inlined = njit(**INLINED)
 @inlined
 def begin_run(image: Image, state: State, start: State, scratch: Scratch) -> None:
     """Bring a state back to the one that runs start from, in which no spikes are under way; count from 0."""
-    lanes = 32 * extent(image.shape.groups)
-    copy_values(state.narrow, start.narrow)
-    copy_values(state.is_wide, start.is_wide)
-    copy_values(state.bound, start.bound)
-    copy_values(state.awake, start.awake)
-    for core in range(image.shape.n_cores):  # the wide potentials of narrow cores are never read
+    n_cores, lanes = image.shape.n_cores, 32 * extent(image.shape.groups)
+    copy_values(state.narrow, start.narrow, 0, n_cores * lanes)
+    copy_values(state.is_wide, start.is_wide, 0, n_cores)
+    copy_values(state.bound, start.bound, 0, n_cores)
+    copy_values(state.awake, start.awake, 0, len(start.awake))
+    for core in range(n_cores):  # the wide potentials of narrow cores are never read
         if get(start.is_wide, core):
-            for k in range(core * lanes, (core + 1) * lanes):
-                put(state.wide, k, get(start.wide, k))
+            copy_values(state.wide, start.wide, core * lanes, lanes)
     clear_values(state.ring)
     clear_values(state.busy)
     clear_values(scratch.totals)
-
-
-@inlined
-def copy_values(to: Any, values: Any) -> None:
-    """Copy an array onto one of its size."""
-    for k in range(len(values)):
-        put(to, k, get(values, k))
-
-
-@inlined
-def clear_values(array: Any) -> None:
-    """Set all of an array to 0."""
-    for k in range(len(array)):
-        array[k] = 0
 
 
 @inlined
