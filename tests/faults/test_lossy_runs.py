@@ -62,9 +62,12 @@ def test_without_losses_noise_is_that_of_a_batch(by_hand, data):
     for k in range(3):
         run = chip.run(job.feed.events({"I": stimuli["I"][k : k + 1]}, 30, 0, job.n_ticks(30)), k)
         here = job.watched[run.spikes.cores, run.spikes.neurons]
-        part = job.part([type(run.spikes)(*(c[here] for c in run.spikes))], [0], 1, 30)
+        part = job.part([type(run.spikes)(*(c[here] for c in run.spikes))], 1, 30)
         assert (part.frames[0] == right[k]).all()
     assert right.any()
+    hardly = struck_frames(program, lossy(1e-15), stimuli, choice)  # as good as none, but run tick by tick
+    assert hardly.counts["dropped-spikes"].struck == 0
+    assert (hardly.frames["O"] == right).all()
 
 
 @pytest.fixture(scope="module")

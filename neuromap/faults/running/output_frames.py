@@ -13,6 +13,7 @@ from neuromap.faults.effects.fault_model import Faults
 from neuromap.faults.effects.struck_program import Count, Struck, strike
 from neuromap.faults.running.lossy_run import LossyChip
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.engine.engine import Spikes
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.run.batch_job import BatchJob
 from neuromap.simulation.run.simulate_batch import simulate_batch
@@ -115,9 +116,10 @@ def _lossy_frames(
         mine = {name: rows[k : k + 1] for name, rows in stimuli.items()}
         run = chip.run(job.feed.events(mine, n_frames, 0, n_ticks), k)
         here = job.watched[run.spikes.cores, run.spikes.neurons]
-        watched.append(type(run.spikes)(*(column[here] for column in run.spikes)))
+        ticks, cores, neurons = (column[here] for column in run.spikes)
+        watched.append(Spikes(ticks + k * n_ticks, cores, neurons))
         lost, sent = lost + run.dropped.struck, sent + run.dropped.at_risk
-    table = job.part(watched, range(n_stimuli), n_stimuli, n_frames).frames
+    table = job.part(watched, n_stimuli, n_frames).frames
     ends = np.cumsum([port.size for port in job.neurons.nodes])[:-1]
     parts = [] if table is None else np.split(table, ends, axis=2)
     return dict(zip((port.name for port in job.neurons.nodes), parts, strict=True)), Count(lost, sent)

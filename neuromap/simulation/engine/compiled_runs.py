@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,6 +50,16 @@ class CompiledRuns(ABC):
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
         """Run some ticks in the kernel, on as many threads as pay; end with :meth:`_count_ticks`."""
 
+    @abstractmethod
+    def _call_each(
+        self, n_runs: int, n_ticks: int, events: Events, event_tick: int, record: Record, noise_seed: int
+    ) -> None:
+        """Run runs in a row, each from tick 0, in one call of the kernel on this thread alone."""
+
+    @abstractmethod
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+
     def _far(self, far: Far) -> Far:
         """Say how the next call hands spikes to other ranks; an engine that is alone has none."""
         return far
@@ -78,31 +88,67 @@ class CompiledRuns(ABC):
         """
         check_run(self.program, events, watched)
         record, cores = self._record(watched)
-        fed = Events(
-            read_only(np.ascontiguousarray(events.start, np.int64)),
-            read_only(np.ascontiguousarray(events.cores, np.int32)),
-            read_only(np.ascontiguousarray(events.axons, np.int32)),
-        )
-        row_words = record.n_rows * self._groups
-        at_once = max(1, _RECORD_BYTES // max(4 * row_words, 1))
-        found = []
-        done = 0
-        while done < events.n_ticks:
-            pace = int(_CALL_SECONDS / self._pace) if self._pace else 16
-            n = min(events.n_ticks - done, at_once, max(1, pace))
-            fired = np.zeros(n * row_words, np.uint32)
-            first = self.tick
-            self._call(n, fed, done, record._replace(fired=fired))
+        pieces = self._pieces(_fed(events), 0, events.n_ticks, record)
+        return _joined([self._listed(bits, self.tick - n, record, cores) for bits, n in pieces])
+
+    def run_each(
+        self,
+        events: HostEvents,
+        n_runs: int,
+        watched: NDArray[np.bool_] | None = None,
+        noise_seed: int = 0,
+        is_called_off: Callable[[], bool] = lambda: False,
+    ) -> Spikes:
+        """Run many runs in a row; see :meth:`neuromap.simulation.engine.engine.BlockEngine.run_each`."""
+        check_run(self.program, events, watched)
+        record, cores = self._record(watched)
+        fed, n_ticks = _fed(events), events.n_ticks // n_runs
+        found: list[Spikes] = []
+        done = 0 if n_ticks else n_runs
+        while done < n_runs and not is_called_off():
+            first, seed = done * n_ticks, (noise_seed + done) % 2**64
+            n = min(n_runs - done, self._ticks_at_once(record) // n_ticks)
+            if n > 0:
+                bits = self._bits(n * n_ticks, record)
+                self._call_each(n, n_ticks, fed, first, record._replace(fired=bits), seed)
+                found.append(self._listed(bits, first, record, cores))
+            else:  # one alone is too long for a call
+                n = 1
+                self.reset(seed)
+                for bits, n_more in self._pieces(fed, first, n_ticks, record):
+                    found.append(self._listed(bits, first + self.tick - n_more, record, cores))
+                    if is_called_off():
+                        break
             done += n
-            if row_words:
-                ticks, rows, neurons = compiled().list_spikes(fired, record.n_rows, self._groups)
-                found.append((ticks + first, cores[rows], neurons))
-        if not found:
-            nothing = np.zeros(0, np.int64)
-            return Spikes(nothing, nothing, nothing)
-        if len(found) == 1:
-            return Spikes(*found[0])
-        return Spikes(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        return _joined(found)
+
+    def _pieces(
+        self, fed: Events, event_tick: int, n_ticks: int, record: Record
+    ) -> Iterator[tuple[NDArray[np.uint32], int]]:
+        """Run ticks in as many calls as they need; after each the bits of its spikes, and its number of ticks."""
+        done = 0
+        while done < n_ticks:
+            n = min(n_ticks - done, self._ticks_at_once(record))
+            bits = self._bits(n, record)
+            self._call(n, fed, event_tick + done, record._replace(fired=bits))
+            done += n
+            yield bits, n
+
+    def _ticks_at_once(self, record: Record) -> int:
+        """Ticks that one call should run, by the time and the memory that they take."""
+        pace = int(_CALL_SECONDS / self._pace) if self._pace else 16
+        return max(1, min(_RECORD_BYTES // max(4 * record.n_rows * self._groups, 1), pace))
+
+    def _bits(self, n_ticks: int, record: Record) -> NDArray[np.uint32]:
+        """Room for the spikes of a call."""
+        return np.zeros(n_ticks * record.n_rows * self._groups, np.uint32)
+
+    def _listed(self, bits: NDArray[np.uint32], first: int, record: Record, cores: NDArray[np.int64]) -> Spikes:
+        """List the spikes of a call that began at tick ``first``."""
+        if not len(bits):
+            return _joined([])
+        ticks, rows, neurons = compiled().list_spikes(bits, record.n_rows, self._groups)
+        return Spikes(ticks + first, cores[rows], neurons)
 
     def _record(self, watched: NDArray[np.bool_] | None) -> tuple[Record, NDArray[np.int64]]:
         """Say what the kernel is to keep, and the core of each of its rows; remembered for the next call."""
@@ -121,6 +167,23 @@ class CompiledRuns(ABC):
         record = Record(row, words.reshape(-1).view(np.uint32), np.zeros(0, np.uint32), len(cores))
         self._watch = (frozen(mask), record, cores)
         return record, cores
+
+
+def _joined(parts: list[Spikes]) -> Spikes:
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        nothing = np.zeros(0, np.int64)
+        return Spikes(nothing, nothing, nothing)
+    return Spikes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _fed(events: HostEvents) -> Events:
+    return Events(
+        read_only(np.ascontiguousarray(events.start, np.int64)),
+        read_only(np.ascontiguousarray(events.cores, np.int32)),
+        read_only(np.ascontiguousarray(events.axons, np.int32)),
+    )
 
 
 def run_together(

@@ -6,8 +6,9 @@ or many, answers this protocol with equal values, bit by bit; ``tests/simulation
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +19,7 @@ from neuromap.errors import InputError, StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_state import EngineState
 
-__all__ = ["Engine", "Footprint", "HostEvents", "Spikes", "Totals", "check_run", "require_inside"]
+__all__ = ["BlockEngine", "Engine", "Footprint", "HostEvents", "Spikes", "Totals", "check_run", "require_inside"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,3 +249,48 @@ class Engine(Protocol):
 
     def fork(self) -> Self:
         """Make another engine at tick 0 that shares what is only read (parameters, crossbars) with this one."""
+
+
+@runtime_checkable
+class BlockEngine(Protocol):
+    """An engine that takes many short runs at once, without coming back to Python between them."""
+
+    def run_each(
+        self,
+        events: HostEvents,
+        n_runs: int,
+        watched: NDArray[np.bool_] | None = None,
+        noise_seed: int = 0,
+        is_called_off: Callable[[], bool] = ...,
+    ) -> Spikes:
+        """Run runs of equal length one after the other, each from the state before tick 0, on this thread alone.
+
+        Parameters
+        ----------
+        events : HostEvents
+            What the host feeds: the ticks of the first run, then those of the second, and so on.
+        n_runs : int
+            Number of runs, 1 or more; divides the ticks of the events.
+        watched : ndarray of bool, shape (C, N), optional
+            As in :meth:`Engine.run`.
+        noise_seed : int
+            Seed of the first run; the others take the numbers that follow (after 2**64 - 1 comes 0).
+        is_called_off : callable
+            Asked every twentieth of a second or so; where it says True, what has not begun is left out.
+
+        Returns
+        -------
+        Spikes
+            Of the watched neurons; tick t of run r, the first being 0, is ``r * (ticks of a run) + t``.
+
+        Raises
+        ------
+        StimulusError
+            If an event points outside the program.
+        InputError
+            If the mask has another shape or type.
+
+        Notes
+        -----
+        Afterwards the engine is where the last run ended.
+        """

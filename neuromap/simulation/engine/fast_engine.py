@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from copy import copy
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from neuromap.simulation.engine.engine_state import EngineState, check_state
 from neuromap.simulation.engine.kernel import layout
 from neuromap.simulation.engine.kernel.compiled import compiled
 from neuromap.simulation.engine.kernel.image import make_image, make_state, put_spikes, vector_groups
-from neuromap.simulation.engine.kernel.layout import Flag, Image
+from neuromap.simulation.engine.kernel.layout import Flag, Image, State
 from neuromap.simulation.engine.kernel.team import make_team
 from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.workspace import (
@@ -81,6 +81,7 @@ class FastEngine(CompiledRuns):
         self._width = (0,) * vector_groups(self.program.chip.neurons)
         self._alone, self._team = self._teams(threads)
         self._start_runs(extent(image.shape.groups))
+        self._start_state: State | None = None
         self.reset()
 
     def _teams(self, threads: int) -> tuple[_Workers, _Workers]:
@@ -184,18 +185,42 @@ class FastEngine(CompiledRuns):
         """Run some ticks in the kernel, on as many threads as pay."""
         team, scratches = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
         team = team._replace(far=self._far(team.far))
-        run, seed = compiled().run, np.uint64(self._noise_seed)
-        if not self._pace:  # compile, or load what was compiled, apart from the ticks and on this thread alone
-            alone, scratch = self._alone[0], self._alone[1][0]
-            with announced("the fast engine for this processor and core shape"):
-                run(self._image, self._state, scratch, alone, 0, self.tick, 0, events, 0, record, seed, self._width)
+        run, seed = self._run(events, record), np.uint64(self._noise_seed)
         began = time.perf_counter()
 
         def work(me: int) -> None:
             run(
-                self._image, self._state, scratches[me], team, me, self.tick, n_ticks, events, event_tick, record, seed,
-                self._width,
+                self._image, self._state, self._state, scratches[me], team, me, self.tick, n_ticks, 0, events,
+                event_tick, record, seed, self._width,
             )  # fmt: skip
 
         self._together(work, team.n_threads, team.barrier, n_ticks)
         self._count_ticks(n_ticks, time.perf_counter() - began)
+
+    def _call_each(
+        self, n_runs: int, n_ticks: int, events: Events, event_tick: int, record: Record, noise_seed: int
+    ) -> None:
+        run, (team, scratches) = self._run(events, record), self._alone
+        if self._start_state is None:
+            self._start_state = make_state(self.program, self._image)
+        for scratch in self._team[1]:
+            scratch.totals[:] = 0
+        began = time.perf_counter()
+        run(
+            self._image, self._state, self._start_state, scratches[0], team, 0, 0, n_ticks, n_runs, events, event_tick,
+            record, np.uint64(noise_seed), self._width,
+        )  # fmt: skip
+        self.tick, self._noise_seed = 0, (noise_seed + n_runs - 1) % 2**64
+        self._count_ticks(n_ticks, (time.perf_counter() - began) / n_runs)
+
+    def _run(self, events: Events, record: Record) -> Any:
+        """Give the entry point of the kernel, compiled or loaded before any tick and on this thread alone."""
+        run = compiled().run
+        if not self._pace:
+            team, (scratch,) = self._alone
+            with announced("the fast engine for this processor and core shape"):
+                run(
+                    self._image, self._state, self._state, scratch, team, 0, 0, 0, 0, events, 0, record, np.uint64(0),
+                    self._width,
+                )  # fmt: skip
+        return run

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from copy import copy
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from neuromap.simulation.engine.list_kernel.list_image import (
     make_list_team,
     put_reached,
 )
-from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListTeam
+from neuromap.simulation.engine.list_kernel.list_layout import ListImage, ListState, ListTeam
 from neuromap.simulation.engine.list_pending import due_and_amounts, pending_amounts, pending_rows, reached_axons
 from neuromap.simulation.engine.noise import check_seed
 
@@ -80,6 +80,7 @@ class ListFastEngine(CompiledRuns):
         self._threads = threads
         self._alone, self._team = self._teams(threads)
         self._start_runs(image.shape.lanes // 32)
+        self._start_state: ListState | None = None
         self.reset()
 
     def _teams(self, threads: int) -> tuple[ListTeam, ListTeam]:
@@ -202,18 +203,41 @@ class ListFastEngine(CompiledRuns):
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
         team = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
         team = team._replace(far=self._far(team.far))
-        run = list_kernel()
+        run = self._run(events, record)
         self._renew_epoch()
-        if not self._pace:  # compile, or load what was compiled, apart from the ticks and on this thread alone
-            with announced("the fast engine for synapse lists"):
-                run(self._image, self._state, self._alone, 0, self.tick, 0, self._epoch, events, 0, record)
         began = time.perf_counter()
 
         def work(me: int) -> None:
-            run(self._image, self._state, team, me, self.tick, n_ticks, self._epoch, events, event_tick, record)
+            run(
+                self._image, self._state, self._state, team, me, self.tick, n_ticks, 0, self._epoch, events, event_tick,
+                record,
+            )  # fmt: skip
 
         self._together(work, team.n_threads, team.barrier, n_ticks)
         self._count_ticks(n_ticks, time.perf_counter() - began)
+
+    def _call_each(
+        self, n_runs: int, n_ticks: int, events: Events, event_tick: int, record: Record, noise_seed: int
+    ) -> None:
+        run = self._run(events, record)
+        if self._start_state is None:
+            self._start_state = make_list_state(self.program, self._image)
+        self._team.totals[:] = 0
+        began = time.perf_counter()
+        run(
+            self._image, self._state, self._start_state, self._alone, 0, 0, n_ticks, n_runs, 0, events, event_tick,
+            record,
+        )  # fmt: skip
+        self.tick = self._epoch = 0
+        self._count_ticks(n_ticks, (time.perf_counter() - began) / n_runs)
+
+    def _run(self, events: Events, record: Record) -> Any:
+        """Give the entry point of the kernel, compiled or loaded before any tick and on this thread alone."""
+        run = list_kernel()
+        if not self._pace:
+            with announced("the fast engine for synapse lists"):
+                run(self._image, self._state, self._state, self._alone, 0, 0, 0, 0, 0, events, 0, record)
+        return run
 
     def _renew_epoch(self) -> None:
         """Keep ticks of rest inside 32 bits."""

@@ -95,15 +95,13 @@ class BatchJob(Value):
         """Count the ticks of a stimulus: up to and with the last frame of the slowest node that is recorded."""
         return ticks_to_run(self.program, n_frames, self.neurons.nodes)
 
-    def part(self, spikes: Sequence[Spikes], stimulus: Sequence[int], n_stimuli: int, n_frames: int) -> BatchPart:
+    def part(self, spikes: Sequence[Spikes], n_stimuli: int, n_frames: int) -> BatchPart:
         """Tell the frames of the watched neurons' spikes.
 
         Parameters
         ----------
         spikes : sequence of Spikes
-            Of some ticks of one stimulus each.
-        stimulus : sequence of int
-            Whose they are, from 0 on.
+            Ticks count through all stimuli: those of the first, then those of the second, and so on.
         n_stimuli, n_frames : int
             Stimuli of the part, and frames of each.
 
@@ -112,9 +110,8 @@ class BatchJob(Value):
         BatchPart
         """
         nothing = np.zeros(0, dtype=np.int64)
-        n_spikes = np.array([len(some.ticks) for some in spikes], dtype=np.int64)
-        owner = np.repeat(np.array(stimulus, dtype=np.int64), n_spikes)
         tick = np.concatenate([nothing, *(some.ticks for some in spikes)])
+        owner, tick = np.divmod(tick, max(1, self.n_ticks(n_frames)))
         row = np.concatenate([nothing, *(self.row_of[some.cores, some.neurons] for some in spikes)])
         node, column = self.neurons.node[row], self.column[row]
         clock = FrameClock.of(self.neurons.nodes, self.program.period, n_frames)

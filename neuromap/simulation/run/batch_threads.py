@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import StimulusError
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import Engine, HostEvents, Spikes
+from neuromap.simulation.engine.engine import BlockEngine, Engine, HostEvents, Spikes
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.engines import make_engine
 from neuromap.simulation.run.batch_job import BatchJob, BatchPart
@@ -26,7 +26,10 @@ __all__ = ["Chips", "run_parts"]
 
 _PART_VALUES = 2**22
 """Recorded values in a part, and host rows times ticks that are laid out at once."""
-_PART_STIMULI = 32
+_FEW_STIMULI, _PART_STIMULI = 32, 256
+"""Stimuli in a part at most, where they are long and where they are short."""
+_PART_VISITS = 2**20
+"""Cores times ticks from which a part has fewer stimuli, so that progress is told."""
 _TICKS_AT_ONCE = 512
 """Ticks between two looks at whether the run was interrupted."""
 
@@ -40,10 +43,15 @@ class Chips:
         What runs.
     choice : EngineChoice
         Every engine runs on one thread; the noise seed is that of the first stimulus.
+
+    Attributes
+    ----------
+    noise_seed : int
+        That of the first stimulus.
     """
 
     def __init__(self, program: ChipProgram, choice: EngineChoice) -> None:
-        self._noise_seed = choice.noise_seed
+        self.noise_seed = choice.noise_seed
         self._first = make_engine(program, replace(choice, threads=1))
         # Whatever has to be compiled is compiled here: in the main thread an interrupt does not wait for it.
         self._first.run(HostEvents.none(1))
@@ -61,11 +69,6 @@ class Chips:
             yield chip
         finally:
             self._free.put(chip)
-
-    def fresh(self, chip: Engine, stimulus: int) -> Engine:
-        """Bring an engine back to tick 0 for a stimulus, with the stimulus's own noise."""
-        chip.reset((self._noise_seed + stimulus) % 2**64)
-        return chip
 
 
 def run_parts(
@@ -92,8 +95,7 @@ def run_parts(
     try:
         for portion in portions:
             frames, n_stimuli, n_frames = check_stimuli(portion, job.program, n_frames or None)
-            each = min(_PART_STIMULI, _PART_VALUES // max(1, n_frames * job.n_columns), n_stimuli // (4 * n_threads))
-            each = max(1, each)
+            each = max(1, min(_part_stimuli(job, n_frames), n_stimuli // (4 * n_threads)))
             for start in range(0, n_stimuli, each):
                 some = {name: rows[start : start + each] for name, rows in frames.items()}
                 n_some = min(each, n_stimuli - start)
@@ -110,6 +112,14 @@ def run_parts(
         executor.shutdown(wait=True, cancel_futures=True)
 
 
+def _part_stimuli(job: BatchJob, n_frames: int) -> int:
+    """Stimuli that a part may have at most."""
+    n_ticks = max(1, job.n_ticks(n_frames))
+    visits = max(_FEW_STIMULI, _PART_VISITS // (n_ticks * job.program.n_cores))
+    values = _PART_VALUES // max(n_frames * job.n_columns, n_ticks * len(job.feed), 1)
+    return min(_PART_STIMULI, visits, values)
+
+
 def _run_part(
     job: BatchJob,
     chips: Chips,
@@ -122,17 +132,28 @@ def _run_part(
     """Run some stimuli one after the other, from number ``first`` on."""
     n_ticks = job.n_ticks(n_frames)
     stimuli = {name: rows.astype(np.bool_, copy=False) for name, rows in frames.items()}
+    seed = chips.noise_seed + first
+    with chips.take() as chip:
+        if isinstance(chip, BlockEngine) and n_stimuli * n_ticks * len(job.feed) <= _PART_VALUES:
+            events = job.feed.events(stimuli, n_frames, 0, n_ticks)
+            spikes = [chip.run_each(events, n_stimuli, job.watched, seed % 2**64, stopped.is_set)]
+        else:
+            spikes = []
+            for number in range(n_stimuli):
+                stimulus = {name: values[number : number + 1] for name, values in stimuli.items()}
+                chip.reset((seed + number) % 2**64)
+                for some in _in_pieces(job, chip, stimulus, n_frames, stopped):
+                    spikes.append(some._replace(ticks=some.ticks + number * n_ticks))
+    return job.part(spikes, n_stimuli, n_frames)
+
+
+def _in_pieces(
+    job: BatchJob, chip: Engine, stimulus: Mapping[str, NDArray[np.bool_]], n_frames: int, stopped: Event
+) -> Iterator[Spikes]:
+    """Run one stimulus, some ticks at a time."""
+    n_ticks = job.n_ticks(n_frames)
     at_once = max(1, min(_TICKS_AT_ONCE, _PART_VALUES // max(1, len(job.feed))))
-    spikes: list[Spikes] = []
-    owners: list[int] = []
-    with chips.take() as lent:
-        for number in range(n_stimuli):
-            chip = chips.fresh(lent, first + number)
-            stimulus = {name: values[number : number + 1] for name, values in stimuli.items()}
-            for tick in range(0, n_ticks, at_once):
-                if stopped.is_set():
-                    break
-                events = job.feed.events(stimulus, n_frames, tick, min(at_once, n_ticks - tick))
-                spikes.append(chip.run(events, job.watched))
-                owners.append(number)
-    return job.part(spikes, owners, n_stimuli, n_frames)
+    for tick in range(0, n_ticks, at_once):
+        if stopped.is_set():
+            return
+        yield chip.run(job.feed.events(stimulus, n_frames, tick, min(at_once, n_ticks - tick)), job.watched)

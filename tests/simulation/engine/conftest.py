@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import BlockEngine, HostEvents, Spikes
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.engine.engines import make_engine
 
 MODES = ("stochastic_weight", "stochastic_leak", "noise_bits")
 # How large the values of a core are: at rest, small, past one byte, past the range of a narrow core, all there is.
@@ -193,5 +195,53 @@ def assert_same_run(parts_of, assert_same_spikes, assert_same_state):
                 watched = None if kind == 1 else rng.random(shape) < rng.choice([0, 0.01, 0.5])
                 assert_same_spikes(fast.run(part, watched), oracle.run(part, watched))
             assert_same_state(fast, oracle)
+
+    return check
+
+
+def _fed_at_random(rng, program, n_ticks):
+    """Host events of a run, whatever the kind of core; some axons twice."""
+    place = np.concatenate([np.stack([np.full(n, c), np.arange(n)]) for c, n in enumerate(program.axon_counts)], axis=1)
+    counts = rng.poisson(rng.choice([0, 0.3, 3], n_ticks) * program.n_cores) * bool(place.size)
+    cores, axons = place[:, rng.integers(max(1, place.shape[1]), size=counts.sum())].astype(np.int32)
+    return HostEvents(np.append(0, np.cumsum(counts)), cores, axons)
+
+
+def _assert_equal_states(fast, oracle):
+    a, b = fast.state, oracle.state
+    assert (a.tick, a.totals) == (b.tick, b.totals)
+    tables = [(a.potentials, b.potentials), (a.spikes, b.spikes)]
+    if b.currents is not None:
+        tables += [(getattr(a.currents, k), getattr(b.currents, k)) for k in ("current", "resting", "due", "amounts")]
+    assert all(np.array_equal(*pair) for pair in tables)
+
+
+@pytest.fixture(scope="session")
+def assert_runs_in_one_call(parts_of, assert_same_spikes):
+    """Runs in a row on the fast engine are what the one in NumPy makes of each of them alone; called off or not."""
+
+    def check(rng, program, n_runs, n_ticks, noise_seed, threads):
+        fast = make_engine(program, EngineChoice("fast", threads=threads))
+        oracle = make_engine(program, EngineChoice("numpy"))
+        assert isinstance(fast, BlockEngine)
+        assert not isinstance(oracle, BlockEngine)
+        events = _fed_at_random(rng, program, n_runs * n_ticks)
+        watched = None if rng.random() < 0.3 else rng.random(program.shape) < rng.choice([0, 0.05, 0.6])
+        expected = []
+        for run, part in enumerate(parts_of(events, range(0, events.n_ticks, n_ticks))):
+            oracle.reset((noise_seed + run) % 2**64)
+            spikes = oracle.run(part, watched)
+            expected.append(spikes._replace(ticks=spikes.ticks + run * n_ticks))
+        expected = Spikes(*(np.concatenate(column) for column in zip(*expected, strict=True)))
+
+        called_off = iter([*[False] * int(rng.integers(0, 4)), *[True] * 1000])
+        some = fast.run_each(events, n_runs, watched, noise_seed, lambda: next(called_off))
+        assert_same_spikes(some, Spikes(*(column[: len(some.ticks)] for column in expected)))
+        for engine in (fast.fork(), fast):
+            assert_same_spikes(engine.run_each(events, n_runs, watched, noise_seed), expected)
+            _assert_equal_states(engine, oracle)
+        more = _fed_at_random(rng, program, 9)
+        assert_same_spikes(fast.run(more), oracle.run(more))
+        _assert_equal_states(fast, oracle)
 
     return check

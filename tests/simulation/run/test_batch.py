@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 from neuromap.errors import InputError, StimulusError
-from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
 from neuromap.simulation.engine.threads import thread_count
 from neuromap.simulation.run.batch_threads import Chips
 from neuromap.simulation.run.simulate import simulate
@@ -40,7 +40,7 @@ def test_a_batch_is_its_stimuli_one_by_one(mixer, seed, period, n, n_frames, thr
     program, rng = mixer(seed, period), np.random.default_rng(seed)
     stimuli = stimuli_of(rng, n, n_frames)
     record = Recording(words)
-    batch = simulate_batch(program, stimuli, threads=threads, record=record, engine="numpy")
+    batch = simulate_batch(program, stimuli, threads=threads, record=record)
     counted = simulate_batch(program, stimuli, threads=threads, record=record, engine="numpy", keep="counts")
     assert len(batch) == len(counted) == n
     for s in range(n):
@@ -116,15 +116,16 @@ def test_portions_are_taken_when_they_are_needed(mixer):
     assert taken < 40
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-def test_an_interrupt_leaves_no_thread(mixer, error):
+def test_an_interrupt_leaves_no_thread(mixer, error, engine):
     def interrupt(done, known):
         raise error
 
     before = set(threading.enumerate())
     with pytest.raises(error):
         simulate_batch(
-            mixer(1, 1), stimuli_of(np.random.default_rng(0), 400, 5), threads=3, engine="numpy", progress=interrupt
+            mixer(1, 1), stimuli_of(np.random.default_rng(0), 400, 5), threads=3, engine=engine, progress=interrupt
         )
     assert set(threading.enumerate()) == before
 

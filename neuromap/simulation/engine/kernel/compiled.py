@@ -17,7 +17,9 @@ from numba import uint64
 
 from neuromap.compiling.numba_cache import cached
 from neuromap.errors import NotSupportedError
+from neuromap.simulation.engine.kernel.run_anew import begin_run, record_from
 from neuromap.simulation.engine.kernel.team import run_ticks
+from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.vectors.lanes import count_ones, trailing_zeros
 from neuromap.version import __version__
 
@@ -28,7 +30,8 @@ class Compiled(NamedTuple):
     """Numba dispatchers; they compile on first use for the types that they meet."""
 
     run: Any
-    """:func:`neuromap.simulation.engine.kernel.team.run_ticks`, without the interpreter's lock."""
+    """:func:`neuromap.simulation.engine.kernel.team.run_ticks`, without the interpreter's lock: once, or ``n_runs``
+    times, each from the state ``start``."""
     list_spikes: Any
     """``list_spikes(fired, n_rows, n_groups)``: ticks, rows and neurons of the set bits."""
 
@@ -61,8 +64,18 @@ def compiled() -> Compiled:
 
 
 def _entry_points(stamp: str) -> Compiled:
-    def run(image, state, scratch, team, me, first_tick, n_ticks, events, event_tick, record, seed, width):  # type: ignore[no-untyped-def]
-        run_ticks(image, state, scratch, team, me, first_tick, n_ticks, events, event_tick, record, seed, width)
+    # One entry for both, with one call in it: a second would take as long to compile as the first.
+    def run(  # type: ignore[no-untyped-def]
+        image, state, start, scratch, team, me, first_tick, n_ticks, n_runs, events, event_tick, record, seed, width
+    ):
+        for k in range(max(n_runs, 1)):
+            if n_runs > 0:
+                begin_run(image, state, start, scratch)
+            kept = record_from(record, extent(image.shape.groups), k * n_ticks)
+            fed = event_tick + k * n_ticks
+            run_ticks(
+                image, state, scratch, team, me, first_tick, n_ticks, events, fed, kept, seed + uint64(k), width
+            )  # fmt: skip
 
     def list_spikes(fired, n_rows, n_groups):  # type: ignore[no-untyped-def]
         n = 0

@@ -9,6 +9,8 @@ from typing import Any
 
 from neuromap.compiling.numba_cache import cached
 from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp
+from neuromap.simulation.engine.kernel.run_anew import record_from
+from neuromap.simulation.engine.list_kernel.list_run_anew import begin_list_run
 from neuromap.simulation.engine.list_kernel.list_tick import run_list_ticks
 
 __all__ = ["list_kernel"]
@@ -18,6 +20,8 @@ __all__ = ["list_kernel"]
 def list_kernel() -> Any:
     """:func:`~neuromap.simulation.engine.list_kernel.list_tick.run_list_ticks`, without the interpreter's lock.
 
+    Once, or ``n_runs`` times, each from the state ``start``.
+
     Raises
     ------
     NotSupportedError
@@ -25,8 +29,14 @@ def list_kernel() -> Any:
     """
     compiled()  # refuses where nothing may be compiled, and gives kernels the operating system's sleep
 
-    def run(image, state, team, me, first_tick, n_ticks, epoch, events, event_tick, record):  # type: ignore[no-untyped-def]
-        run_list_ticks(image, state, team, me, first_tick, n_ticks, epoch, events, event_tick, record)
+    def run(  # type: ignore[no-untyped-def]
+        image, state, start, team, me, first_tick, n_ticks, n_runs, epoch, events, event_tick, record
+    ):
+        for k in range(max(n_runs, 1)):
+            if n_runs > 0:
+                begin_list_run(state, start, team)
+            kept = record_from(record, image.shape.lanes // 32, k * n_ticks)
+            run_list_ticks(image, state, team, me, first_tick, n_ticks, epoch, events, event_tick + k * n_ticks, kept)
 
     run.__qualname__ = f"run_lists_{_stamp()[:20]}"  # Numba names its files so
     return cached(run, _nrt=False)

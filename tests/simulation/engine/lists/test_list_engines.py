@@ -61,6 +61,19 @@ def test_every_engine_follows_the_equations(
                 assert_same_state(engine, plain)
 
 
+@given(
+    data=st.data(), seed=st.integers(0, 2**32 - 1), n_runs=st.integers(1, 9), n_ticks=st.sampled_from([1, 7, 16, 17]),
+    threads=st.sampled_from([1, 3]),
+)  # fmt: skip
+@settings(deadline=None, max_examples=30)
+def test_runs_in_one_call_are_runs_one_by_one(
+    list_chips, list_program, assert_runs_in_one_call, data, seed, n_runs, n_ticks, threads
+):
+    rng = np.random.default_rng(seed)
+    program = list_program(rng, data.draw(list_chips), int(rng.choice([1, 5])))
+    assert_runs_in_one_call(rng, program, n_runs, n_ticks, 2**64 - 1, threads)
+
+
 @given(seed=st.integers(0, 2**32 - 1), threads=st.sampled_from([2, 3, 8]))
 @settings(deadline=None, max_examples=10)
 def test_threads_change_nothing(list_program, fed_axons, loihi_like, seed, threads):

@@ -22,6 +22,8 @@ Masks
 Words
     ``trailing_zeros``, ``count_ones``, ``list_ones`` on uint64; ``count_row`` on rows of synapse bits;
     ``nonzero_bytes`` and ``clear_bytes`` on 64 flags
+Arrays
+    ``copy_values(to, values, index, n)`` and ``clear_values(array)``, which as loops would take a second to compile
 
 Only :mod:`neuromap.simulation.engine.kernel` imports this, and only when a fast engine is made: Numba is slow to
 import.
@@ -51,6 +53,8 @@ from neuromap.simulation.engine.kernel.vectors.emission import (
 from neuromap.simulation.engine.kernel.vectors.lane_memory import load, load_mask, store, store_mask
 from neuromap.simulation.engine.kernel.vectors.words import (
     clear_bytes,
+    clear_values,
+    copy_values,
     count_ones,
     count_row,
     get,
@@ -71,6 +75,8 @@ __all__ = [
     "any_lane",
     "broadcast",
     "clear_bytes",
+    "clear_values",
+    "copy_values",
     "count_ones",
     "count_row",
     "get",

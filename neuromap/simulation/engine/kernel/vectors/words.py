@@ -10,6 +10,7 @@ from typing import Any
 import llvmlite.binding
 from llvmlite import ir
 from numba import config, types, uint64
+from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from neuromap.simulation.engine.kernel.vectors.emission import (
@@ -28,6 +29,8 @@ from neuromap.simulation.engine.kernel.vectors.extents import extent
 
 __all__ = [
     "clear_bytes",
+    "clear_values",
+    "copy_values",
     "count_ones",
     "count_row",
     "get",
@@ -193,6 +196,36 @@ def clear_bytes(typing_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate
+
+
+@intrinsic
+def copy_values(typing_context: Any, to: Any, values: Any, index: Any, n: Any) -> Any:
+    """Copy ``n`` elements of ``values``, from ``index`` on, to the same place of an array of the same type."""
+    if not (is_flat(to) and is_flat(values) and to.dtype == values.dtype):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        here = address(context, builder, to, arguments[0], arguments[2])
+        there = address(context, builder, values, arguments[1], arguments[2])
+        cgutils.raw_memcpy(builder, here, there, arguments[3], to.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(to, values, types.intp, types.intp), generate
+
+
+@intrinsic
+def clear_values(typing_context: Any, array: Any) -> Any:
+    """Set all of an array to 0."""
+    if not is_flat(array):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        whole = context.make_array(array)(context, builder, arguments[0])
+        n_bytes = builder.mul(whole.nitems, WORD(array.dtype.bitwidth // 8))
+        cgutils.memset(builder, whole.data, n_bytes, 0)
+        return context.get_dummy_value()
+
+    return types.void(array), generate
 
 
 def target_has(feature: str) -> bool:

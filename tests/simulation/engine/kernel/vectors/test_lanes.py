@@ -207,3 +207,17 @@ def test_64_flags(flags, index):
     assert word == sum(int(flags[index + k] != 0) << k for k in range(64))
     flags[index : index + 64] = 0
     assert np.array_equal(after, flags)
+
+
+@njit
+def copied_and_cleared(to, values, index, n, other):
+    L.copy_values(to, values, index, n)
+    L.clear_values(other)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint64])
+def test_arrays_are_copied_in_parts_and_cleared_whole(dtype):
+    to, values, other = np.arange(9, dtype=dtype), np.arange(50, 59, dtype=dtype), np.arange(1, 8, dtype=dtype)
+    copied_and_cleared(to, values, 2, 4, other)
+    assert to.tolist() == [0, 1, 52, 53, 54, 55, 6, 7, 8]
+    assert other.tolist() == [0] * 7
