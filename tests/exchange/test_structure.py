@@ -1,5 +1,7 @@
 """Which operators are nodes: random graphs against a second definition, and small members of known families."""
 
+import itertools
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from neuromap.errors import NotSupportedError
 from neuromap.exchange.layers.find_structure import find_structure
 from neuromap.exchange.layers.take.take_graph import take_graph
 from neuromap.formats.layers import Operator, OperatorGraph, simplified
+from neuromap.rollout.patterns.behaviour import count_behaviour_classes
 from neuromap.rollout.patterns.counting import count_valid_patterns
 
 LINEAR = {"function": "plus"}
@@ -115,13 +118,29 @@ def network_of(*operators):
     return take_graph(graph, format="onnx", source="small.onnx").network
 
 
+def enumerated_counts(net):
+    """Valid patterns and behaviour classes by trying every choice: a class is how paths to a node differ in frames."""
+    edges = list(net.edges)
+    paths = {
+        node: [[edges.index(edge) for edge in itertools.pairwise(path)] for path in ways]
+        for node, ways in ((node, nx.all_simple_paths(net.graph, "x", node)) for node in net.nodes)
+    }
+    valid, classes = 0, set()
+    for values in itertools.product((0, 1), repeat=len(edges)):
+        sequential = [edge for edge, value in zip(edges, values, strict=True) if not value]
+        valid += nx.is_directed_acyclic_graph(nx.DiGraph(sequential))
+        lags = [[sum(values[k] for k in path) for path in ways] for ways in paths.values() if len(ways) > 1]
+        classes.add(tuple(tuple(lag - mine[0] for lag in mine) for mine in lags))
+    return valid, len(classes)
+
+
 def test_a_residual_block_is_two_nodes_the_second_of_which_reads_the_skip():
     net = network_of(
         conv("stem", "x"), act("r0", "stem"), conv("c1", "r0"), act("r1", "c1"), conv("c2", "r1"),
         join("add", "add", "c2", "r0"), act("r2", "add"),
     )  # fmt: skip
     assert set(net.edges) == {("x", "stem"), ("stem", "c1"), ("c1", "add"), ("stem", "add")}
-    assert count_valid_patterns(net).value == 2**4  # by hand: no cycle, so every choice is valid
+    assert (count_valid_patterns(net).value, count_behaviour_classes(net)) == enumerated_counts(net)
 
 
 def test_three_dense_layers_read_all_before_them():
@@ -131,7 +150,7 @@ def test_three_dense_layers_read_all_before_them():
     )  # fmt: skip
     wanted = nx.DiGraph([("x", "a"), ("a", "b"), ("a", "c"), ("b", "c"), ("a", "d"), ("b", "d"), ("c", "d")])
     assert set(net.edges) == set(wanted.edges)
-    assert count_valid_patterns(net).value == 2 ** wanted.number_of_edges()
+    assert (count_valid_patterns(net).value, count_behaviour_classes(net)) == enumerated_counts(net)
 
 
 def test_a_u_net_of_depth_two_joins_both_sides_of_it():
@@ -149,6 +168,7 @@ def test_a_u_net_of_depth_two_joins_both_sides_of_it():
     wanted.add_edges_from([("e1", "d1"), ("e0", "d0")])
     assert set(net.edges) == set(wanted.edges)
     assert net.nodes["d1"].shape == (3, 3, 2)
+    assert (count_valid_patterns(net).value, count_behaviour_classes(net)) == enumerated_counts(net)
 
 
 def test_swish_is_a_function_of_its_node_and_a_gate_is_a_node():

@@ -42,7 +42,7 @@ def load_model(path: Path) -> Any:
     import onnx
     from google.protobuf.message import DecodeError
 
-    content = read_bytes(path, "ONNX model", MAX_FILE_BYTES, InputError)
+    content = read_bytes(path, "model file of ONNX", MAX_FILE_BYTES, InputError)
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)
