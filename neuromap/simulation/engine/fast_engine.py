@@ -217,10 +217,10 @@ class FastEngine(CompiledRuns):
         """Give the entry point of the kernel, compiled or loaded before any tick and on this thread alone."""
         run = compiled().run
         if not self._pace:
-            team, (scratch,) = self._alone
+            team, scratches = self._alone  # on a rank as many as all its threads
             with announced("the fast engine for this processor and core shape"):
                 run(
-                    self._image, self._state, self._state, scratch, team, 0, 0, 0, 0, events, 0, record, np.uint64(0),
-                    self._width,
+                    self._image, self._state, self._state, scratches[0], team, 0, 0, 0, 0, events, 0, record,
+                    np.uint64(0), self._width,
                 )  # fmt: skip
         return run
