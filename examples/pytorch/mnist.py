@@ -111,6 +111,8 @@ def train(model, source, epochs):
 
 def main():
     """Train, import, map, and hold the chip against PyTorch."""
+    if len(sys.argv) < 2:
+        sys.exit("usage: python examples/pytorch/mnist.py mnist:PATH [epochs] [network.toml]")
     source, epochs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
     torch.manual_seed(1)
     torch.set_num_threads(1)
