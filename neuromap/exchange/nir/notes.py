@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from neuromap.exchange.imported import Note
-from neuromap.exchange.nir.floats.float_network import Parts, late_starts
+from neuromap.exchange.nir.floats.float_network import Parts, early_spikes, late_starts
 from neuromap.files.messages import counted
 from neuromap.forms.numbers import seconds
 from neuromap.network.network import Network
@@ -79,11 +79,9 @@ def _approximated(parts: Parts, names: dict[str, str], delay_error: float) -> tu
         said.append(Note(", ".join(names[name] for name in cycle[:6]), text))
     if delay_error > 1e-9 * how.dt:
         said.append(Note("delays", "are whole ticks", error=delay_error, unit="s"))
-    for name, found in parts.neurons.items():
-        fires = (found.kept == 0) & (found.added > found.threshold)
-        if fires.any() and parts.ticks.phases[name]:
-            text = f"{counted(int(fires.sum()), 'neuron')} fire without input, and do so in the ticks before step 1 too"
-            said.append(Note(names[name], text))
+    for name, count in early_spikes(parts).items():
+        text = f"{counted(count, 'neuron')} fire without input, and do so in the ticks before step 1 too"
+        said.append(Note(names[name], text))
     for name, distance in late_starts(parts).items():
         text = "begins step 1 beside its reset, as no voltage so many ticks earlier leads to it"
         said.append(Note(names[name], text, error=distance, unit="of the threshold"))

@@ -4,14 +4,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.nir import from_nir
 from neuromap.exchange.nir.contract.contract import contract
 from neuromap.exchange.nir.floats.conventions import Convention
-from neuromap.exchange.nir.floats.float_network import float_network
+from neuromap.exchange.nir.floats.float_network import early_spikes, float_network, late_starts
 from neuromap.exchange.nir.import_nir import float_parts
 from neuromap.formats.nir import graph_of
 from neuromap.quantise.float_steps import float_reference
@@ -221,8 +221,18 @@ class Maker:
         return self.add(kind, [source], (shape[0], *out), kernel_size=2, stride=2, padding=padding)
 
 
+def may_differ(parts):
+    """Nodes of which the summary says that they begin late or spike early, and all that read them."""
+    told = set(late_starts(parts)) | set(early_spikes(parts))
+    while more := {target for source, target in parts.ticks.delays if source in told} - told:
+        told |= more
+    return told
+
+
 @given(seed=st.integers(0, 2**32 - 1), scheme=st.sampled_from(["exponential", "euler"]))
 @settings(deadline=None, max_examples=150)
+@example(seed=2286, scheme="exponential")  # a neuron whose start would lie above its threshold
+@example(seed=3271, scheme="euler")  # a neuron that spikes before step 1, read by another after delays
 def test_random_graphs_spike_as_the_equations_step_by_step(seed, scheme):
     rng = np.random.default_rng(seed)
     tree = Maker(rng).graph()
@@ -238,12 +248,14 @@ def test_random_graphs_spike_as_the_equations_step_by_step(seed, scheme):
     last = max(parts.ticks.phases.values())
     more = {name: np.vstack([given_spikes[name], np.zeros((last, size))]) > 0 for name, size in network.inputs.items()}
     found = float_reference(network, more, STEPS + last)
-    for name in graph.neurons:
+    told = may_differ(parts)
+    event(f"all starts are at the reset: {not told}")
+    for name in graph.neurons.keys() - told:
         phase = parts.ticks.phases[name]
         here = found[name][phase : phase + STEPS]
         there = np.array([np.broadcast_to(step[name], graph.neurons[name].shape).ravel() for step in wanted]) > 0
         assert np.array_equal(here, there), name
-    event(f"spikes: {min(int(there.sum()) // 20, 5)}")
+        event(f"spikes: {min(int(there.sum()) // 20, 5)}")
 
 
 def node(kind, size=2, **numbers):

@@ -18,7 +18,7 @@ from neuromap.network.terms import MAX_DELAY
 from neuromap.quantise.float_network import FloatNetwork, FloatSynapses
 from neuromap.quantise.float_neuron import FloatNeuron
 
-__all__ = ["Parts", "delay_error", "float_network", "late_starts"]
+__all__ = ["Parts", "delay_error", "early_spikes", "float_network", "late_starts"]
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ _SHORT = 1 / 64
 _DEEPEST = 8.0
 """Times the threshold by which a voltage begins below its reset at most: deeper ones would coarsen all integers."""
 _MOST = 1e100
-_CLOSE = 1e-3
+_CLOSE = 1e-6
 
 
 class Parts(NamedTuple):
@@ -157,6 +157,26 @@ def late_starts(parts: Parts) -> dict[str, float]:
         far = found.kept * np.abs(v - found.reset) / np.abs(found.threshold - found.reset)
         distances[name] = float(far.max(initial=0))
     return {name: distance for name, distance in distances.items() if distance > _CLOSE}
+
+
+def early_spikes(parts: Parts) -> dict[str, int]:
+    """Count the neurons of nodes that spike in the ticks before step 1, since they need no input for it.
+
+    Parameters
+    ----------
+    parts : Parts
+
+    Returns
+    -------
+    dict of str to int
+        Nodes without such neurons are left out.
+    """
+    counts = {
+        name: int(((found.kept == 0) & (found.added > found.threshold)).sum())
+        for name, found in parts.neurons.items()
+        if parts.ticks.phases[name]
+    }
+    return {name: count for name, count in counts.items() if count}
 
 
 def _synapses(node: str, signal: Signal, parts: Parts, names: dict[str, str]) -> list[FloatSynapses]:
