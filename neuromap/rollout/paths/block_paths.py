@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from neuromap.rollout.paths.simple_walk import walk_compiled
+from neuromap.rollout.paths.simple_walk import SimpleWalk
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
 
 __all__ = ["EXACT_NODES", "NO_PATH", "BlockPaths", "Bounds", "SearchBudget"]
@@ -65,6 +65,7 @@ class BlockPaths:
         self._out: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
         for u, v, r in ends:
             self._out[index[u]].append((index[v], period * r))
+        self._walk = SimpleWalk(self._out, NO_PATH)
 
     def through(self, entering: Mapping[int, Bounds]) -> dict[int, Bounds]:
         """Best value at every node over paths of one edge or more inside the block.
@@ -86,40 +87,15 @@ class BlockPaths:
 
     def _best(self, entering: list[int]) -> tuple[list[int], bool]:
         """Best values found, and whether the search was completed."""
-        found, left = self._walk(entering, _QUICK_STEPS)
+        found, left = self._walk.best(entering, _QUICK_STEPS)
         if left >= 0:
             return found, True
         if len(self.nodes) <= EXACT_NODES:
             return self._subsets(entering), True
         allowed = self._budget.left // 2  # so that something is left for the blocks to come
-        found, left = walk_compiled(self._out, entering, NO_PATH, allowed)
+        found, left = self._walk.best(entering, allowed, compiled=True)
         self._budget.left -= allowed - max(left, 0)
         return found, left >= 0
-
-    def _walk(self, entering: list[int], steps: int) -> tuple[list[int], int]:
-        """Try all paths, depth first; also give the steps left, below 0 if there were too few."""
-        best = [NO_PATH] * len(self.nodes)
-        visited = [False] * len(self.nodes)
-        for start in sorted(range(len(self.nodes)), key=lambda v: -entering[v]):
-            if entering[start] == NO_PATH:
-                break
-            visited[start] = True
-            trail = [(start, entering[start], iter(self._out[start]))]
-            while trail:
-                u, value, edges = trail[-1]
-                for v, weight in edges:
-                    if not visited[v]:
-                        steps -= 1
-                        if steps < 0:
-                            return best, steps
-                        best[v] = max(best[v], value + weight)
-                        visited[v] = True
-                        trail.append((v, value + weight, iter(self._out[v])))
-                        break
-                else:
-                    visited[u] = False
-                    trail.pop()
-        return best, steps
 
     def _subsets(self, entering: list[int]) -> list[int]:
         """Exact by subsets: the best value for each set of visited nodes and last node (Held and Karp)."""

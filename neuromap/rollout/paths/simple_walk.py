@@ -1,4 +1,4 @@
-"""All paths that visit no node twice, depth first: the loop that long searches spend their time in, to be compiled."""
+"""All paths that visit no node twice, depth first: one loop, run as it stands for few steps and compiled for many."""
 
 from __future__ import annotations
 
@@ -8,38 +8,57 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["walk_compiled"]
+__all__ = ["SimpleWalk"]
 
 
-def walk_compiled(
-    out: Sequence[Sequence[tuple[int, int]]], entering: Sequence[int], none: int, steps: int
-) -> tuple[list[int], int]:
-    """Try all paths from every node that something enters, the best first, for some steps.
+class SimpleWalk:
+    """The paths of one graph.
 
     Parameters
     ----------
     out : sequence of sequences of (int, int)
         For every node the nodes after it and the weights of the edges to them.
-    entering : sequence of int
-        For every node the value with which a path may begin there.
     none : int
         The value of a path that does not exist.
-    steps : int
-        Edges that may be looked at.
-
-    Returns
-    -------
-    best : list of int
-        For every node the best value of a path of one edge or more that ends there, of those that were tried.
-    left : int
-        Steps left; below 0 if there were too few.
     """
-    begin = np.cumsum([0, *map(len, out)], dtype=np.int64)
-    edges = np.array([edge for after in out for edge in after], np.int64).reshape(-1, 2)
-    starts = np.array(sorted(range(len(out)), key=lambda v: -entering[v]), np.int64)
-    best = np.full(len(out), none, np.int64)
-    left = _compiled()(begin, edges, np.array(entering, np.int64), starts, none, steps, best)
-    return best.tolist(), int(left)
+
+    def __init__(self, out: Sequence[Sequence[tuple[int, int]]], none: int) -> None:
+        self._none, self._size = none, len(out)
+        self._begin = [0]
+        for after in out:
+            self._begin.append(self._begin[-1] + len(after))
+        self._target = [v for after in out for v, _ in after]
+        self._weight = [weight for after in out for _, weight in after]
+
+    def best(self, entering: Sequence[int], steps: int, *, compiled: bool = False) -> tuple[list[int], int]:
+        """Try all paths from every node that something enters, the best first, for some steps.
+
+        Parameters
+        ----------
+        entering : sequence of int
+            For every node the value with which a path may begin there.
+        steps : int
+            Edges to nodes not visited that may be gone along.
+        compiled : bool
+            Whether the steps are so many that loading what was compiled takes less time.
+
+        Returns
+        -------
+        best : list of int
+            For every node the best value of a path of one edge or more that ends there, of those that were tried.
+        left : int
+            Steps left; below 0 if there were too few.
+        """
+        starts = sorted(range(self._size), key=lambda v: -entering[v])
+        given = [self._begin, self._target, self._weight, list(entering), starts]
+        blank = [[0] * self._size for _ in range(4)]  # visited; along the path: nodes, values, edges to go on with
+        best = [self._none] * self._size
+        if not compiled:
+            return best, _walk(*given, *blank, self._none, steps, best)
+        arrays = [np.array(values, np.int64) for values in (*given, *blank)]
+        found = np.array(best, np.int64)
+        left = _compiled()(*arrays, self._none, steps, found)
+        return found.tolist(), int(left)
 
 
 @cache
@@ -49,33 +68,43 @@ def _compiled() -> Callable[..., int]:
     return cached(_walk)  # type: ignore[no-any-return]
 
 
-def _walk(begin: Any, edges: Any, entering: Any, starts: Any, none: int, steps: int, best: Any) -> int:
+def _walk(
+    begin: Any,
+    target: Any,
+    weight: Any,
+    entering: Any,
+    starts: Any,
+    visited: Any,
+    trail: Any,
+    value: Any,
+    at: Any,
+    none: int,
+    steps: int,
+    best: Any,
+) -> int:
     """Fill ``best``; return the steps left."""
-    n = len(best)
-    visited = np.zeros(n, np.bool_)
-    trail, value, at = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
     for start in starts:
         if entering[start] == none:
             break
-        visited[start] = True
+        visited[start] = 1
         trail[0], value[0], at[0] = start, entering[start], begin[start]
         depth = 0
         while depth >= 0:
-            u = trail[depth]
-            if at[depth] == begin[u + 1]:
-                visited[u] = False
+            edge = at[depth]
+            if edge == begin[trail[depth] + 1]:
+                visited[trail[depth]] = 0
                 depth -= 1
                 continue
-            v, weight = edges[at[depth], 0], edges[at[depth], 1]
-            at[depth] += 1
+            at[depth] = edge + 1
+            v = target[edge]
             if visited[v]:
                 continue
             steps -= 1
             if steps < 0:
                 return steps
-            best[v] = max(best[v], value[depth] + weight)
-            visited[v] = True
-            value[depth + 1] = value[depth] + weight
+            reached = value[depth] + weight[edge]
+            best[v] = max(best[v], reached)
+            visited[v] = 1
             depth += 1
-            trail[depth], at[depth] = v, begin[v]
+            trail[depth], value[depth], at[depth] = v, reached, begin[v]
     return steps
