@@ -414,7 +414,7 @@ def test_report_shows_links_and_energy(sr, neuromap):
 
 def test_report_writes_pictures(folder, sr, neuromap):
     place = folder / "pictures"
-    words = ("report", sr, "--patterns", "streaming", "--pictures")
+    words = ("report", sr, "--patterns", "streaming", "--figures")
     done = neuromap(*words, place)
     assert (done.code, done.err) == (0, "")
     assert f"4 pictures written to {place}" in done.out
