@@ -35,10 +35,10 @@ def standalone(drawing: str) -> str:
 
 
 def for_paper(document: str) -> str:
-    """Take the rules for dark screens out of an SVG file that :func:`standalone` made: paper is light."""
+    """Take the rules for dark screens and the ground out of an SVG file that :func:`standalone` made."""
     head, rest = document.split("<style>", 1)
     rules, body = rest.split("</style>", 1)
-    return f"{head}<style>{rules.split(_DARK)[0]}</style>{body}"
+    return f"{head}<style>{rules.split(_DARK)[0]}</style>{body.replace(_PAPER, '', 1)}"
 
 
 @cache

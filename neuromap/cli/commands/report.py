@@ -129,9 +129,9 @@ def report(
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_all
     from neuromap.forms.pdf import with_pdf
+    from neuromap.report.forms.figure_files import figure_files
     from neuromap.report.forms.figure_folder import check_figure_folder, check_no_figure
     from neuromap.report.forms.figure_folder import figure_folder as made_folder
-    from neuromap.report.forms.figure_files import figure_files
     from neuromap.report.forms.text import print_report
     from neuromap.report.latency import DEFAULT_ACCURACY_FRAMES, report_on_program
     from neuromap.report.report_each import sweep_reports

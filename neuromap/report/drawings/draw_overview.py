@@ -23,13 +23,15 @@ _PERIOD, _CORES, _BAR = 40.0, 200.0, 110.0
 _MOST_SAMPLES = 60
 
 
-def draw_overview(report: LatencyReport) -> str | None:
+def draw_overview(report: LatencyReport, heading: str = "") -> str | None:
     """Draw responses, samples, frame periods and cores, one line per mapped row.
 
     Parameters
     ----------
     report : LatencyReport
         The report.
+    heading : str
+        A line above, for a picture that stands alone.
 
     Returns
     -------
@@ -45,7 +47,8 @@ def draw_overview(report: LatencyReport) -> str | None:
     scale = _WIDTH / ticks
     most_cores = max((row.usage.cores for row in rows if row.usage is not None), default=1)
     executions = list(dict.fromkeys(row.execution for row in rows))
-    y = _TOP
+    top = 28.0 if heading else 0.0
+    y = _TOP + top
     lanes: list[str] = []
     grid: list[tuple[float, float]] = []
     for execution in executions:
@@ -57,9 +60,10 @@ def draw_overview(report: LatencyReport) -> str | None:
             lanes += _lane(row, y + _ROW / 2, scale, ticks, most_cores)
             y += _ROW
         y += 6
-    parts = _axis(ticks, step, scale, grid)
-    parts.append(label(_LEFT + _WIDTH + _PERIOD, 18, "a frame every", "small", anchor="start"))
-    parts.append(label(_LEFT + _WIDTH + _CORES, 18, "cores", "small", anchor="start"))
+    parts = [label(8, 18, heading, "heading", anchor="start")] if heading else []
+    parts += _axis(ticks, step, scale, top + 18, grid)
+    parts.append(label(_LEFT + _WIDTH + _PERIOD, top + 18, "a frame every", "small", anchor="start"))
+    parts.append(label(_LEFT + _WIDTH + _CORES, top + 18, "cores", "small", anchor="start"))
     width = _LEFT + _WIDTH + _CORES + _BAR + 60
     return drawing(width, y, [*parts, *lanes], f"Responses, frame periods and cores of {counted(len(rows), 'row')}")
 
@@ -73,11 +77,11 @@ def _full(row: ReportRow) -> int | None:
     return row.predicted.full_response_ticks if measured is None else measured
 
 
-def _axis(ticks: int, step: int, scale: float, grid: Sequence[tuple[float, float]]) -> list[str]:
-    parts = [label(_LEFT - 12, 18, "ticks since onset", "small", anchor="end")]
+def _axis(ticks: int, step: int, scale: float, y: float, grid: Sequence[tuple[float, float]]) -> list[str]:
+    parts = [label(_LEFT - 12, y, "ticks since onset", "small", anchor="end")]
     for tick in range(0, ticks + 1, step):
         x = _LEFT + tick * scale
-        parts.append(label(x, 18, str(tick), "small"))
+        parts.append(label(x, y, str(tick), "small"))
         path = "".join(f"M{number(x)} {number(top)}V{number(bottom)}" for top, bottom in grid)
         parts.append(element("path", d=path, class_="grid"))
     return parts
@@ -100,7 +104,9 @@ def _lane(row: ReportRow, y: float, scale: float, ticks: int, most_cores: int) -
     if first is not None:
         tip = f"first response {counted(first, 'tick')}"
         parts.append(element("circle", title=tip, cx=_LEFT + first * scale, cy=y, r=4.5, class_="first-dot"))
-    parts.append(label(_LEFT + _WIDTH + _PERIOD, y + 4.5, counted(row.frame_period_ticks or 0, "tick"), "figure", "start"))
+    parts.append(
+        label(_LEFT + _WIDTH + _PERIOD, y + 4.5, counted(row.frame_period_ticks or 0, "tick"), "figure", "start")
+    )
     if row.usage is not None:
         at, length = _LEFT + _WIDTH + _CORES, max(1.5, _BAR * row.usage.cores / most_cores)
         tip = counted(row.usage.cores, "core")

@@ -96,7 +96,10 @@ def _squares(
 def _key(figure: CoreFigure, levels: NDArray[np.int64], most: float, grid: BoardGrid) -> tuple[list[str], float]:
     """Draw the scale; return its lower edge too."""
     left, y = grid.key
-    parts = [label(left, y + 11.5, figure.name + ",", "small", "start"), label(left, y + 27.5, figure.of, "small", "start")]
+    parts = [
+        label(left, y + 11.5, figure.name + ",", "small", "start"),
+        label(left, y + 27.5, figure.of, "small", "start"),
+    ]
     y += 38
     for level in sorted(set(levels.tolist()), reverse=True):
         low, high = most * (level - 1) / SHADES, most * level / SHADES
@@ -105,6 +108,8 @@ def _key(figure: CoreFigure, levels: NDArray[np.int64], most: float, grid: Board
         parts.append(label(left + 22, y + 11.5, text, "small", "start"))
         y += _LINE
     if grid.block > 1:
-        parts.append(label(left, y + 11.5, f"a square: mean of up to {grid.block} × {grid.block} cores", "small", "start"))
+        parts.append(
+            label(left, y + 11.5, f"a square: mean of up to {grid.block} × {grid.block} cores", "small", "start")
+        )
         y += _LINE
     return parts, y

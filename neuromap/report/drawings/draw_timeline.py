@@ -53,8 +53,9 @@ def draw_timeline(row: ReportRow, tick_seconds: float) -> str | None:
     Returns
     -------
     str or None
-        One ``<svg>`` element, whose frames bear ``data-at`` as in :func:`~neuromap.report.drawings.draw_window.draw_window`;
-        ``None`` where the row was not mapped, or needs more than ``MOST_TICKS`` ticks.
+        One ``<svg>`` element, whose frames bear ``data-at`` as in
+        :func:`~neuromap.report.drawings.draw_window.draw_window`; ``None`` where the row was not mapped, or needs
+        more than ``MOST_TICKS`` ticks.
     """
     if row.rollout is None or not row.ports or row.frame_period_ticks is None:
         return None

@@ -30,8 +30,8 @@ class SpikeRaster(Card):
     n_ticks : int
         Ticks of the run that are kept.
     tick, node, neuron : ndarray of int64, shape (S,)
-        When a neuron fires, or an input node samples a spike; position in ``names``; neuron within the node. Copies of a
-        neuron are one, relays and splitters none.
+        When a neuron fires, or an input node samples a spike; position in ``names``; neuron within the node. Copies of
+        a neuron are one, relays and splitters none.
     samples : tuple of ndarray of int64
         For every node the ticks in which it samples or computes a frame.
     core_spikes : ndarray of int64, shape (C,)

@@ -80,9 +80,14 @@ def draw_row(row: ReportRow, heading: str = "") -> RowFigures | None:
         return f"{heading}: {what}" if heading else ""
 
     cores = row.cores
+    neurons, copies, spikes = (
+        draw_shade(cores, figure, head(f"cores by {figure.name}")) for figure in _core_figures(cores, row.raster)
+    )
     return RowFigures(
         draw_chip(cores, head("cores in use by node")),
-        *(draw_shade(cores, figure, head(f"cores by {figure.name}")) for figure in _core_figures(cores, row.raster)),
+        neurons,
+        copies,
+        spikes,
         draw_links(cores, row.activity.traffic.peak_loads, head("load of links")),
         draw_raster(row.raster, head("spikes over ticks")),
     )
@@ -113,13 +118,13 @@ def figure_files(report: LatencyReport) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        File names and SVG documents: ``overview.svg``, ``accuracy.svg``, ``PATTERN-network.svg``, ``PATTERN-window.svg``
-        and ``PATTERN-EXECUTION-KIND.svg`` with the kinds timeline, chip, neurons, copies, spikes, links and raster. What
-        may not stand in a file name becomes a hyphen; names that are then equal, in whatever case, get the number of
-        their row, or the next that is free.
+        File names and SVG documents: ``overview.svg``, ``accuracy.svg``, ``PATTERN-network.svg``,
+        ``PATTERN-window.svg`` and ``PATTERN-EXECUTION-KIND.svg`` with the kinds timeline, chip, neurons, copies,
+        spikes, links and raster. What may not stand in a file name becomes a hyphen; names that are then equal, in
+        whatever case, get the number of their row, or the next that is free.
     """
     found = {
-        "overview.svg": draw_overview(report),
+        "overview.svg": draw_overview(report, f"{report.network.name} on {report.chip.name}"),
         "accuracy.svg": draw_accuracy(report),
         "faults.svg": None if report.faults is None else str(form(report.faults, "drawing")),
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from neuromap.errors import InputError
 
-__all__ = ["KINDS", "check_no_figure", "check_figure_folder", "figure_folder"]
+__all__ = ["KINDS", "check_figure_folder", "check_no_figure", "figure_folder"]
 
 KINDS = ("network", "window", "timeline", "chip", "neurons", "copies", "spikes", "links", "raster")
 """What the figures of patterns and rows show: ends of their names."""
@@ -94,7 +94,7 @@ def check_no_figure(path: str | Path, folder: str | Path) -> None:
     except (OSError, ValueError):  # no path; whoever opens it says so
         return
     stem, suffix = place.stem.casefold(), place.suffix.casefold()
-    may_be = suffix in _SUFFIXES and (stem in _ALONE or stem.rpartition("-")[2] in KINDS)
+    may_be = suffix in _SUFFIXES and (stem in _ALONE or stem.endswith(tuple(f"-{kind}" for kind in KINDS)))
     if place.parent == figures and may_be:
         raise InputError(
             f"{path}: may be the name of a figure in {folder}; give a file in another folder, or one whose name ends "

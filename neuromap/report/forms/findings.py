@@ -6,7 +6,7 @@ Every sentence compares rows of one execution only, as each execution is a time 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from neuromap.arrays.times import Time
 from neuromap.files.messages import counted
@@ -130,7 +130,7 @@ def _first_response(row: ReportRow) -> int | None:
 def _compared(
     rows: Sequence[ReportRow],
     value: Callable[[ReportRow], Time | float | None],
-    write: Callable[[Time], str],
+    write: Callable[[Any], str],
     best: tuple[str, str],
     behind: str,
     before: str,
@@ -154,13 +154,15 @@ def _compared(
     many = len(names) > 1
     if not others:
         verb = alone[many]
-        return _sentence(f"{'every pattern' if many else names[0]} {alone[0] if many else verb} {write(least)} {behind}")  # type: ignore[arg-type]
-    text = f"{_names(names)} {best[many]} {write(least)} {behind}"  # type: ignore[arg-type]
+        return _sentence(
+            f"{'every pattern' if many else names[0]} {alone[0] if many else verb} {write(least)} {behind}"
+        )
+    text = f"{_names(names)} {best[many]} {write(least)} {behind}"
     rest = sum(len(known[k]) for k in others)
     if rest <= _MOST_NAMED:
-        told = [f"{_names(known[k])} {before} {write(k)}" for k in others]  # type: ignore[arg-type]
+        told = [f"{_names(known[k])} {before} {write(k)}" for k in others]
         return _sentence(f"{text}; {', '.join(told)}")
-    return _sentence(f"{text}; {rest} others {before} {write(others[0])} to {write(others[-1])}")  # type: ignore[arg-type]
+    return _sentence(f"{text}; {rest} others {before} {write(others[0])} to {write(others[-1])}")
 
 
 def _accuracy(report: LatencyReport) -> list[Finding]:
@@ -194,7 +196,9 @@ def _verified(rows: Sequence[ReportRow]) -> Finding:
     wrong = [row for row in rows if not row.verified]
     if not wrong:
         which = "the one mapped row" if len(rows) == 1 else f"all {len(rows)} mapped rows"
-        return Finding("", f"in {which} the simulated chip computed exactly what the rollout defines, spike for spike", "verified")
+        return Finding(
+            "", f"in {which} the simulated chip computed exactly what the rollout defines, spike for spike", "verified"
+        )
     names = _names(f"{row.pattern} ({row.execution})" for row in wrong)
     text = f"chip and reference differ in {names}: {wrong[0].verification.message if wrong[0].verification else ''}"
     return Finding("", text, "wrong")

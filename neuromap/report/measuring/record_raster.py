@@ -77,9 +77,10 @@ def _labelled(program: ChipProgram, cores: Ints, neurons: Ints, every: tuple[int
     """Give node and index of those that stand for a neuron of a node and are to be kept, each once."""
     node, index = program.neuron_node[cores, neurons], program.neuron_index[cores, neurons]
     mine = (node >= 0) & ~program.is_relay[cores, neurons]
-    found = np.unique(np.stack([node[mine], index[mine]], axis=1).astype(np.int64), axis=0)
+    found: Ints = np.unique(np.stack([node[mine], index[mine]], axis=1).astype(np.int64), axis=0)
     is_input = np.array([port.kind == "input" for port in program.nodes], np.bool_)
-    return found[(found[:, 1] % np.array(every, np.int64)[found[:, 0]] == 0) & ~is_input[found[:, 0]]]
+    shown: Ints = found[(found[:, 1] % np.array(every, np.int64)[found[:, 0]] == 0) & ~is_input[found[:, 0]]]
+    return shown
 
 
 def _sampled(program: ChipProgram, frames: Frames, every: tuple[int, ...], n_ticks: int) -> Ints:
@@ -92,8 +93,8 @@ def _sampled(program: ChipProgram, frames: Frames, every: tuple[int, ...], n_tic
         ticks = np.array([tick_of_frame(port.sample_tick, program.period, f) for f in frame.tolist()], np.int64)
         rows = np.stack([ticks, np.full(len(ticks), k), neuron * every[k]], axis=1)
         found.append(rows[(ticks >= 0) & (ticks < n_ticks)])
-    rows = np.concatenate(found)
-    return rows[np.argsort(rows[:, 0], kind="stable")]
+    sampled: Ints = np.concatenate(found)
+    return sampled[np.argsort(sampled[:, 0], kind="stable")]
 
 
 def _sample_ticks(program: ChipProgram, port: NodePort, n_ticks: int) -> Ints:
