@@ -55,13 +55,15 @@ class PageScript(NamedTuple):
     policy: Markup
 
 
-def page_script(*names: str) -> PageScript:
+def page_script(*names: str, library: str = "") -> PageScript:
     """Join scripts of ``neuromap.forms.scripts``.
 
     Parameters
     ----------
     *names : str
         Such as ``"tables"``, in the order in which they run.
+    library : str
+        A script that comes before them.
 
     Returns
     -------
@@ -70,7 +72,7 @@ def page_script(*names: str) -> PageScript:
     from markupsafe import Markup
 
     folder = files(_SHARED).joinpath("scripts")
-    text = "\n" + "\n".join(folder.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in names)
+    text = f"\n{library}\n" + "\n".join(folder.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in names)
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return PageScript(
         Markup(text),  # files of this package
