@@ -143,7 +143,7 @@ def test_pictures_and_other_files_do_not_meet(place, neuromap):
     (place / "pics").mkdir()
     done = neuromap(*words, "--figures", "pics", "--html", "pics/streaming-windowed-chip.svg")
     assert (done.code, done.out) == (2, "")
-    assert "--html pics/streaming-windowed-chip.svg: may be the name of a picture" in done.err
+    assert "--html pics/streaming-windowed-chip.svg: may be the name of a figure" in done.err
     assert not list((place / "pics").iterdir())
     assert neuromap(*words, "--figures", "pics", "--html", "pics/page.html").code == 0
     assert len(list((place / "pics").iterdir())) == 3

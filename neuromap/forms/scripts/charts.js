@@ -73,7 +73,9 @@
       said.textContent = `${shown.length} of ${rows.length} rows; scroll or pinch to zoom, drag to move.`;
       plot.setAttribute("aria-label", `${title(ends[1])} over ${title(ends[0])}, ${shown.length} rows`);
       plot.setAttribute("role", "figure");
-      window.vegaEmbed(plot, spec, { ast: true, renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } });
+      const actions = { export: true, source: false, compiled: false, editor: false };
+      window.vegaEmbed(plot, spec, { ast: true, renderer: "svg", actions })
+        .then(() => plot.querySelector("summary").setAttribute("aria-label", "save this chart"));
     }
     draw();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
