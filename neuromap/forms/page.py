@@ -1,13 +1,18 @@
-"""Pages: one self-contained HTML text from a template and the style sheets that all pages share."""
+"""Pages: one self-contained HTML text from a template, and the style sheets and scripts that all pages share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import base64
+import hashlib
+import json
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
-__all__ = ["page_environment"]
+__all__ = ["DataBlock", "PageScript", "data_block", "page_environment", "page_script"]
 
 _SHARED = "neuromap.forms"
 
@@ -33,3 +38,85 @@ def page_environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+class PageScript(NamedTuple):
+    """Scripts of a page, as one.
+
+    Attributes
+    ----------
+    text : Markup
+        What stands between the tags.
+    policy : Markup
+        The page's content security policy: styles of its own, this very script, nothing from elsewhere.
+    """
+
+    text: Markup
+    policy: Markup
+
+
+def page_script(*names: str, library: str = "") -> PageScript:
+    """Join scripts of ``neuromap.forms.scripts``.
+
+    Parameters
+    ----------
+    *names : str
+        Such as ``"tables"``, in the order in which they run.
+    library : str
+        A script that comes before them.
+
+    Returns
+    -------
+    PageScript
+    """
+    from markupsafe import Markup
+
+    folder = files(_SHARED).joinpath("scripts")
+    text = f"\n{library}\n" + "\n".join(folder.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in names)
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return PageScript(
+        Markup(text),  # files of this package
+        Markup(f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"),
+    )
+
+
+class DataBlock(NamedTuple):
+    """Data that lies in a page, for people to save.
+
+    Attributes
+    ----------
+    file : str
+        Name of the file that it is saved as.
+    what : str
+        What the button calls it.
+    text : Markup
+        JSON without ``<``, so that nothing in it ends the element.
+    """
+
+    file: str
+    what: str
+    text: Markup
+
+
+def data_block(file: str, what: str, value: str | Any) -> DataBlock:
+    """Put data into a page.
+
+    Parameters
+    ----------
+    file : str
+        Ends in ``.json`` for a document, given as plain values; in ``.csv`` for its text.
+    what : str
+        What the button calls it.
+    value : object
+        Plain values.
+
+    Returns
+    -------
+    DataBlock
+    """
+    from markupsafe import Markup
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return DataBlock(file, what, Markup(text))  # no sign of HTML is left

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["standalone"]
+__all__ = ["for_paper", "standalone"]
 
 _PAPER = '<rect width="100%" height="100%" class="drawing-paper"/>'
 _PAPER_RULE = ".drawing-paper { fill: var(--panel); }\n"
@@ -32,6 +32,13 @@ def standalone(drawing: str) -> str:
     head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
     own = "".join(_STYLE.findall(rest))
     return f"{head}>\n<style>\n{_FONT}{_style(own)}</style>\n{_PAPER}{_STYLE.sub('', rest)}\n"
+
+
+def for_paper(document: str) -> str:
+    """Take the rules for dark screens and the ground out of an SVG file that :func:`standalone` made."""
+    head, rest = document.split("<style>", 1)
+    rules, body = rest.split("</style>", 1)
+    return f"{head}<style>{rules.split(_DARK)[0]}</style>{body.replace(_PAPER, '', 1)}"
 
 
 @cache

@@ -65,7 +65,7 @@ def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def arrow(path: str, before: Point, end: Point, class_: str, title: str = "") -> str:
+def arrow(path: str, before: Point, end: Point, class_: str, title: str = "", **attributes: str | float) -> str:
     """Make a path with a head at its end.
 
     Parameters
@@ -78,6 +78,8 @@ def arrow(path: str, before: Point, end: Point, class_: str, title: str = "") ->
         Class of the group.
     title : str
         Tooltip.
+    **attributes : str or float
+        Of the group, as in :func:`element`.
 
     Returns
     -------
@@ -95,9 +97,8 @@ def arrow(path: str, before: Point, end: Point, class_: str, title: str = "") ->
             )
         )
     points = " ".join(f"{number(x)},{number(y)}" for x, y in corners)
-    return element(
-        "g", element("path", d=path, class_="line"), element("polygon", points=points), title=title, class_=class_
-    )
+    line, head = element("path", d=path, class_="line"), element("polygon", points=points)
+    return element("g", line, head, title=title, class_=class_, **attributes)
 
 
 def drawing(width: float, height: float, children: Iterable[str], description: str) -> str:

@@ -17,7 +17,7 @@ _HOMES = {
     "report_row": "measuring.report_row",
     "report_schema": "forms.json_report",
     "run_sweep": "runs.run_sweep",
-    "save_pictures": "forms.pictures",
+    "save_figures": "forms.figure_files",
     "sweep_reports": "report_each",
     "to_csv": "forms.csv_report",
     "to_dict": "forms.json_report",
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from neuromap.report.figures.run_figures import RunFigures as RunFigures
     from neuromap.report.figures.usage import Usage as Usage
     from neuromap.report.forms.csv_report import to_csv as to_csv
+    from neuromap.report.forms.figure_files import save_figures as save_figures
     from neuromap.report.forms.html import to_html as to_html
     from neuromap.report.forms.json_report import report_schema as report_schema
     from neuromap.report.forms.json_report import to_dict as to_dict
     from neuromap.report.forms.json_report import to_json as to_json
-    from neuromap.report.forms.pictures import save_pictures as save_pictures
     from neuromap.report.forms.text import render_text as render_text
     from neuromap.report.latency import latency_report as latency_report
     from neuromap.report.latency import report_on_program as report_on_program

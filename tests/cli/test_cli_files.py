@@ -141,18 +141,18 @@ def test_a_program_has_its_chip(command, place, neuromap):
 def test_pictures_and_other_files_do_not_meet(place, neuromap):
     words = ("report", "sr.toml", "--patterns", "streaming", "--executions", "windowed", "--frames", "4")
     (place / "pics").mkdir()
-    done = neuromap(*words, "--pictures", "pics", "--html", "pics/streaming-windowed-chip.svg")
+    done = neuromap(*words, "--figures", "pics", "--html", "pics/streaming-windowed-chip.svg")
     assert (done.code, done.out) == (2, "")
-    assert "--html pics/streaming-windowed-chip.svg: may be the name of a picture" in done.err
+    assert "--html pics/streaming-windowed-chip.svg: may be the name of a figure" in done.err
     assert not list((place / "pics").iterdir())
-    assert neuromap(*words, "--pictures", "pics", "--html", "pics/page.html").code == 0
+    assert neuromap(*words, "--figures", "pics", "--html", "pics/page.html").code == 0
     assert len(list((place / "pics").iterdir())) == 3
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")  # noqa: PTH110
 def test_a_full_device_is_named_and_no_picture_stays(place, neuromap):
     words = ("report", "sr.toml", "--patterns", "streaming", "--executions", "windowed", "--frames", "4")
-    done = neuromap(*words, "--pictures", "newp", "--html", "/dev/full")
+    done = neuromap(*words, "--figures", "newp", "--html", "/dev/full")
     assert (done.code, done.out) == (2, "")
     assert "/dev/full: cannot be written (No space left" in done.err
     assert not (place / "newp").exists()

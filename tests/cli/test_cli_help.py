@@ -56,6 +56,14 @@ def test_help_of_a_command_has_examples_and_json(command, neuromap):
             assert re.search(rf"(^|[ ,]){option}\b", done.out.split("Examples:")[0]), option
 
 
+def write_dense_onnx(onnx, path):
+    make, of = onnx.helper, onnx.TensorProto.FLOAT
+    ends = [make.make_tensor_value_info(name, of, [1, 4]) for name in ("x", "y")]
+    weight = make.make_tensor("w", of, [4, 4], [1.0] * 16)
+    graph = make.make_graph([make.make_node("MatMul", ["x", "w"], ["y"])], "dense", ends[:1], ends[1:], [weight])
+    onnx.save(make.make_model(graph), path)
+
+
 LONG = ("experiment", "import", "train")
 
 
@@ -82,6 +90,9 @@ def test_examples_of_the_help_run(
         pytest.importorskip("sklearn")
     if command == "import":
         pytest.importorskip("brian2", reason="its scripts are run (the extra brian2)")
+        write_dense_onnx(
+            pytest.importorskip("onnx", reason="a file of it is read (the extra onnx)"), folder / "net.onnx"
+        )
     if command in ("accuracy", "faults"):
         pytest.importorskip("sklearn", reason="the digits are scikit-learn's")
     examples = re.findall(r"^ +((?:neuromap|python) .*?)(?:  +.*)?$", help_text.split("Examples:")[1], re.MULTILINE)

@@ -23,6 +23,7 @@ OPTIONAL = {
     "nengo",
     "nir",
     "onnx",
+    "vl_convert",
     "pymetis",
     "h5py",
     "pandas",

@@ -3,10 +3,10 @@
 import csv
 import io
 import json
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from html_pages import Page
 
 import neuromap as nm
 from neuromap.errors import ChipError, DoesNotFitError, VerificationError
@@ -91,32 +91,18 @@ def test_all_forms_hold_the_same_rows(swept):
     assert "fits 4 of 6 chips" in text
 
 
-class Page(HTMLParser):
-    """What is on a page."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.text = [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        assert not dict(attrs).keys() & {"src", "href", "onload"}
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
 def test_the_page_draws_every_chip_that_fits_and_escapes_names(swept):
     page = Page(swept.to_html())
+    page.require_closed()
     fitting = [row for row in swept.rows if row.fits]
     assert page.tags.count("circle") == len(fitting)
     assert page.tags.count("svg") == 1
     hostile = '<script>alert("x")</script>'
     row = SweepRow((1,), swept.chip, (hostile,), {"cores": 3})
     bad = ChipSweep(hostile, "", swept.chip, ("core.axons",), ("pattern",), swept.columns, (row,), (hostile,))
+    Page(bad.to_html()).require_closed()
+    assert "script" not in Page(bad._repr_html_()).tags
     for text in (bad.to_html(), bad._repr_html_()):
-        assert "script" not in Page(text).tags
         assert hostile in "".join(Page(text).text)
 
 

@@ -45,7 +45,7 @@ Examples:
   neuromap report examples/digits/sr.toml --patterns "H1 -> H1, H1 -> O" --executions pipelined --json
   neuromap report examples/digits/sr.toml --program sr.nmp --csv sr.csv
   neuromap report examples/digits/sr.toml --splitters never --no-packing
-  neuromap report examples/digits/sr.toml --pictures pictures
+  neuromap report examples/digits/sr.toml --figures figures
   neuromap report examples/digits/sr.toml --faults dead-cores,dropped-spikes --fault-rates 0,0.05 --html sr.html
   neuromap report examples/digits/sr.toml --set core.axons=128,256 --html sweep.html
   neuromap report --from digits.sqlite --over core.axon_types,network --figure cores --svg cores.svg
@@ -107,12 +107,12 @@ def report(
     limit: LimitOption = None,
     struck: FaultSection,
     kept: StoreOptions,
-    pictures: Annotated[
+    figure_folder: Annotated[
         str | None,
         said_option(
-            "--pictures",
+            "--figures",
             metavar="FOLDER",
-            text="Write chip map and link load of every row to this folder, as SVG files.",
+            text="Write every figure of the report to this folder, as SVG and, with the extra pages, as PDF.",
         ),
     ] = None,
     as_json: JsonFlag = False,
@@ -128,15 +128,17 @@ def report(
     import neuromap as nm
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_all
-    from neuromap.report.forms.picture_folder import check_no_picture, check_picture_folder, picture_folder
-    from neuromap.report.forms.pictures import picture_files
+    from neuromap.forms.pdf import with_pdf
+    from neuromap.report.forms.figure_files import figure_files
+    from neuromap.report.forms.figure_folder import check_figure_folder, check_no_figure
+    from neuromap.report.forms.figure_folder import figure_folder as made_folder
     from neuromap.report.forms.text import print_report
     from neuromap.report.latency import DEFAULT_ACCURACY_FRAMES, report_on_program
     from neuromap.report.report_each import sweep_reports
 
     if kept.store is not None:
         mapped = (network, patterns, executions, chip, other_figures, program_file, stimuli, html, data)
-        kept.require_alone((*mapped, accuracy_frames, limit, pictures), (fed, engine, flags, struck))
+        kept.require_alone((*mapped, accuracy_frames, limit, figure_folder), (fed, engine, flags, struck))
         report_on_store(kept, csv, json_file, as_json=as_json)
         return
     kept.require_none()
@@ -146,7 +148,7 @@ def report(
     chip, figures = chosen_chip(chip, program_file), read_figures(other_figures)
     flags.require_none(program_file)
     if is_sweep(figures):
-        refuse_in_sweep(pictures=pictures, data=data)
+        refuse_in_sweep(figures=figure_folder, data=data)
         struck.require_none("is of one chip, and --set gives several; give one value each")
     if program_file is not None:
         struck.require_none("is of programs that are mapped; drop --program")
@@ -163,12 +165,12 @@ def report(
         **flags.files,
     }
     check_destinations(written, read)
-    if pictures is not None:
-        check_picture_folder(pictures)
+    if figure_folder is not None:
+        check_figure_folder(figure_folder)
         for name, path in {**written, **read}.items():
             if path is not None:
                 try:
-                    check_no_picture(path, pictures)
+                    check_no_figure(path, figure_folder)
                 except InputError as error:
                     raise InputError(f"{name} {error}") from None
     check_run_length(fed.n_frames)
@@ -207,8 +209,10 @@ def report(
                 made = struck.added(made, options, to_show, how, progress)
     files = ((html, made.to_html), (csv, made.to_csv), (json_file, made.to_json))
     contents = [(path, form()) for path, form in files if path is not None]
-    drawn = [] if pictures is None else [(Path(pictures) / name, text) for name, text in picture_files(made).items()]
-    with picture_folder(pictures if drawn else None, [path.name for path, _ in drawn]):
+    drawn: list[tuple[Path, str | bytes]] = []
+    if figure_folder is not None:
+        drawn = [(Path(figure_folder) / name, content) for name, content in with_pdf(figure_files(made)).items()]
+    with made_folder(figure_folder if drawn else None, [path.name for path, _ in drawn]):
         write_all([*contents, *drawn])
     if as_json:
         sys.stdout.write(made.to_json().rstrip("\n") + "\n")
@@ -217,8 +221,11 @@ def report(
         print_report(made, console)
         for path, _ in contents:
             print_written(console, path)
-        if pictures is not None:
-            console.print(f"{len(drawn)} pictures written to {one_line(pictures)}", markup=False, soft_wrap=True)
+        if figure_folder is not None:
+            text = f"{len(drawn)} files of figures written to {one_line(figure_folder)}"
+            if not any(path.suffix == ".pdf" for path, _ in drawn):
+                text += "; PDF needs the extra pages: pip install 'neuromap-rollouts[pages]'"
+            console.print(text, markup=False, soft_wrap=True)
     if made.exit_code:
         failed = [row for row in made.rows if row.exit_code]
         first = failed[0]

@@ -31,7 +31,7 @@ Examples:
   python examples/digits/stimulus.py digits.safetensors    (needs scikit-learn)
   neuromap simulate sr.nmp --stimulus digits.safetensors --record all -o sr.h5    (needs h5py)
   neuromap simulate sr.nmp --frames 100000 --checkpoint sr.checkpoint --every 100000 -o sr.h5
-  neuromap simulate sr.nmp --ranks 4 --frames 100000 --resume sr.checkpoint    (needs mpi4py)
+  neuromap simulate sr.nmp --ranks 2 --frames 100000 --resume sr.checkpoint    (needs mpi4py)
   mpiexec -n 4 neuromap simulate sr.nmp --engine mpi --frames 100000
 """
 

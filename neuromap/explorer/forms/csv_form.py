@@ -71,6 +71,8 @@ def _cells(row: dict[str, Any]) -> dict[str, Any]:
     for key, value in row.items():
         if isinstance(value, dict):
             cells |= {f"{key}.{name}": part for name, part in value.items()}
+        elif isinstance(value, list):
+            cells[key] = ", ".join(part if isinstance(part, str) else streaming_text([tuple(part)]) for part in value)
         else:
-            cells[key] = streaming_text([(u, v) for u, v in value]) if isinstance(value, list) else value
+            cells[key] = value
     return cells

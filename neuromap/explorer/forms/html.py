@@ -1,6 +1,7 @@
 """An exploration as one self-contained HTML page: the answer, the picture of the fronts, the rows.
 
-Style and drawings are in the page; it loads nothing, runs no script, and reads well on a light and a dark screen.
+Style, drawings, data and scripts are in the page; it loads nothing, can be read without its scripts, and reads well on
+paper, on a light and on a dark screen. With the extra ``pages`` all mapped rows are a chart with zoom and filters.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ from neuromap.explorer.answer.listing import (
 from neuromap.explorer.answer.objectives import ENERGY
 from neuromap.explorer.answer.quantities import figure, with_unit
 from neuromap.explorer.forms.column_units import GIVEN_WEIGHTS_NOTE, column_units
+from neuromap.explorer.forms.csv_form import to_csv
 from neuromap.explorer.forms.draw_front import constant_line, picture
+from neuromap.explorer.forms.front_chart import front_chart
+from neuromap.explorer.forms.json_form import to_dict
 from neuromap.explorer.forms.notes import MET_CLASSES, count_line, deadline_lines, energy_line, gap_line
 from neuromap.explorer.forms.text import accuracy_cell
+from neuromap.forms.chart import chart_library
 from neuromap.forms.numbers import mean_period_lines, seconds, short_count
-from neuromap.forms.page import page_environment
+from neuromap.forms.page import data_block, page_environment, page_script
 from neuromap.simulation.stimulus.choose_frames import describe_frames
 from neuromap.version import __version__
 
@@ -80,8 +85,21 @@ def to_html(
         command=lambda row: map_command(exploration, row, network_file, chip_arguments),
     )
     drawn = picture(exploration, listing, limits)
+    library = chart_library()
+    chart = None if library is None else front_chart(exploration, limits)
+    script = (
+        page_script("tables", "saves")
+        if chart is None
+        else page_script("charts", "tables", "saves", library=library or "")
+    )
     return environment.get_template("exploration.html.jinja").render(
         exploration=exploration,
+        script=script,
+        chart=None if chart is None else data_block("chart.json", "the chart", chart.document()),
+        data=[
+            data_block("exploration.json", "the data as JSON", to_dict(exploration, limits)),
+            data_block("exploration.csv", "all rows as CSV", to_csv(exploration, limits)),
+        ],
         version=__version__,
         limits=str(limits),
         advice=advice,

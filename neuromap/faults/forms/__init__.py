@@ -13,6 +13,7 @@ FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
         "FaultStudy": {
             "csv": "csv_study.to_csv",
             "dict": "json_study.to_dict",
+            "drawing": "draw_curves.draw_curves",
             "html": "html.to_html",
             "json": "json_study.to_json",
             "notebook": "html.to_notebook",

@@ -6,13 +6,13 @@ from neuromap.faults.fault_study import FaultStudy
 from neuromap.faults.forms.cells import NAMES, headline, notes, study_cells
 from neuromap.faults.forms.draw_curves import draw_curves
 from neuromap.forms.html_table import html_table
-from neuromap.forms.page import page_environment
+from neuromap.forms.page import data_block, page_environment, page_script
 
 __all__ = ["to_html", "to_notebook", "to_section"]
 
 
 def to_html(study: FaultStudy) -> str:
-    """Write a study as one HTML page; it loads nothing and runs no script.
+    """Write a study as one HTML page; it loads nothing, and can be read without its scripts.
 
     Parameters
     ----------
@@ -50,6 +50,11 @@ def _rendered(template: str, study: FaultStudy, headings: tuple[str, str]) -> st
         .get_template(template)
         .render(
             study=study,
+            script=page_script("tables", "saves"),
+            data=[
+                data_block("faults.json", "the data as JSON", study.to_dict()),
+                data_block("faults.csv", "all points as CSV", study.to_csv()),
+            ],
             headings=headings,
             columns=columns,
             rows=rows,

@@ -53,7 +53,9 @@ def draw_timeline(row: ReportRow, tick_seconds: float) -> str | None:
     Returns
     -------
     str or None
-        One ``<svg>`` element; ``None`` where the row was not mapped, or needs more than ``MOST_TICKS`` ticks.
+        One ``<svg>`` element, whose frames bear ``data-at`` as in
+        :func:`~neuromap.report.drawings.draw_window.draw_window`; ``None`` where the row was not mapped, or needs
+        more than ``MOST_TICKS`` ticks.
     """
     if row.rollout is None or not row.ports or row.frame_period_ticks is None:
         return None
@@ -199,6 +201,7 @@ def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, widt
     """One cell per frame of a node, in the tick in which it is sampled or computed."""
     parts = []
     frame = clock.frame_from(name, start)
+    number_of = list(clock.network.nodes).index(name)
     role = "input" if name in clock.network.inputs else "output" if name in clock.network.outputs else "hidden"
     does = "samples" if role == "input" else "computes"
     while (tick := clock.tick(name, frame)) < end:
@@ -209,7 +212,8 @@ def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, widt
         box = element("rect", x=x(tick) + 1.5, y=y, width=width - 3, height=_CELL, rx=4.0, class_="box")
         text = label(x(tick + 0.5), y + 15, relative, "cell") if width >= 30 or len(relative) < 3 else ""
         title = f"{name} {does} frame {relative} in tick {_signed(tick)}; it depends on {knows} of the stimulus"
-        parts.append(element("g", box, text, title=title, class_=f"frame {state} {role}"))
+        at = f"{frame}.{number_of}"
+        parts.append(element("g", box, text, title=title, class_=f"frame {state} {role}", data_at=at))
         frame += 1
     return parts
 

@@ -30,7 +30,8 @@ def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> s
     Returns
     -------
     str
-        One ``<svg>`` element; the numbers are update steps.
+        One ``<svg>`` element; the numbers are update steps. Nodes bear ``data-at`` (frame and position in
+        ``network.nodes``, with a dot between) and ``data-step``, edges ``data-from`` and ``data-to``.
 
     Raises
     ------
@@ -40,6 +41,7 @@ def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> s
     tableau = pattern.tableau(window)
     order = layout(network).order
     row = {name: k for k, name in enumerate(order)}
+    number_of = {name: k for k, name in enumerate(network.nodes)}
 
     def centre(frame: int, name: str) -> Point:
         return (_LEFT + _RADIUS + _COLUMN * frame, _TOP + _RADIUS + _ROW * row[name])
@@ -56,13 +58,16 @@ def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> s
             start, end = centre(frame, u), centre(frame + r, v)
             faint = " faint" if frame + r == 0 else ""
             path, before, tip = _line(start, end) if r else _inside(start, end, row[v] - row[u])
-            parts.append(arrow(path, before, tip, edge_class(r) + faint, edge_title(u, v, r)))
+            ends = {"data_from": f"{frame}.{number_of[u]}", "data_to": f"{frame + r}.{number_of[v]}"}
+            parts.append(arrow(path, before, tip, edge_class(r) + faint, edge_title(u, v, r), **ends))
     for (frame, name), step in tableau.items():
         x, y = centre(frame, name)
         role = "input" if name in network.inputs else "output" if name in network.outputs else "hidden"
         circle = element("circle", cx=x, cy=y, r=_RADIUS, class_="box")
         title = f"{name}, frame {frame}: known at update step {step}"
-        parts.append(element("g", circle, label(x, y + 4.5, str(step), "name"), title=title, class_=f"node {role}"))
+        shown = {"data_at": f"{frame}.{number_of[name]}", "data_step": str(step)}
+        text = label(x, y + 4.5, str(step), "name")
+        parts.append(element("g", circle, text, title=title, class_=f"node {role}", **shown))
     width = _LEFT + 2 * _RADIUS + _COLUMN * window + 16 + 5 * len(order)
     height = _TOP + 2 * _RADIUS + _ROW * (len(order) - 1) + 14
     return drawing(width, height, parts, f"Rollout window of size {window} of pattern {pattern.name} with its tableau")

@@ -25,6 +25,8 @@ class CoreMap(Card):
         Names of the nodes.
     cores, chips : tuple of int
         Columns and rows of cores on a chip, and of chips on the board.
+    places : int
+        Neurons that a core has room for.
     dead : tuple of (int, int)
         x and y of cores that cannot be used.
     coordinates : ndarray of int32, shape (C, 2)
@@ -39,6 +41,8 @@ class CoreMap(Card):
         Nodes with neurons in the core.
     relays, splitters, parts : ndarray of int64, shape (C,)
         Relays that only lengthen a delay, splitters, and parts of sums.
+    copied : ndarray of int64, shape (C,)
+        Neurons of nodes that stand on the chip more than once, relays and splitters apart.
     cores_of_node : ndarray of int64, shape (nodes,)
         Cores that hold neurons of each node; shared cores count for each of their nodes.
     """
@@ -46,6 +50,7 @@ class CoreMap(Card):
     names: tuple[str, ...]
     cores: tuple[int, int]
     chips: tuple[int, int]
+    places: int
     dead: tuple[tuple[int, int], ...]
     coordinates: NDArray[np.int32]
     neurons: Ints
@@ -57,6 +62,7 @@ class CoreMap(Card):
     relays: Ints
     splitters: Ints
     parts: Ints
+    copied: Ints
     cores_of_node: Ints
 
     def __post_init__(self) -> None:

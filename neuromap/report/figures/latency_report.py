@@ -141,12 +141,12 @@ class LatencyReport(Formed):
         """Table as it is printed in a terminal; see :func:`neuromap.report.render_text`."""
         return str(form(self, "text", width))
 
-    def save_pictures(self, folder: str | Path) -> list[Path]:
-        """Write chip map and link load of every row as SVG; see :func:`neuromap.report.save_pictures`.
+    def save_figures(self, folder: str | Path) -> list[Path]:
+        """Write all figures as SVG, and as PDF with the extra ``pages``; see :func:`neuromap.report.save_figures`.
 
         Raises
         ------
         InputError
             If the folder cannot be made, or a file cannot be written.
         """
-        return list(form(self, "pictures", folder))
+        return list(form(self, "figures", folder))

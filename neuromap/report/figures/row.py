@@ -19,6 +19,7 @@ from neuromap.report.figures.core_map import CoreMap
 from neuromap.report.figures.node_copies import NodeCopies
 from neuromap.report.figures.response_figures import OutputResponses, Responses
 from neuromap.report.figures.run_figures import RunFigures
+from neuromap.report.figures.spike_raster import SpikeRaster
 from neuromap.report.figures.usage import Usage
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.activity.activity import Activity
@@ -103,6 +104,8 @@ class ReportRow(Card):
         The two as the report shows them, with node times.
     cores : CoreMap or None
         What lies in which core, for pictures.
+    raster : SpikeRaster or None
+        Spikes of the first ticks with the first stimulus, for pictures.
     rollout : Rollout or None
         The schedule that was mapped; ``None`` for invalid patterns.
     ports : tuple of NodePort
@@ -143,6 +146,7 @@ class ReportRow(Card):
     energy: Energy | None = None
     figures: RunFigures | None = None
     cores: CoreMap | None = None
+    raster: SpikeRaster | None = None
     rollout: Rollout | None = None
     ports: tuple[NodePort, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Forms of the latency report: text, JSON, CSV, pandas, HTML, pictures."""
+"""Forms of the latency report: text, JSON, CSV, pandas, HTML, figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
             "html": "html.to_html",
             "json": "json_report.to_json",
             "notebook": "notebook.to_notebook",
-            "pictures": "pictures.save_pictures",
+            "figures": "figure_files.save_figures",
             "pandas": "csv_report.to_pandas",
             "text": "text.render_text",
         }

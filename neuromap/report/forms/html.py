@@ -1,16 +1,19 @@
-"""The latency report as one self-contained HTML page: table, networks, rollout windows, timelines.
+"""The latency report as one self-contained HTML page: findings, pictures, and folded tables.
 
-Style and drawings are in the page; it loads nothing, runs no script, and reads well on a light and a dark screen.
+Style, drawings, data and scripts are in the page; it loads nothing, can be read without its scripts, and reads well on
+paper, on a light and on a dark screen.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from neuromap.forms.formed import form
 from neuromap.forms.numbers import joules, mean_period_lines, plain, seconds
-from neuromap.forms.page import page_environment
+from neuromap.forms.page import data_block, page_environment, page_script
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
@@ -22,6 +25,11 @@ from neuromap.report.drawings.layers import layout
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.accuracy_text import accuracy_cells, accuracy_line, accuracy_ticks
+from neuromap.report.forms.csv_report import to_csv
+from neuromap.report.forms.definitions import DEFINITIONS
+from neuromap.report.forms.figure_files import MOST_EDGES, WINDOW, RowFigures, draw_row, row_pattern
+from neuromap.report.forms.findings import Finding, findings
+from neuromap.report.forms.json_report import to_dict
 from neuromap.report.forms.notes import (
     class_line,
     difference_line,
@@ -29,7 +37,6 @@ from neuromap.report.forms.notes import (
     most_copies_line,
     sequential_line,
 )
-from neuromap.report.forms.pictures import RowPictures, draw_row
 from neuromap.report.forms.run_text import run_columns, run_lines
 from neuromap.report.forms.text import at_least
 from neuromap.rollout.patterns.pattern import RolloutPattern
@@ -39,37 +46,31 @@ from neuromap.simulation.stimulus.choose_frames import describe_frames
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["MOST_EDGES", "MOST_PICTURES", "to_html"]
-
-MOST_EDGES = 150
-"""Networks with more edges are not drawn: nobody could read it."""
+__all__ = ["MOST_PICTURES", "to_html"]
 
 MOST_PICTURES = 3_000_000
-"""Characters that all chip maps and link loads of a page may take; the others are left to files."""
+"""Characters that all pictures of chips and spikes of a page may take; the others are left to files."""
 
 _MOST_NODES = 16
 """Nodes up to which their times are a table."""
 
-_WINDOW = 3
 _BESIDE = 5
 """Layers up to which the network stands beside its rollout window."""
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A row with its drawings; ``…_as`` is the execution whose picture is the same and shown already."""
+    """A row with its drawings; ``number`` tells it from others on the page."""
 
+    number: int
     row: ReportRow
     timeline: str | None
-    chip: str | None = None
-    links: str | None = None
-    chip_as: str | None = None
-    links_as: str | None = None
+    figures: RowFigures | None
 
 
 @dataclass(frozen=True)
 class _Section:
-    """What the page shows of one pattern."""
+    """What the page shows of one pattern; ``edges`` are as the script of cones reads them."""
 
     name: str
     streaming: tuple[str, ...]
@@ -80,6 +81,7 @@ class _Section:
     network: str | None
     wide: bool
     window: str | None
+    edges: str
     rows: tuple[_Drawn, ...]
 
 
@@ -102,6 +104,13 @@ def to_html(report: LatencyReport) -> str:
     overview, accuracy = draw_overview(report), draw_accuracy(report)
     return page.render(
         report=report,
+        script=page_script("cones", "steps", "tables", "saves"),
+        data=[
+            data_block("report.json", "the data as JSON", to_dict(report)),
+            data_block("report.csv", "all rows as CSV", to_csv(report)),
+        ],
+        findings=_by_execution(findings(report)),
+        definitions=DEFINITIONS,
         axes={name: time_axis(name) for name in dict.fromkeys(row.execution for row in report.rows)},
         means=mean_period_lines(row.frame_period_ticks for row in report.rows),
         frames=describe_frames(report.stimulus),
@@ -111,6 +120,7 @@ def to_html(report: LatencyReport) -> str:
         accuracy_cells=accuracy_cells(report),
         accuracy_line=accuracy_line(report),
         sections=_sections(report),
+        names=json.dumps(list(report.network.nodes)),
         faults=None if report.faults is None else Markup(form(report.faults, "section")),
         run_columns=run_columns(report),
         run_lines=run_lines(report),
@@ -122,9 +132,15 @@ def to_html(report: LatencyReport) -> str:
         copies=most_copies_line(report),
         left_out=left_out_lines(report),
         multiple=len(report.network.outputs) > 1,
-        bounds=any(row.full_response_exact is False for row in report.rows),
-        window=_WINDOW,
+        window=WINDOW,
     )
+
+
+def _by_execution(found: Iterable[Finding]) -> dict[str, list[Finding]]:
+    groups: dict[str, list[Finding]] = {}
+    for finding in found:
+        groups.setdefault(finding.execution, []).append(finding)
+    return groups
 
 
 def _environment() -> Environment:
@@ -144,20 +160,19 @@ def _sections(report: LatencyReport) -> list[_Section]:
     for row in report.rows:
         groups.setdefault((row.pattern, row.streaming_edges, row.bridging_edges), []).append(row)
     network = report.network
-    drawn = len(network.edges) <= MOST_EDGES
+    is_drawn = len(network.edges) <= MOST_EDGES
     sections = []
-    room = MOST_PICTURES
-    for (name, streaming, bridging), rows in groups.items():
-        pattern = RolloutPattern.from_streaming_edges(network, streaming, name, bridging=dict(bridging))
+    room, number = MOST_PICTURES, 0
+    for (name, streaming, _), rows in groups.items():
+        pattern = row_pattern(report, rows[0])
         shows_window = pattern.is_valid and not network.is_spiking  # whose edges bridge as many frames as their delays
-        drawn_rows: list[_Drawn] = []
-        shown: dict[str, str] = {}
+        drawn = []
         for row in rows:
-            pictures = draw_row(row)
-            if pictures is not None:
-                room -= sum(map(len, pictures))
-            timeline = draw_timeline(row, report.chip.tick_seconds) if drawn and not network.is_spiking else None
-            drawn_rows.append(_drawn(row, timeline, pictures if room >= 0 else None, shown))
+            figures = draw_row(row)
+            room -= sum(map(len, figures or ()))
+            timeline = draw_timeline(row, report.chip.tick_seconds) if is_drawn and not network.is_spiking else None
+            drawn.append(_Drawn(number, row, timeline, figures if room >= 0 else None))
+            number += 1
         sections.append(
             _Section(
                 name=name,
@@ -166,24 +181,19 @@ def _sections(report: LatencyReport) -> list[_Section]:
                 behaviour_class=rows[0].behaviour_class,
                 inference_factor=rows[0].inference_factor,
                 cycle=rows[0].cycle,
-                network=draw_network(network, pattern) if drawn else None,
+                network=draw_network(network, pattern) if is_drawn else None,
                 wide=_layers(network) > _BESIDE,
-                window=draw_window(network, pattern, _WINDOW) if drawn and shows_window else None,
-                rows=tuple(drawn_rows),
+                window=draw_window(network, pattern, WINDOW) if is_drawn and shows_window else None,
+                edges=_edges(network, pattern),
+                rows=tuple(drawn),
             )
         )
     return sections
 
 
-def _drawn(row: ReportRow, timeline: str | None, pictures: RowPictures | None, shown: dict[str, str]) -> _Drawn:
-    """Join a row and its drawings; ``shown`` holds the pictures of the section so far."""
-    if pictures is None:
-        return _Drawn(row, timeline)
-    chip_as, links_as = (shown.get(picture) for picture in pictures)
-    for picture in pictures:
-        shown.setdefault(picture, row.execution)
-    chip, links = None if chip_as else pictures.chip, None if links_as else pictures.links
-    return _Drawn(row, timeline, chip, links, chip_as, links_as)
+def _edges(network: Network, pattern: RolloutPattern) -> str:
+    position = {name: k for k, name in enumerate(network.nodes)}
+    return json.dumps([[position[u], position[v], r] for (u, v), r in pattern.items()], separators=(",", ":"))
 
 
 def _terms(report: LatencyReport) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.neurons_in_use import further_compartments
 from neuromap.report.figures.core_map import CoreMap
 
 __all__ = ["core_map"]
@@ -41,6 +43,7 @@ def core_map(program: ChipProgram) -> CoreMap:
         names=tuple(port.name for port in program.nodes),
         cores=chip.cores,
         chips=chip.chips,
+        places=chip.neurons,
         dead=tuple(sorted({*chip.defects.cores, *chip.defects.routers})),
         coordinates=program.coordinates,
         neurons=held.sum(axis=1),
@@ -52,5 +55,15 @@ def core_map(program: ChipProgram) -> CoreMap:
         relays=program.is_relay.sum(axis=1) - splitters - parts,
         splitters=splitters,
         parts=parts,
+        copied=_copied(program),
         cores_of_node=(held > 0).sum(axis=0)[: len(program.nodes)],
     )
+
+
+def _copied(program: ChipProgram) -> NDArray[np.int64]:
+    """Count in every core the neurons of nodes that stand on the chip more than once."""
+    core, place = np.nonzero((program.neuron_node >= 0) & ~program.is_relay & ~further_compartments(program))
+    source = np.stack([program.neuron_node[core, place], program.neuron_index[core, place]], axis=1)
+    _, which, times = np.unique(source, axis=0, return_inverse=True, return_counts=True)
+    found: NDArray[np.int64] = np.bincount(core[times[which.ravel()] > 1], minlength=program.n_cores)
+    return found

@@ -22,6 +22,7 @@ from neuromap.report.measuring.activity_figures import run_figures
 from neuromap.report.measuring.core_contents import core_map
 from neuromap.report.measuring.count_copies import count_copies
 from neuromap.report.measuring.count_usage import count_usage, sampling_frequency
+from neuromap.report.measuring.record_raster import record_raster
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.activity.activity import Activity
@@ -244,6 +245,7 @@ def _with_activity(
         energy=steady.energy,
         figures=run_figures(steady, pattern, late),
         cores=core_map(program),
+        raster=record_raster(program, stimuli[0], choice),
     )
 
 

@@ -54,7 +54,8 @@ class SimpleWalk:
         blank = [[0] * self._size for _ in range(4)]  # visited; along the path: nodes, values, edges to go on with
         best = [self._none] * self._size
         if not compiled:
-            return best, _walk(*given, *blank, self._none, steps, best)
+            everything: list[Any] = [*given, *blank, self._none, steps, best]
+            return best, _walk(*everything)
         arrays = [np.array(values, np.int64) for values in (*given, *blank)]
         found = np.array(best, np.int64)
         left = _compiled()(*arrays, self._none, steps, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuromap.forms.html_table import html_table
-from neuromap.forms.page import page_environment
+from neuromap.forms.page import data_block, page_environment, page_script
 from neuromap.sweep.chip_sweep import ChipSweep
 from neuromap.sweep.forms.cells import headline, sweep_cells
 from neuromap.sweep.forms.draw_sweep import draw_sweep
@@ -12,7 +12,7 @@ __all__ = ["to_html", "to_notebook"]
 
 
 def to_html(sweep: ChipSweep) -> str:
-    """Write a sweep as one HTML page; it loads nothing and runs no script.
+    """Write a sweep as one HTML page; it loads nothing, and can be read without its scripts.
 
     Parameters
     ----------
@@ -33,6 +33,11 @@ def to_html(sweep: ChipSweep) -> str:
         .get_template("sweep.html.jinja")
         .render(
             sweep=sweep,
+            script=page_script("tables", "saves"),
+            data=[
+                data_block("sweep.json", "the data as JSON", sweep.to_dict()),
+                data_block("sweep.csv", "all rows as CSV", sweep.to_csv()),
+            ],
             headline=headline(sweep),
             columns=columns,
             rows=list(zip(sweep.rows, rows, strict=True)),

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
@@ -412,14 +413,18 @@ def test_report_shows_links_and_energy(sr, neuromap):
         assert part in text
 
 
-def test_report_writes_pictures(folder, sr, neuromap):
+def test_report_writes_figures(folder, sr, neuromap):
     place = folder / "pictures"
-    words = ("report", sr, "--patterns", "streaming", "--pictures")
+    words = ("report", sr, "--patterns", "streaming", "--figures")
     done = neuromap(*words, place)
     assert (done.code, done.err) == (0, "")
-    assert f"4 pictures written to {place}" in done.out
-    names = {f"streaming-{e}-{what}.svg" for e in ("windowed", "pipelined") for what in ("chip", "links")}
-    assert {path.name for path in place.iterdir()} == names
+    kinds = ("chip", "neurons", "copies", "spikes", "links", "raster", "timeline")
+    names = {f"streaming-{e}-{kind}" for e in ("windowed", "pipelined") for kind in kinds}
+    names |= {"overview", "streaming-network", "streaming-window"}
+    suffixes = {".svg", ".pdf"} if find_spec("vl_convert") else {".svg"}
+    assert {path.name for path in place.iterdir()} == {name + suffix for name in names for suffix in suffixes}
+    assert f"{len(names) * len(suffixes)} files of figures written to {place}" in done.out
+    assert ("extra pages" in done.out) == (len(suffixes) == 1)
     assert neuromap(*words, place).code == 0  # again, over the old ones
     for wrong, word in ((folder / "missing" / "pictures", "create it first"), (sr, "is a file"), ("", "is no folder")):
         refused = neuromap(*words, wrong)

@@ -98,7 +98,7 @@ def test_where_no_chip_is_enough_the_exit_code_says_so(neuromap):
         (2, "map --set core.axons=8,9 -o x.nmp", "--output: is of one chip"),
         (2, "map --set core.axons=8,9 --dry-run", "--dry-run: is of one chip"),
         (2, "map --html x.html", "--set core.axons=256,512"),
-        (2, "report --set core.axons=8,9 --pictures p", "--pictures: is of one chip"),
+        (2, "report --set core.axons=8,9 --figures p", "--figures: is of one chip"),
         (2, "report --set core.axons=8 --program x.nmp", "a program holds its chip"),
         (2, "explore --set core.axons=8,9 --best cores", "--best: is of one chip"),
         (2, "explore --set core.axons=8,9 --chip ranc --chip truenorth", "give one --chip"),

@@ -5,13 +5,13 @@ import io
 import math
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import product
 from xml.etree import ElementTree
 
 import jsonschema
 import numpy as np
 import pytest
+from html_pages import Page
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_networks import network_of_any_names
@@ -28,6 +28,7 @@ from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.forms.axes import make_axis
 from neuromap.explorer.forms.csv_form import to_csv
 from neuromap.explorer.forms.draw_front import constant_line, draw_front, standalone_svg
+from neuromap.explorer.forms.front_chart import front_chart
 from neuromap.explorer.forms.html import to_html
 from neuromap.explorer.forms.json_form import exploration_schema, to_dict, to_json
 from neuromap.explorer.forms.notes import count_line
@@ -179,6 +180,22 @@ def test_csv_holds_the_rows_of_json(some):
         assert line["cores"] == ("" if row["cores"] is None else str(row["cores"]))
         assert line["on_front"] == str(row["on_front"]).lower()
     assert to_csv(explored([])).count("\n") == 1
+
+
+def test_csv_names_the_stages_that_a_row_had_no_time_for(some):
+    rows = (replace(some.rows[0], cut_short=("placement", "energy")), *some.rows[1:])
+    first, *_ = csv.DictReader(io.StringIO(to_csv(replace(some, rows=rows)), newline=""))
+    assert first["cut_short"] == "placement, energy"
+
+
+def test_the_chart_has_the_mapped_rows(some):
+    chart = front_chart(some, Limits())
+    mapped = [row for row in some.rows if row.cores is not None]
+    assert [(point["pattern"], point["cores"]) for point in chart.rows] == [(row.pattern, row.cores) for row in mapped]
+    for point, row in zip(chart.rows, mapped, strict=True):
+        assert point["first"] == pytest.approx(1e3 * row.first_response_seconds)
+    assert {axis.key for axis in chart.axes} <= set(chart.rows[0])
+    assert set(chart.filters) | {chart.colour, chart.shape} | {axis.key for axis in chart.told} <= set(chart.rows[0])
 
 
 # Which rows are shown, and the table.
@@ -434,49 +451,19 @@ def test_colours_are_classes_and_the_file_has_them_light_and_dark(some):
 # The page.
 
 
-class Page(HTMLParser):
-    """Tags, attributes and text of a page; checks that tags are closed in order."""
-
-    VOID = frozenset({"meta", "br", "img", "link", "hr", "input"})
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.attributes, self.text, self.open = [], [], [], []
-        self.feed(text)
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
 @pytest.mark.parametrize("limits", ["", "cores <= 4"])
 def test_the_page_is_whole_escaped_and_loads_nothing(some, limits):
     limits = Limits.parse(limits)
     html = to_html(some, limits, advise(some, BY_NAME["cores"], limits), "a 'b'.toml", every=True)
     page = Page(html)
     text = "".join(page.text)
-    assert not {"script", "img", "b" * 3, "i", "iframe", "object", "embed", "link", "a"} & set(page.tags)
-    assert not [name for name, _ in page.attributes if name.startswith("on")]
-    assert not [(n, v) for n, v in page.attributes if n in {"src", "href", "xlink:href", "data", "background"}]
-    assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
-    assert not re.search(r"https?:|url\(|@import", html)
+    assert not {"b" * 3, "i", "a"} & set(page.tags)
+    page.require_closed()
+    assert not re.search(r"https?:|url\(|@import", page.without_scripts)
     for words in (HOSTILE, *NAMES.values(), "<i>p</i>", "No retraining", "Not exact: one row is open.", "neuromap map"):
         assert words in text
     assert "49" not in text  # names are no templates
-    body = html.split("</style>")[1]
+    body = page.without_scripts.split("</style>")[1]
     assert not re.search(r"(fill|stroke|style)=", body)
     assert "best cores" in text
 

@@ -1,4 +1,4 @@
-"""The folder that pictures are written to: made where it is missing, and taken away where they fail."""
+"""The folder that figures are written to: made where it is missing, and taken away where they fail."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from pathlib import Path
 
 from neuromap.errors import InputError
 
-__all__ = ["check_no_picture", "check_picture_folder", "picture_folder"]
+__all__ = ["KINDS", "check_figure_folder", "check_no_figure", "figure_folder"]
 
-_ENDINGS = ("-chip.svg", "-links.svg")
-"""Of all files that pictures are written to."""
+KINDS = ("network", "window", "timeline", "chip", "neurons", "copies", "spikes", "links", "raster")
+"""What the figures of patterns and rows show: ends of their names."""
+_ALONE = ("overview", "accuracy", "faults")
+_SUFFIXES = (".svg", ".pdf")
 
 
 @contextmanager
-def picture_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Iterator[None]:
-    """Make a folder where it is missing, and take it away again with its pictures if what follows fails.
+def figure_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Iterator[None]:
+    """Make a folder where it is missing, and take it away again with its figures if what follows fails.
 
     Parameters
     ----------
     folder : str, Path or None
         ``None`` for none.
     names : iterable of str
-        Of the pictures: a file that is written after them may fail.
+        Of the figures: a file that is written after them may fail.
 
     Raises
     ------
@@ -32,7 +34,7 @@ def picture_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Iter
         If it cannot be made.
     """
     made = None
-    if folder is not None and not (place := check_picture_folder(folder)).exists():
+    if folder is not None and not (place := check_figure_folder(folder)).exists():
         try:
             place.mkdir()
         except OSError as error:
@@ -49,7 +51,7 @@ def picture_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Iter
         raise
 
 
-def check_picture_folder(folder: str | Path) -> Path:
+def check_figure_folder(folder: str | Path) -> Path:
     """Refuse what is no folder and cannot become one.
 
     Raises
@@ -72,27 +74,29 @@ def check_picture_folder(folder: str | Path) -> Path:
     return place
 
 
-def check_no_picture(path: str | Path, folder: str | Path) -> None:
-    """Refuse a file that a picture may be written over; asked before it is known which pictures there will be.
+def check_no_figure(path: str | Path, folder: str | Path) -> None:
+    """Refuse a file that a figure may be written over; asked before it is known which figures there will be.
 
     Parameters
     ----------
     path : str or Path
         The file.
     folder : str or Path
-        Where pictures are written to.
+        Where figures are written to.
 
     Raises
     ------
     InputError
-        If it lies in the folder and its name ends as those of pictures do.
+        If it lies in the folder and its name may be that of a figure.
     """
     try:
-        place, pictures = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
+        place, figures = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
     except (OSError, ValueError):  # no path; whoever opens it says so
         return
-    if place.parent == pictures and place.name.casefold().endswith(_ENDINGS):
+    stem, suffix = place.stem.casefold(), place.suffix.casefold()
+    may_be = suffix in _SUFFIXES and (stem in _ALONE or stem.endswith(tuple(f"-{kind}" for kind in KINDS)))
+    if place.parent == figures and may_be:
         raise InputError(
-            f"{path}: may be the name of a picture in {folder}; give a file in another folder, or one whose name ends "
-            f"neither in {_ENDINGS[0]} nor in {_ENDINGS[1]}"
+            f"{path}: may be the name of a figure in {folder}; give a file in another folder, or one whose name ends "
+            f"in another way than {place.name!r}"
         )

@@ -1,0 +1,33 @@
+"""Figures as PDF, through the extra ``pages``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from neuromap.forms.standalone_svg import for_paper
+
+__all__ = ["with_pdf"]
+
+
+def with_pdf(figures: Mapping[str, str]) -> dict[str, str | bytes]:
+    """Add a PDF to every SVG file, where ``vl-convert-python`` is installed.
+
+    Parameters
+    ----------
+    figures : mapping of str to str
+        File names that end in ``.svg``, and documents of :func:`neuromap.forms.standalone_svg.standalone`.
+
+    Returns
+    -------
+    dict of str to str or bytes
+        The same, and ``.pdf`` files beside them.
+    """
+    found: dict[str, str | bytes] = dict(figures)
+    try:
+        from vl_convert import svg_to_pdf
+    except ImportError:
+        return found
+    for name, document in figures.items():
+        found[str(PurePath(name).with_suffix(".pdf"))] = svg_to_pdf(for_paper(document))
+    return found

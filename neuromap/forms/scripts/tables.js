@@ -1,0 +1,29 @@
+// Tables are sorted by the column whose sign is pressed; a second time the other way round.
+(() => {
+  const value = (row, k) => {
+    const text = (row.cells[k]?.textContent ?? "").trim();
+    const found = text.replace(/,/g, "").match(/^[^\d−-]{0,3}([−-]?\d+(\.\d+)?)/);
+    return found ? Number(found[1].replace("−", "-")) : text;
+  };
+  const compare = (a, b) =>
+    typeof a === "number" && typeof b === "number" ? a - b : typeof a === typeof b ? String(a).localeCompare(String(b)) : typeof a === "number" ? -1 : 1;
+  for (const table of document.querySelectorAll("table[data-sorted]")) {
+    const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
+    heads.forEach((head, k) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "sorter";
+      button.textContent = "⇅";
+      button.setAttribute("aria-label", `sort by ${head.textContent.trim().replace(/\s+/g, " ")}`);
+      head.append(" ", button);
+      button.addEventListener("click", () => {
+        const turned = head.getAttribute("aria-sort") === "ascending";
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", turned ? "descending" : "ascending");
+        const rows = [...body.rows].map((row, place) => [value(row, k), place, row]);
+        rows.sort((a, b) => (turned ? -1 : 1) * compare(a[0], b[0]) || a[1] - b[1]);
+        body.append(...rows.map((row) => row[2]));
+      });
+    });
+  }
+})();

@@ -1,0 +1,217 @@
+"""What a report found, in sentences: who answers first, who samples most often, what it takes.
+
+Every sentence compares rows of one execution only, as each execution is a time axis of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from neuromap.arrays.times import Time
+from neuromap.files.messages import counted
+from neuromap.forms.numbers import joules, plain, seconds
+from neuromap.report.figures.latency_report import LatencyReport
+from neuromap.report.figures.row import ReportRow
+from neuromap.report.forms.accuracy_text import accuracy_at, accuracy_ticks
+
+__all__ = ["Finding", "findings"]
+
+_MOST_NAMED = 3
+"""Patterns that a sentence names; of more it says how many."""
+
+
+class Finding(NamedTuple):
+    """One sentence.
+
+    Attributes
+    ----------
+    execution : str
+        The time axis that it is about; empty where it is about all.
+    text : str
+        The sentence.
+    kind : {"time", "cost", "accuracy", "refused", "verified", "wrong"}
+        What it is about.
+    """
+
+    execution: str
+    text: str
+    kind: str
+
+
+def findings(report: LatencyReport) -> tuple[Finding, ...]:
+    """Say what a report found.
+
+    Parameters
+    ----------
+    report : LatencyReport
+        The report.
+
+    Returns
+    -------
+    tuple of Finding
+        First responses, frame periods, cores and energy of every execution, then accuracy, then what was refused and
+        whether all rows are verified.
+    """
+    found: list[Finding] = []
+    tick = report.chip.tick_seconds
+    for execution in dict.fromkeys(row.execution for row in report.rows):
+        rows = [row for row in report.rows if row.execution == execution and row.status == "mapped"]
+        found += _of_execution(execution, rows, tick)
+    found += _accuracy(report)
+    refused = [row for row in report.rows if row.status != "mapped"]
+    if refused:
+        first = refused[0]
+        names = _names(f"{row.pattern} ({row.execution})" for row in refused)
+        why = "is invalid" if first.status == "invalid" else "does not fit"
+        text = f"{names} {'were' if len(refused) > 1 else 'was'} not mapped; {first.pattern} {why}: {first.message}"
+        found.append(Finding("", text, "refused"))
+    mapped = [row for row in report.rows if row.status == "mapped"]
+    if mapped:
+        found.append(_verified(mapped))
+    return tuple(found)
+
+
+def _of_execution(execution: str, rows: Sequence[ReportRow], tick: float) -> list[Finding]:
+    def times(value: Time) -> str:
+        return f"{counted(value, 'tick')} ({seconds(value * tick)})"
+
+    def periods(value: Time) -> str:
+        return f"every {times(value)}" if value != 1 else f"every tick ({seconds(tick)})"
+
+    def cores(value: Time) -> str:
+        return counted(value, "core")
+
+    found = []
+    said = _compared(rows, _first_response, times, ("answers first:", "answer first:"), "after stimulus onset", "after")
+    if said:
+        found.append(Finding(execution, said, "time"))
+    said = _compared(
+        rows,
+        lambda row: row.frame_period_ticks,
+        periods,
+        ("takes a frame most often:", "take a frame most often:"),
+        "",
+        "",
+        alone=("takes a frame", "take a frame"),
+    )
+    if said:
+        found.append(Finding(execution, said, "time"))
+    said = _compared(
+        rows,
+        lambda row: None if row.usage is None else row.usage.cores,
+        cores,
+        ("takes the fewest,", "take the fewest,"),
+        "",
+        "",
+        alone=("takes", "take"),
+    )
+    if said:
+        found.append(Finding(execution, said, "cost"))
+    said = _compared(
+        rows,
+        lambda row: None if row.energy is None or row.figures is None else row.figures.energy.joules_per_frame,
+        lambda value: f"{joules(value)} a frame",
+        ("needs the least energy:", "need the least energy:"),
+        "",
+        "",
+        alone=("needs", "need"),
+    )
+    if said:
+        found.append(Finding(execution, said, "cost"))
+    return found
+
+
+def _first_response(row: ReportRow) -> int | None:
+    measured = row.measured.first_response_ticks
+    return row.predicted.first_response_ticks if measured is None else measured
+
+
+def _compared(
+    rows: Sequence[ReportRow],
+    value: Callable[[ReportRow], Time | float | None],
+    write: Callable[[Any], str],
+    best: tuple[str, str],
+    behind: str,
+    before: str,
+    *,
+    alone: tuple[str, str] = ("answers", "answer"),
+) -> str:
+    """Say which rows have the least value, and what the others have; nothing where no row has one.
+
+    ``best`` and ``alone`` are the verbs for one row and for several, where others have more and where none has;
+    ``behind`` stands behind the least value, ``before`` before those of others.
+    """
+    known: dict[Time | float, list[str]] = {}
+    for row in rows:
+        if (found := value(row)) is not None:
+            same = float(f"{found:.3g}") if isinstance(found, float) else found
+            known.setdefault(same, []).append(row.pattern)
+    if not known:
+        return ""
+    least, *others = sorted(known)
+    names = known[least]
+    many = len(names) > 1
+    if not others:
+        verb = alone[many]
+        return _sentence(
+            f"{'every pattern' if many else names[0]} {alone[0] if many else verb} {write(least)} {behind}"
+        )
+    text = f"{_names(names)} {best[many]} {write(least)} {behind}"
+    rest = sum(len(known[k]) for k in others)
+    if rest <= _MOST_NAMED:
+        told = [f"{_names(known[k])} {before} {write(k)}" for k in others]
+        return _sentence(f"{text}; {', '.join(told)}")
+    return _sentence(f"{text}; {rest} others {before} {write(others[0])} to {write(others[-1])}")
+
+
+def _accuracy(report: LatencyReport) -> list[Finding]:
+    found = []
+    for execution in dict.fromkeys(row.execution for row in report.rows if row.accuracy is not None):
+        rows = [row for row in report.rows if row.accuracy is not None and row.execution == execution]
+        starts = [row.accuracy.frames[0].tick for row in rows if row.accuracy is not None]
+        tick, end = min(starts), accuracy_ticks(report)[-1]
+        early = [row for row in rows if row.accuracy is not None and row.accuracy.frames[0].tick == tick]
+        best = max(early, key=lambda row: _share(row, tick))
+        last = max(rows, key=lambda row: _share(row, end))
+        text = f"at tick {tick} {best.pattern} names {_percent(_share(best, tick))} of the images rightly"
+        if len(early) < len(rows):
+            late = list(dict.fromkeys(row.pattern for row in rows if row not in early))
+            text += f", before {_names(late)} {'has' if len(late) == 1 else 'have'} answered"
+        if end > tick:
+            text += f"; at tick {end} {last.pattern} is best with {_percent(_share(last, end))}"
+        found.append(Finding(execution, _sentence(text), "accuracy"))
+    return found
+
+
+def _share(row: ReportRow, tick: int) -> float:
+    return 0.0 if row.accuracy is None else accuracy_at(row.accuracy, tick) or 0.0
+
+
+def _percent(share: float) -> str:
+    return f"{plain(round(100 * share, 1))} %"
+
+
+def _verified(rows: Sequence[ReportRow]) -> Finding:
+    wrong = [row for row in rows if not row.verified]
+    if not wrong:
+        which = "the one mapped row" if len(rows) == 1 else f"all {len(rows)} mapped rows"
+        return Finding(
+            "", f"in {which} the simulated chip computed exactly what the rollout defines, spike for spike", "verified"
+        )
+    names = _names(f"{row.pattern} ({row.execution})" for row in wrong)
+    text = f"chip and reference differ in {names}: {wrong[0].verification.message if wrong[0].verification else ''}"
+    return Finding("", text, "wrong")
+
+
+def _names(names: Iterable[str]) -> str:
+    """Join names: ``a``, ``a and b``, ``a, b and c``, ``a, b, c and 4 more``."""
+    every = list(dict.fromkeys(names))
+    shown = every[:_MOST_NAMED]
+    if len(every) > _MOST_NAMED:
+        return f"{', '.join(shown)} and {len(every) - _MOST_NAMED} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split()).replace(" ;", ";").replace(" ,", ",")
