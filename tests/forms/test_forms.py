@@ -1,12 +1,14 @@
 """Values find their forms, forms make no values, and notebooks show every public value with all names escaped."""
 
 import ast
+import base64
 import importlib
 import pkgutil
 from functools import cache
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from optional_rooms import entered
@@ -147,11 +149,19 @@ class Table(HTMLParser):
         self.open, self.cells, self.text = [], 0, []
 
     def handle_starttag(self, tag, attrs):
-        assert tag in {"table", "caption", "thead", "tbody", "tr", "th", "td", "br"}
-        assert dict(attrs).keys() <= {"style"}
+        assert tag in {"table", "caption", "thead", "tbody", "tr", "th", "td", "br", "img"}
         self.cells += tag in ("th", "td")
+        if tag == "img":
+            self.check_image(**dict(attrs))
+            return
+        assert dict(attrs).keys() <= {"style"}
         if tag != "br":
             self.open.append(tag)
+
+    def check_image(self, alt, style, src):
+        kind, _, data = src.partition("base64,")
+        assert (kind, style) == ("data:image/svg+xml;", "max-width:100%")
+        assert ElementTree.fromstring(base64.b64decode(data)).get("aria-label") == alt
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag

@@ -1,17 +1,19 @@
-"""An exploration as tables in a notebook."""
+"""An exploration in a notebook: the picture of the fronts, and tables."""
 
 from __future__ import annotations
 
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.listing import list_rows
+from neuromap.explorer.forms.draw_front import draw_front, standalone_svg
 from neuromap.explorer.forms.text import exploration_cells
 from neuromap.forms.html_table import html_table
+from neuromap.forms.inline_image import inline_image
 
 __all__ = ["to_notebook"]
 
 
 def to_notebook(exploration: Exploration) -> str:
-    """Write the rows on the fronts as HTML: first the given pattern's class, then the others.
+    """Write the picture of the fronts and their rows as HTML: first the given pattern's class, then the others.
 
     Parameters
     ----------
@@ -21,11 +23,14 @@ def to_notebook(exploration: Exploration) -> str:
     Returns
     -------
     str
-        One ``<table>`` element of each group that has rows; all names are escaped.
+        An ``<img>`` element where a row fits, and one ``<table>`` element of each group that has rows; all names are
+        escaped.
     """
     listing = list_rows(exploration)
     columns, cells = exploration_cells(exploration, listing)
-    return "".join(
+    drawn = draw_front(exploration)
+    image = "" if drawn is None else inline_image(standalone_svg(exploration))
+    return image + "".join(
         html_table(f"{exploration.network.name}. {title}", columns, [cells[number] for number, _ in members], names=2)
         for title, members in listing.groups(exploration)
     )

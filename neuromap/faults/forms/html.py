@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from neuromap.faults.fault_study import FaultStudy
 from neuromap.faults.forms.cells import NAMES, headline, notes, study_cells
-from neuromap.faults.forms.draw_curves import draw_curves
+from neuromap.faults.forms.draw_curves import draw_curves, to_svg
 from neuromap.forms.html_table import html_table
+from neuromap.forms.inline_image import inline_image
 from neuromap.forms.page import data_block, page_environment, page_script
 
 __all__ = ["to_html", "to_notebook", "to_section"]
@@ -66,6 +67,6 @@ def _rendered(template: str, study: FaultStudy, headings: tuple[str, str]) -> st
 
 
 def to_notebook(study: FaultStudy) -> str:
-    """Write the table of a study as HTML for a notebook: one ``<table>`` element, all names escaped."""
+    """Write curves and table of a study as HTML for a notebook: ``<img>`` and ``<table>``, all names escaped."""
     columns, rows = study_cells(study)
-    return html_table(headline(study), columns, rows, names=NAMES)
+    return inline_image(to_svg(study)) + html_table(headline(study), columns, rows, names=NAMES)

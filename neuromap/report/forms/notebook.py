@@ -1,8 +1,11 @@
-"""The latency report as a table in a notebook."""
+"""The latency report in a notebook: its picture and its table."""
 
 from __future__ import annotations
 
 from neuromap.forms.html_table import html_table
+from neuromap.forms.inline_image import inline_image
+from neuromap.forms.standalone_svg import standalone
+from neuromap.report.drawings.draw_overview import draw_overview
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.forms.text import latency_cells, summary_lines
 
@@ -10,7 +13,7 @@ __all__ = ["to_notebook"]
 
 
 def to_notebook(report: LatencyReport) -> str:
-    """Write the table of a report as HTML, responses predicted / measured.
+    """Write picture and table of a report as HTML, responses predicted / measured.
 
     Parameters
     ----------
@@ -20,7 +23,9 @@ def to_notebook(report: LatencyReport) -> str:
     Returns
     -------
     str
-        One ``<table>`` element; all names are escaped.
+        An ``<img>`` element where a row was mapped, and a ``<table>`` element; all names are escaped.
     """
     columns, rows = latency_cells(report)
-    return html_table(" ".join(summary_lines(report)[0]), columns, rows, names=2)
+    drawn = draw_overview(report)
+    picture = "" if drawn is None else inline_image(standalone(drawn))
+    return picture + html_table(" ".join(summary_lines(report)[0]), columns, rows, names=2)

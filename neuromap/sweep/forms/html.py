@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from neuromap.forms.html_table import html_table
+from neuromap.forms.inline_image import inline_image
 from neuromap.forms.page import data_block, page_environment, page_script
+from neuromap.forms.standalone_svg import standalone
 from neuromap.sweep.chip_sweep import ChipSweep
 from neuromap.sweep.forms.cells import headline, sweep_cells
 from neuromap.sweep.forms.draw_sweep import draw_sweep
@@ -48,6 +50,8 @@ def to_html(sweep: ChipSweep) -> str:
 
 
 def to_notebook(sweep: ChipSweep) -> str:
-    """Write the table of a sweep as HTML for a notebook: one ``<table>`` element, all names escaped."""
+    """Write picture and table of a sweep as HTML for a notebook: ``<img>`` and ``<table>``, all names escaped."""
     columns, rows = sweep_cells(sweep)
-    return html_table(headline(sweep), columns, rows, names=len(sweep.parameters) + len(sweep.label_titles))
+    drawn = draw_sweep(sweep)
+    image = "" if drawn is None else inline_image(standalone(drawn))
+    return image + html_table(headline(sweep), columns, rows, names=len(sweep.parameters) + len(sweep.label_titles))
