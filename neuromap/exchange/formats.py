@@ -160,7 +160,7 @@ EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
             function="exchange.traces.to_perfetto.export_perfetto",
             source="trace",
             placed=True,
-            bounds="500,000 events (about 100 MB); later ticks are left out and counted",
+            bounds="500,000 events (about 70 MB); later ticks are left out and counted",
             refuses="traces of version 1; a program that is not the trace's",
         ),
         "neo": Format(

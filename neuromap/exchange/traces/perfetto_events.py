@@ -26,7 +26,7 @@ from neuromap.simulation.trace.trace import Trace
 __all__ = ["MAX_EVENTS", "Shown", "events_of", "shown_ticks"]
 
 MAX_EVENTS = 500_000
-"""Events of a file: about 100 MB, which a browser still opens."""
+"""Events of a file: about 70 MB, which a browser still opens."""
 _NEURONS_NAMED = 32
 """Neurons that a slice names; it counts them all."""
 _NODES = 1

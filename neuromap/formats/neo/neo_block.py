@@ -1,7 +1,8 @@
 """Blocks of Neo, and the file that its own ``NeoMatlabIO`` writes of one.
 
 Of the files that Neo writes this one needs nothing more than SciPy, keeps trains, groups, epochs, signals and their
-annotations, and takes a tenth of a millisecond per train; NIX takes 40 ms and 20 kB of each (nixio 1.5.4).
+annotations, and takes a third of a millisecond and 1 kB for a train; NIX takes tens of milliseconds and 20 kB (nixio
+1.5.4).
 """
 
 from __future__ import annotations
