@@ -24,9 +24,7 @@ Examples:
   neuromap export sr.nmp --to sanafe -o sr.sanafe --frames 12 --seed 7
   neuromap export sr.nmp --to ranc -o sr.ranc --frames 100 --density 0.2 --json
   neuromap export sr.toml --to nir -o sr.nir
-  neuromap simulate sr.nmp --record all -o sr.trace
-  neuromap export sr.trace --to perfetto --program sr.nmp -o sr.json    (open it in ui.perfetto.dev)
-  neuromap export sr.trace --to neo -o sr.mat    (needs neo)
+  neuromap export sr.trace --to perfetto --program sr.nmp -o sr.json    (after simulate -o sr.trace)
 """
 
 
