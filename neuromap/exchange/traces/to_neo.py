@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.exported import Exported
 from neuromap.exchange.imported import Note
-from neuromap.exchange.traces.trace_given import figures_of, frame_ticks, milliseconds, trace_given
+from neuromap.exchange.traces.trace_given import figures_of, frame_ticks, milliseconds, times_of, trace_given
 from neuromap.files.messages import counted
-from neuromap.formats.neo.neo_block import mat_bytes, neo_block
+from neuromap.formats.neo.blocks import mat_bytes, neo_block
 from neuromap.formats.neo.plain import FrameTimes, Recorded, SpikeTimes, Values
 from neuromap.hardware.program.ports import NodePort
 from neuromap.simulation.trace.trace import Trace
@@ -133,7 +133,7 @@ def _group(trace: Trace, node: int, port: NodePort) -> SpikeTimes:
         port.name,
         [f"{port.name}[{i}]" for i in neurons],
         [{"node": port.name, "index": int(i)} for i in neurons],
-        _by_neuron(tick * milliseconds(trace), index, neurons),
+        _by_neuron(times_of(trace, tick), index, neurons),
     )
 
 
@@ -150,7 +150,7 @@ def _without_node(trace: Trace) -> Iterator[SpikeTimes]:
         "neurons without a node",
         [f"core {core}, neuron {neuron}" for core, neuron in neurons],
         [{"core": int(core), "neuron": int(neuron)} for core, neuron in neurons],
-        _by_neuron(trace.tick[loose] * milliseconds(trace), which.reshape(-1), rows),
+        _by_neuron(times_of(trace, trace.tick[loose]), which.reshape(-1), rows),
     )
 
 
@@ -164,7 +164,7 @@ def _by_neuron(
 
 def _frames(trace: Trace, node: int, port: NodePort) -> FrameTimes:
     frame, tick = frame_ticks(trace, node)
-    return FrameTimes(f"frames of {port.name}", frame, tick * milliseconds(trace))
+    return FrameTimes(f"frames of {port.name}", frame, times_of(trace, tick))
 
 
 def _signals(trace: Trace) -> Iterator[Values]:

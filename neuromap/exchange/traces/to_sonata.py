@@ -7,7 +7,7 @@ from pathlib import Path
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.exported import Exported
 from neuromap.exchange.imported import Note
-from neuromap.exchange.traces.trace_given import figures_of, milliseconds, note_of_loose_spikes, trace_given
+from neuromap.exchange.traces.trace_given import figures_of, note_of_loose_spikes, times_of, trace_given
 from neuromap.files.given import path_given
 from neuromap.files.messages import counted, show_name
 from neuromap.files.whole_file import write_whole
@@ -90,12 +90,12 @@ def _populations(trace: Trace) -> list[Population]:
     found = []
     for port in trace.nodes:
         tick, neuron = trace.spikes(port.name).T
-        found.append(Population(port.name, tick * milliseconds(trace), neuron))
+        found.append(Population(port.name, times_of(trace, tick), neuron))
     return found
 
 
 def _unsaid(trace: Trace) -> tuple[Note, ...]:
-    potentials = ()
+    potentials: tuple[Note, ...] = ()
     if trace.potential_table is not None:
         text = "a spike file has no place for them"
         potentials = (Note("potentials", text, "trace.save('run.h5') writes them in SONATA's layout too"),)

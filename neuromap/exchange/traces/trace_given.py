@@ -15,7 +15,7 @@ from neuromap.files.messages import counted
 from neuromap.simulation.trace.reading.load_trace import load_trace
 from neuromap.simulation.trace.trace import Trace
 
-__all__ = ["figures_of", "frame_ticks", "milliseconds", "note_of_loose_spikes", "trace_given"]
+__all__ = ["figures_of", "frame_ticks", "milliseconds", "note_of_loose_spikes", "times_of", "trace_given"]
 
 
 def trace_given(where: str, trace: Trace | Path) -> Trace:
@@ -56,6 +56,12 @@ def frame_ticks(trace: Trace, node: int) -> tuple[NDArray[np.int64], NDArray[np.
 def milliseconds(trace: Trace) -> float:
     """Length of a tick."""
     return 1000 * (trace.tick_seconds or 0)
+
+
+def times_of(trace: Trace, tick: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give the begins of ticks in milliseconds."""
+    times: NDArray[np.float64] = tick * np.float64(milliseconds(trace))
+    return times
 
 
 def note_of_loose_spikes(trace: Trace) -> tuple[Note, ...]:

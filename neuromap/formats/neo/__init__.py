@@ -11,13 +11,13 @@ _HOMES = {
     "Recorded": "plain",
     "SpikeTimes": "plain",
     "Values": "plain",
-    "mat_bytes": "neo_block",
-    "neo_block": "neo_block",
+    "mat_bytes": "blocks",
+    "neo_block": "blocks",
 }
 
 if TYPE_CHECKING:
-    from neuromap.formats.neo.neo_block import mat_bytes as mat_bytes
-    from neuromap.formats.neo.neo_block import neo_block as neo_block
+    from neuromap.formats.neo.blocks import mat_bytes as mat_bytes
+    from neuromap.formats.neo.blocks import neo_block as neo_block
     from neuromap.formats.neo.plain import FrameTimes as FrameTimes
     from neuromap.formats.neo.plain import Recorded as Recorded
     from neuromap.formats.neo.plain import SpikeTimes as SpikeTimes

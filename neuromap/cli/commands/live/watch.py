@@ -18,7 +18,7 @@ from neuromap.cli.printing.text_output import print_line, text_console
 from neuromap.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, Group
 
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.simulation.live.live_run import LiveRun
@@ -187,7 +187,7 @@ def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) 
     console, labels = _screen(), SpikeLabels(run.program)
     player = Player(speed, time.monotonic())
 
-    def picture(has_keys: bool) -> object:
+    def picture(has_keys: bool) -> Group:
         look = look_at(run, labels, classes)
         return watch_screen(run.program, look, player.pace, console, has_keys=has_keys)
 
@@ -203,11 +203,11 @@ def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) 
 
     with pressed_keys() as keys, Live(console=console, auto_refresh=False, screen=True) as live:
         while not player.ends and (n_ticks is None or run.now < n_ticks):
-            due = player.due(time.monotonic())
+            began = time.monotonic()
+            due = player.due(began)
             advance(MAX_TICKS if due is None else due)
-            live.update(picture(keys is not None), refresh=True)  # type: ignore[arg-type]
-            busy = due is None or (player.plays and player.speed * _DRAWN > 1)
-            wait = 0.0 if due is None else _DRAWN if busy or not player.plays else min(1 / player.speed, _DRAWN)
+            live.update(picture(keys is not None), refresh=True)
+            wait = 0.0 if due is None else max(0.0, began + _DRAWN - time.monotonic())
             if keys is None:
                 time.sleep(wait)
             elif key := keys(wait):
@@ -223,5 +223,5 @@ def _screen() -> Console:
 
     console = Console(file=sys.stdout, highlight=False)
     if console.width < 2 or console.height < 2:
-        console.size = (80, _SIZE_WITHOUT)  # type: ignore[assignment]
+        console.size = (80, _SIZE_WITHOUT)
     return console
