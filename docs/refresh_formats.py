@@ -19,9 +19,9 @@ _TEXT = """\
 <!-- Written by `python docs/refresh_formats.py`; edit the table in neuromap/exchange/formats.py, or that script. -->
 
 Networks come from other tools; programs and traces go to them. Every import and export says what was *kept* exactly,
-what was *approximated* and by how much, and what was *refused*, with the way out. A source of which nothing can be taken over is
-refused with one line. What is written appears whole or not at all; a folder in which it would be mixed with files of a
-larger export, or replace a README.md of someone else, is refused.
+what was *approximated* and by how much, and what was *refused*, with the way out. A source of which nothing can be
+taken over is refused with one line. What is written appears whole or not at all; a folder in which it would be mixed
+with files of a larger export, or replace a README.md of someone else, is refused.
 
 ## Read: `neuromap import FORMAT FILE`
 
