@@ -180,16 +180,14 @@ def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) 
 
     from neuromap.cli.commands.live.keys import pressed_keys
     from neuromap.cli.commands.live.pace import Player
-    from neuromap.cli.printing.watch_look import look_at
+    from neuromap.cli.printing.watch_look import Watcher
     from neuromap.cli.printing.watch_screen import watch_screen
-    from neuromap.simulation.live.counted import SpikeLabels
 
-    console, labels = _screen(), SpikeLabels(run.program)
+    console, watcher = _screen(), Watcher(run.program, classes)
     player = Player(speed, time.monotonic())
 
     def picture(has_keys: bool) -> Group:
-        look = look_at(run, labels, classes)
-        return watch_screen(run.program, look, player.pace, console, has_keys=has_keys)
+        return watch_screen(run.program, watcher.look(run), player.pace, console, has_keys=has_keys)
 
     def advance(most: int) -> None:
         """Run so many ticks, or as many as there is time for until the next picture."""

@@ -16,9 +16,8 @@ from rich.console import Console
 
 import neuromap as nm
 from neuromap.cli.commands.live.pace import FASTEST, Player
-from neuromap.cli.printing.watch_look import look_at
+from neuromap.cli.printing.watch_look import Watcher
 from neuromap.cli.printing.watch_screen import Pace, watch_screen
-from neuromap.simulation.live.counted import SpikeLabels
 from neuromap.simulation.live.live_run import LiveRun
 from neuromap.simulation.live.sources import GivenFrames
 
@@ -49,26 +48,32 @@ def test_lines_are_the_frames_of_simulate(fed, neuromap, program, monkeypatch):
 
 @pytest.fixture(scope="module")
 def watched():
-    """A run of two layers under a period of several ticks, with what was recorded of the same frames."""
+    """A run with relays under a period of several ticks, with what was recorded of the same frames."""
     rng = np.random.default_rng(5)
     net = nm.build_network(
-        {"I": (6, None), "H": (5, 1), "O": (4, 1)} | {f"P{k}": (2, 1) for k in range(9)},
+        {"I": (6, None), "H": (5, 1), "G": (3, 1), "O": (4, 1)} | {f"P{k}": (2, 1) for k in range(9)},
         {("I", "H"): rng.integers(0, 2, (5, 6)), ("H", "O"): rng.integers(0, 2, (4, 5))}
+        | {("H", "G"): np.ones((3, 5), int), ("G", "O"): np.ones((4, 3), int)}
         | {("I", f"P{k}"): rng.integers(0, 2, (2, 6)) for k in range(9)},
         name="a [red]net",
     )
-    program = nm.map_rollout(nm.Rollout(net, "sequential"))
+    program = nm.map_rollout(nm.Rollout(net, "sequential"), nm.load_chip("truenorth", {"time.delay": (1, 1)}))
+    assert program.is_relay.any()
     frames = {"I": rng.random((30, 6)) < 0.5}
     return program, frames, nm.simulate(program, frames, record=nm.Recording("all"))
 
 
-@given(n_ticks=st.integers(0, 40), history=st.integers(1, 30))
+@given(n_ticks=st.integers(0, 40), history=st.integers(1, 30), often=st.booleans())
 @settings(deadline=None, max_examples=30)
-def test_a_look_counts_what_the_trace_holds(watched, n_ticks, history):
+def test_a_look_counts_what_the_trace_holds(watched, n_ticks, history, often):
     program, frames, trace = watched
-    run = LiveRun(program, GivenFrames(program, frames), history=history)
-    run.ticks(min(n_ticks, trace.n_ticks))
-    look = look_at(run, SpikeLabels(program), None)
+    run = LiveRun(program, GivenFrames(program, frames), history=1 if often else history)
+    watcher = Watcher(program, remembered=history)
+    for _ in range(min(n_ticks, trace.n_ticks)):
+        run.tick()
+        if often:
+            watcher.look(run)
+    look = watcher.look(run)
     first, last = max(0, run.now - history), run.now
     assert (look.n_ticks, look.n_remembered) == (last, last - first)
     for node in look.nodes:
@@ -100,7 +105,7 @@ def test_the_screen_fits_the_terminal_and_shows_names_as_they_are(watched, width
     program, frames, _ = watched
     run = LiveRun(program, GivenFrames(program, frames))
     run.ticks(n_ticks)
-    look = look_at(run, SpikeLabels(program), classes)
+    look = Watcher(program, classes).look(run)
     console = Console(width=width, height=height, record=True, file=StringIO(), highlight=False)
     console.print(watch_screen(program, look, Pace(True, 10.0, None), console, has_keys=True))
     lines = console.export_text().splitlines()
