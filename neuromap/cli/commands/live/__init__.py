@@ -1,1 +1,1 @@
-"""Commands that show a run while it goes."""
+"""The commands that show a run while it runs."""
