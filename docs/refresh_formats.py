@@ -18,10 +18,10 @@ _TEXT = """\
 
 <!-- Written by `python docs/refresh_formats.py`; edit the table in neuromap/exchange/formats.py, or that script. -->
 
-Networks come from other tools, and programs go to them. Every import and export says what was *kept* exactly, what was
-*approximated* and by how much, and what was *refused*, with the way out. A source of which nothing can be taken over is
-refused with one line. What is written appears whole or not at all; a folder in which it would be mixed with files of a
-larger export, or replace a README.md of someone else, is refused.
+Networks come from other tools; programs and traces go to them. Every import and export says what was *kept* exactly,
+what was *approximated* and by how much, and what was *refused*, with the way out. A source of which nothing can be
+taken over is refused with one line. What is written appears whole or not at all; a folder in which it would be mixed
+with files of a larger export, or replace a README.md of someone else, is refused.
 
 ## Read: `neuromap import FORMAT FILE`
 
@@ -37,7 +37,8 @@ simulated chip: only import scripts that you would run.
 
 With a program go its input frames, as `neuromap simulate` takes them (`--stimulus`, or `--frames` random ones), and
 what neuromap's chip answers to them, so that the other tool's answer can be compared. [RANC](ranc.md) and
-[SANA-FE](sanafe.md) have been: every output and every spike was equal.
+[SANA-FE](sanafe.md) have been: every output and every spike was equal. [Traces](traces.md) have been read back with the
+other tools' own readers.
 
 ## Read in Python only
 

@@ -31,9 +31,11 @@ _HOMES = {
     "from_torch": "exchange.layers.take.torch_module",
     "latency_report": "report.latency",
     "list_chips": "hardware.chip.chip_file",
+    "list_schemas": "forms.schemas",
     "load_chip": "hardware.chip.chip_file",
     "load_network": "network.file.network_file",
     "load_program": "hardware.load.load_program",
+    "load_schema": "forms.schemas",
     "load_trace": "simulation.trace.reading.load_trace",
     "map_rollout": "mapping.map_rollout",
     "measure_activity": "simulation.activity.measure_activity",
@@ -43,7 +45,10 @@ _HOMES = {
     "simulate": "simulation.run.simulate",
     "simulate_batch": "simulation.run.simulate_batch",
     "simulate_to_file": "simulation.run.simulate",
+    "to_neo": "exchange.traces.to_neo",
     "to_nir": "exchange.nir.export_nir",
+    "to_perfetto": "exchange.traces.to_perfetto",
+    "to_sonata": "exchange.traces.to_sonata",
     "verify": "verification.law",
 }
 _ROOMS = (
@@ -93,7 +98,12 @@ if TYPE_CHECKING:
     from neuromap.exchange.layers.take.torch_module import from_torch as from_torch
     from neuromap.exchange.nir.export_nir import to_nir as to_nir
     from neuromap.exchange.nir.import_nir import from_nir as from_nir
+    from neuromap.exchange.traces.to_neo import to_neo as to_neo
+    from neuromap.exchange.traces.to_perfetto import to_perfetto as to_perfetto
+    from neuromap.exchange.traces.to_sonata import to_sonata as to_sonata
     from neuromap.explorer.explore import explore as explore
+    from neuromap.forms.schemas import list_schemas as list_schemas
+    from neuromap.forms.schemas import load_schema as load_schema
     from neuromap.hardware.check.check_program import check_program as check_program
     from neuromap.hardware.chip.chip_file import list_chips as list_chips
     from neuromap.hardware.chip.chip_file import load_chip as load_chip

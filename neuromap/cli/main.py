@@ -28,6 +28,8 @@ from neuromap.cli.commands.explore import EXAMPLES as EXPLORE_EXAMPLES
 from neuromap.cli.commands.explore import explore
 from neuromap.cli.commands.faults import EXAMPLES as FAULTS_EXAMPLES
 from neuromap.cli.commands.faults import faults
+from neuromap.cli.commands.live.watch import EXAMPLES as WATCH_EXAMPLES
+from neuromap.cli.commands.live.watch import watch
 from neuromap.cli.commands.map import EXAMPLES as MAP_EXAMPLES
 from neuromap.cli.commands.map import map_command
 from neuromap.cli.commands.report import EXAMPLES as REPORT_EXAMPLES
@@ -87,6 +89,7 @@ app.command("rollouts", short_help="Count and list rollout patterns, with times.
 app.command("chips", short_help="List packaged chips, or show one in full.", epilog=CHIPS_EXAMPLES)(chips)
 app.command("map", short_help="Map a rolled-out network onto a chip.", epilog=MAP_EXAMPLES)(map_command)
 app.command("simulate", short_help="Run a program on input frames.", epilog=SIMULATE_EXAMPLES)(simulate)
+app.command("watch", short_help="A run in the terminal, while it goes.", epilog=WATCH_EXAMPLES)(watch)
 app.command("verify", short_help="Check that the chip computes the rollout.", epilog=VERIFY_EXAMPLES)(verify)
 app.command("report", short_help="Responses and costs per pattern.", epilog=REPORT_EXAMPLES)(report)
 app.command("explore", short_help="Which rollout to run: Pareto fronts.", epilog=EXPLORE_EXAMPLES)(explore)
@@ -97,7 +100,7 @@ app.command("bench", short_help="How fast this machine runs a chip.", epilog=BEN
 app.command("train", short_help="Train a network under a rollout pattern.", epilog=TRAIN_EXAMPLES)(train)
 app.command("experiment", short_help="Patterns trained and compared.", epilog=EXPERIMENT_EXAMPLES)(experiment)
 app.command("import", short_help="A network from another tool.", epilog=IMPORT_EXAMPLES)(import_command)
-app.command("export", short_help="A program for another tool.", epilog=EXPORT_EXAMPLES)(export_command)
+app.command("export", short_help="A program or trace for another tool.", epilog=EXPORT_EXAMPLES)(export_command)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Networks and programs from other tools and for them, with a word on what became of each part."""
+"""Networks, programs and traces from other tools and for them, with a word on what became of each part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _HOMES = {
     "from_onnx": "layers.take.onnx_file",
     "from_torch": "layers.take.torch_module",
     "import_file": "from_file",
+    "to_neo": "traces.to_neo",
     "to_nir": "nir.export_nir",
+    "to_perfetto": "traces.to_perfetto",
+    "to_sonata": "traces.to_sonata",
 }
 
 if TYPE_CHECKING:
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
     from neuromap.exchange.nir.export_nir import to_nir as to_nir
     from neuromap.exchange.nir.import_nir import from_nir as from_nir
     from neuromap.exchange.to_file import export_file as export_file
+    from neuromap.exchange.traces.to_neo import to_neo as to_neo
+    from neuromap.exchange.traces.to_perfetto import to_perfetto as to_perfetto
+    from neuromap.exchange.traces.to_sonata import to_sonata as to_sonata
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

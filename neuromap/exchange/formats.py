@@ -1,4 +1,4 @@
-"""The formats that networks and programs come from and go to: the one table that commands and pages read."""
+"""Formats that networks come from, and that networks, programs and traces go to: the table of commands and pages."""
 
 from __future__ import annotations
 
@@ -31,15 +31,17 @@ class Format:
         What is taken from or written to it, in a clause.
     function : str
         ``"module.function"`` from ``neuromap`` on. That of an import takes a path and options, and gives an
-        :class:`~neuromap.exchange.imported.Imported`; that of an export takes the path of a network or program file
-        (and ``frames`` and ``random`` where it is ``fed``) and gives an :class:`~neuromap.exchange.exported.Exported`,
-        whose files the caller writes.
+        :class:`~neuromap.exchange.imported.Imported`; that of an export takes the path of a network, program or trace
+        file (``frames`` and ``random`` where it is ``fed``, ``program`` where it is ``placed``) and gives an
+        :class:`~neuromap.exchange.exported.Exported`, whose files the caller writes.
     package, extra : str
         What it needs that is not always installed, and the extra that installs it; empty where it needs nothing.
-    source : {"network", "program"}
+    source : {"network", "program", "trace"}
         What an export is made of.
     fed : bool
         Whether input frames go with an export.
+    placed : bool
+        Whether the program of a trace may be given too, which knows where cores are.
     folder : bool
         Whether an export is several files in a folder, not one.
     bounds : str
@@ -54,8 +56,9 @@ class Format:
     function: str
     package: str = ""
     extra: str = ""
-    source: Literal["network", "program"] = "network"
+    source: Literal["network", "program", "trace"] = "network"
     fed: bool = False
+    placed: bool = False
     folder: bool = False
     bounds: str = ""
     refuses: str = ""
@@ -149,6 +152,39 @@ EXPORT_FORMATS: Mapping[str, Format] = ReadOnlyMapping(
             bounds="20 million synapses, and as many ticks of input neurons",
             refuses="synapse-list cores, stochastic modes, reversal of the leak, potentials before the first tick, two "
             "sources of one axon, linear resets at the negative threshold, neurons that do not rest at 0",
+        ),
+        "perfetto": Format(
+            called="Perfetto",
+            suffixes=(".json",),
+            holds="a trace as a timeline: frames of nodes, ticks of cores, spikes per tick (Chrome's trace events)",
+            function="exchange.traces.to_perfetto.export_perfetto",
+            source="trace",
+            placed=True,
+            bounds="500,000 events (about 70 MB); later ticks are left out and counted",
+            refuses="traces of version 1; a program that is not the trace's",
+        ),
+        "neo": Format(
+            called="Neo",
+            suffixes=(".mat",),
+            holds="a trace as Neo's block: a spike train of every neuron, epochs of frames, potentials; read it with "
+            "NeoMatlabIO",
+            function="exchange.traces.to_neo.export_neo",
+            package="neo",
+            extra="neo",
+            source="trace",
+            bounds="65,536 neurons; 1 GiB of spike times and potentials",
+            refuses="traces of version 1",
+        ),
+        "sonata": Format(
+            called="SONATA",
+            suffixes=(".h5",),
+            holds="a trace as a spike file with a population of every node, for libsonata, BMTK and others",
+            function="exchange.traces.to_sonata.export_sonata",
+            package="h5py",
+            extra="hdf5",
+            source="trace",
+            bounds="those of traces: 4 GiB",
+            refuses="traces of version 1, nodes whose names are dots or have a stroke",
         ),
     }
 )

@@ -1,4 +1,4 @@
-"""A network or program file as files of another tool, written whole or not at all."""
+"""A network, program or trace file as files of another tool, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ def export_file(
     *,
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
+    program: str | Path | None = None,
 ) -> Exported:
-    """Write a network or program for another tool: all of its files, or none.
+    """Write a network, program or trace for another tool: all of its files, or none.
 
     Parameters
     ----------
     source : str or Path
-        A network file or a program file, whichever the format is made of.
+        A network, program or trace file, whichever the format is made of.
     format : str
         Of :data:`~neuromap.exchange.formats.EXPORT_FORMATS`.
     destination : str or Path
@@ -44,6 +45,8 @@ def export_file(
         Input frames that go with a program, as :func:`neuromap.simulate` takes them, or a file of them.
     random : RandomFrames, optional
         Which random frames go with it where none are given; 32 of mixed densities by default.
+    program : str or Path, optional
+        The program file of a trace, for formats that show where cores are.
 
     Returns
     -------
@@ -53,8 +56,8 @@ def export_file(
     Raises
     ------
     InputError
-        If there is no such format or file, the format takes no frames, or the destination cannot be written, or holds
-        files of another export, or a README.md of someone else.
+        If there is no such format or file, the format takes no frames or no program, or the destination cannot be
+        written, or holds files of another export, or a README.md of someone else.
     NotSupportedError
         If a package is missing, or the other tool has not what the source asks for.
     """
@@ -65,6 +68,10 @@ def export_file(
         options = {"frames": frames, "random": random}
     elif frames is not None or random is not None:
         raise InputError(f"format {format}: holds a {known.source} without input frames; give none")
+    if known.placed:
+        options["program"] = program
+    elif program is not None:
+        raise InputError(f"format {format}: takes no program beside its {known.source} file; give none")
     found = cast("Exported", known.load()(Path(source), **options))
     if known.folder:
         _require_no_others(Path(destination), found)

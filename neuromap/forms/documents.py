@@ -1,4 +1,4 @@
-"""JSON and CSV as text, the same lines as a table of pandas, and the published schemas of JSON documents."""
+"""JSON and CSV as text, and the same lines as a table of pandas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from neuromap.errors import NotSupportedError
@@ -14,31 +13,12 @@ from neuromap.errors import NotSupportedError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["csv_text", "data_frame", "json_text", "load_schema"]
+__all__ = ["csv_text", "data_frame", "json_text"]
 
 
 def json_text(document: Mapping[str, Any]) -> str:
     """Write a document of plain values as JSON: indented, with a line feed at the end."""
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def load_schema(package: str, name: str) -> dict[str, Any]:
-    """Load a JSON Schema.
-
-    Parameters
-    ----------
-    package : str
-        The folder of forms that it lies in.
-    name : str
-        Of the file.
-
-    Returns
-    -------
-    dict
-        The schema (draft 2020-12).
-    """
-    schema: dict[str, Any] = json.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
-    return schema
 
 
 def csv_text(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:

@@ -1,5 +1,8 @@
 """Accuracy on the chip: the decision rule, chip equals reference for the same frames, times and costs of frames."""
 
+import json
+
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -79,6 +82,7 @@ def test_stretched_schedules_are_told_in_ticks(images, chip):
     found = accuracy_on_chip(rollout, slow, images, 2, threads=1)
     assert slow.ticks_per_step == 3
     assert [(frame.update_step, frame.tick) for frame in found.frames] == [(1, 3), (2, 6)]
+    jsonschema.validate(json.loads(found.to_json()), nm.load_schema("accuracy"))
 
 
 def test_forms_hold_every_frame(images, tmp_path):
@@ -88,6 +92,8 @@ def test_forms_hold_every_frame(images, tmp_path):
     lines = (tmp_path / "found.csv").read_text().splitlines()
     assert lines[0] == "frame,update_step,tick,correct,images,accuracy"
     assert len(lines) == 3
+    found.save(tmp_path / "found.json")
+    jsonschema.validate(json.loads((tmp_path / "found.json").read_text()), nm.load_schema("accuracy"))
     assert f"{100 * found.frames[1].accuracy:.2f} %" in str(found)
 
 

@@ -2,12 +2,15 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+import neuromap as nm
 from neuromap.cli.main import main
 
 SR = """\
@@ -89,14 +92,46 @@ class Done:
             assert word in self.err, self.err
 
 
+DOCUMENTS = {
+    "map": ("map", "dry-run", "chip-sweep"),
+    "report": ("report", "runs", "chip-sweep"),
+    "explore": ("exploration", "chip-sweep"),
+    "train": ("training",),
+}
+"""What a command writes with ``--json``, where it is not the document of its own name: ``docs/schemas.md``."""
+NESTED = {"neuromap quantisation 1": "quantisation", "neuromap brian2 report 1": "brian2-report"}
+"""Documents within others, by their format."""
+
+
+@cache
+def validator(name):
+    return jsonschema.Draft202012Validator(nm.load_schema(name))
+
+
+def assert_published(command, document):
+    """Every document that a command writes follows one published schema, and so do documents within it."""
+    names = ("error",) if "error" in document else DOCUMENTS.get(command, (command,))
+    fits = [name for name in names if validator(name).is_valid(document)]
+    assert len(fits) == 1, [error.message for error in validator(names[0]).iter_errors(document)]
+    todo = [document]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, dict) and part.get("format") in NESTED:
+            validator(NESTED[part["format"]]).validate(part)
+        todo += [*(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())]
+
+
 @pytest.fixture
 def neuromap(capsys):
-    """Run ``neuromap`` with these words."""
+    """Run ``neuromap`` with these words; what it writes with ``--json`` is held against its schema."""
 
     def run(*words):
         capsys.readouterr()
-        code = main([str(word) for word in words])
+        words = [str(word) for word in words]
+        code = main(words)
         captured = capsys.readouterr()
+        if "--json" in words and captured.out and "--help" not in words:
+            assert_published(words[0], json.loads(captured.out))
         return Done(code, captured.out, captured.err)
 
     return run

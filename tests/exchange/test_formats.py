@@ -19,6 +19,7 @@ def test_every_row_says_what_is_held_bounded_and_refused(row):
     module, _, name = row.function.rpartition(".")
     function = getattr(importlib.import_module(f"neuromap.{module}"), name)
     assert row.fed == {"frames", "random"}.issubset(inspect.signature(function).parameters)
+    assert row.placed == ("program" in inspect.signature(function).parameters)
     assert row.holds
     assert row.bounds
     assert row.refuses

@@ -1,12 +1,14 @@
 """Experiments: files that come with the package, runs that resume, results beside published points."""
 
 import csv
+import json
 import math
 import re
 import shutil
 from dataclasses import asdict
 from pathlib import Path
 
+import jsonschema
 import pytest
 from traffic_signs import write_gtsrb
 
@@ -93,6 +95,7 @@ def test_networks_are_compared_at_the_first_response_of_their_sequential_pattern
     assert [a["published"] for a in answers] == [0.385, 0.387, 0.497, 0.426, 0.544, 0.424, 0.569, 0.438]
     assert {a["standard_error"] for a in answers} == {0.0125}
     assert found.to_dict()["first_sequential_response"] == answers
+    jsonschema.validate(json.loads(found.to_json()), nm.load_schema("experiment"))
     assert "Accuracy at the first sequential response, over networks" in str(found)
     marked = [row for row in csv.DictReader(found.to_csv().splitlines()) if row["at_first_sequential_response"] == "1"]
     assert [float(row["accuracy"]) for row in marked] == pytest.approx([a["accuracy"] for a in answers])
@@ -112,6 +115,8 @@ def test_results_are_held_against_published_points():
     shifted = gather(experiment, tuple(exact[2::3]))
     assert shifted.mean_deviation() == pytest.approx(0.01)
     assert shifted.curves[0].standard_error is None
+    for one in (found, shifted):
+        jsonschema.validate(json.loads(one.to_json()), nm.load_schema("experiment"))
     text = str(found)
     assert "SR hybrid" in text
     assert "mean absolute deviation from the published points: 0.0000" in text

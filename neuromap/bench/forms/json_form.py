@@ -6,7 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from neuromap.bench.bench_report import TIME_AXIS, BenchReport, BenchRun, Timing
-from neuromap.forms.documents import json_text, load_schema
+from neuromap.forms.documents import json_text
+from neuromap.forms.schemas import load_schema
 
 __all__ = ["BENCH_SCHEMA_ID", "bench_schema", "bench_to_dict", "bench_to_json"]
 
@@ -22,7 +23,7 @@ def bench_schema() -> dict[str, Any]:
     dict
         The schema.
     """
-    return load_schema("neuromap.bench.forms", "bench.schema.json")
+    return load_schema("bench")
 
 
 def bench_to_dict(report: BenchReport) -> dict[str, Any]:

@@ -72,6 +72,7 @@ def verify(
     chip, or its frame period is another one.
     """
     import neuromap as nm
+    from neuromap.forms.numbers import as_number, intervals
     from neuromap.mapping.map_rollout import map_with_stages
     from neuromap.simulation.stimulus.choose_frames import choose_frames
     from neuromap.verification.law import require_verified
@@ -99,12 +100,16 @@ def verify(
         found = nm.verify(rollout, program, frames, **how)
 
     if as_json:
+        rolled = found.rollout_period_ticks
         document = {
             "network": net.name,
             "chip": spec.name,
             "pattern": rollout.pattern.name,
             "execution": rollout.execution,
             **asdict(found),
+            "frame_period_ticks": as_number(found.frame_period_ticks),
+            "rollout_period_ticks": None if rolled is None else as_number(rolled),
+            **intervals(found.frame_period_ticks),
             "message": found.message,
         }
         print_json(document)

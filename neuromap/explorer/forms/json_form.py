@@ -12,9 +12,10 @@ from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import streaming_edges
 from neuromap.explorer.answer.rows import ExploredRow
-from neuromap.forms.documents import json_text, load_schema
+from neuromap.forms.documents import json_text
 from neuromap.forms.formed import form
 from neuromap.forms.numbers import as_number, intervals, json_count
+from neuromap.forms.schemas import load_schema
 from neuromap.rollout.schedule.execution import time_axes
 from neuromap.version import __version__
 
@@ -35,7 +36,7 @@ def exploration_schema() -> dict[str, Any]:
     dict
         The schema.
     """
-    return load_schema("neuromap.explorer.forms", "exploration.schema.json")
+    return load_schema("exploration")
 
 
 def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advice | None = None) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import Any
 from neuromap.faults.confidence import LEVEL
 from neuromap.faults.fault_run import FaultRun
 from neuromap.faults.fault_study import FaultPoint, FaultStudy
-from neuromap.forms.documents import json_text, load_schema
+from neuromap.forms.documents import json_text
+from neuromap.forms.schemas import load_schema
 
 __all__ = ["FORMAT", "schema", "to_dict", "to_json"]
 
@@ -17,7 +18,7 @@ FORMAT = "neuromap-faults-1"
 
 def schema() -> dict[str, Any]:
     """Load the JSON Schema (draft 2020-12) of the document."""
-    return load_schema("neuromap.faults.forms", "faults.schema.json")
+    return load_schema("faults")
 
 
 def to_dict(study: FaultStudy) -> dict[str, Any]:

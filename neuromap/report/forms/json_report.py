@@ -6,9 +6,10 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from neuromap.arrays.times import Time
-from neuromap.forms.documents import json_text, load_schema
+from neuromap.forms.documents import json_text
 from neuromap.forms.formed import form
 from neuromap.forms.numbers import as_number, intervals, json_count
+from neuromap.forms.schemas import load_schema
 from neuromap.mapping.bounds.bound import CoreBound
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
@@ -39,7 +40,7 @@ def report_schema() -> dict[str, Any]:
     dict
         The schema.
     """
-    return load_schema("neuromap.report.forms", "report.schema.json")
+    return load_schema("report")
 
 
 def to_dict(report: LatencyReport) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from neuromap.forms.card import Card
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.trace.readout import Readout
 
-__all__ = ["Recording", "readout_of"]
+__all__ = ["Recording", "node_labels", "readout_of"]
 
 _HINT = "give outputs, all, node:NAME, core:NUMBER or core:FIRST-LAST"
 
@@ -86,7 +86,7 @@ def readout_of(program: ChipProgram, words: Sequence[str]) -> Readout:
     """
     kinds = np.array([*(port.kind for port in program.nodes), ""])  # the last one for neurons without a label
     wanted, chosen = _choices(program, words, kinds)
-    label, index = _labels(program, kinds)
+    label, index = node_labels(program)
     core, neuron = np.nonzero(chosen | ((label >= 0) & wanted[label]))
 
     outputs_first = sorted(np.flatnonzero(wanted).tolist(), key=lambda k: kinds[k] != "output")
@@ -131,14 +131,15 @@ def _choices(
     return wanted, chosen
 
 
-def _labels(program: ChipProgram, kinds: NDArray[np.str_]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def node_labels(program: ChipProgram) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Give node and index of every neuron that can be recorded as one of its node, shape (C, N); node -1 of the others.
 
     Of hidden nodes these are all neurons that compute them, of output nodes those that are read out, so that what a
     trace says of outputs does not depend on what else is recorded.
     """
+    outputs_at = [k for k, port in enumerate(program.nodes) if port.kind == "output"]
     label = np.where(program.is_relay, -1, program.neuron_node)
-    label[np.isin(label, np.flatnonzero(kinds == "output"))] = -1
+    label[np.isin(label, outputs_at)] = -1
     index = program.neuron_index.copy()
     outputs = program.outputs
     label[outputs.core, outputs.neuron] = outputs.node

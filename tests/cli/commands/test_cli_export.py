@@ -104,3 +104,36 @@ def test_a_folder_with_files_of_a_larger_export_or_of_someone_else_is_left_alone
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "v"]
     for _ in range(2):  # one's own are replaced
         assert neuromap("export", program, "--to", "ranc-vectors", "-o", tmp_path / "again").code == 0
+
+
+@pytest.fixture(scope="module")
+def trace(program):
+    path = program.with_name("two.trace")
+    nm.simulate(nm.load_program(program), {"I": np.ones((4, 3), bool)}, record=nm.Recording("all")).save(path)
+    return path
+
+
+@pytest.mark.parametrize("to", ["perfetto", "neo", "sonata"])
+def test_a_trace_becomes_one_file_of_the_tool(to, neuromap, program, trace, tmp_path):
+    pytest.importorskip({"neo": "neo", "sonata": "h5py"}.get(to, "json"))
+    found = neuromap("export", trace, "--to", to, "-o", tmp_path / "x", "--json").json
+    assert [file["bytes"] for file in found["files"]] == [(tmp_path / "x").stat().st_size]
+    assert (found["to"], found["figures"]["ticks"], found["figures"]["length of a tick (s)"]) == (to, 4, "0.001")
+    assert found["kept"]
+    more = ("--program", program) if to == "perfetto" else ()
+    said = neuromap("export", trace, "--to", to, "-o", tmp_path / "x", *more)
+    assert said.code == 0
+    assert "give the program too" not in said.out
+
+
+def test_what_does_not_go_with_a_trace_is_refused(neuromap, program, trace, tmp_path):
+    to = ("--to", "sonata", "-o", tmp_path / "x")
+    neuromap("export", program, *to).assert_refused(2, "not a trace")
+    neuromap("export", trace, *to, "--frames", "3").assert_refused(2, "takes no input frames")
+    neuromap("export", trace, *to, "--program", program).assert_refused(2, "takes no program")
+    other = program.with_name("other.nmp")
+    net = nm.build_network({"I": (3, None), "O": (2, 2)}, {("I", "O"): np.ones((2, 3), int)}, name="other")
+    nm.map_rollout(nm.Rollout(net, "streaming")).save(other)
+    at = ("--to", "perfetto", "-o", tmp_path / "x")
+    neuromap("export", trace, *at, "--program", other).assert_refused(2, "is not that of the trace")
+    assert not list(tmp_path.iterdir())

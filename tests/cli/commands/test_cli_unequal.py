@@ -33,6 +33,8 @@ def test_a_program_says_mean_and_largest_gap(folder, ring, neuromap):
     assert neuromap("simulate", path, "--frames", "6", "--json").json["intervals"] == INTERVALS
     verified = neuromap("verify", ring, "--program", path, "--pattern", PATTERN)
     assert (verified.code, "verified" in verified.out) == (0, True)
+    told = neuromap("verify", ring, "--program", path, "--pattern", PATTERN, "--json").json
+    assert (told["frame_period_ticks"], told["rollout_period_ticks"], told["intervals"]) == (1.5, 1.5, INTERVALS)
     other = neuromap("verify", ring, "--program", path, "--pattern", PATTERN, "--execution", "pipelined")
     assert other.code == 5
     assert "frame period of the program is 3/2 ticks, that of the rollout 2" in other.out + other.err

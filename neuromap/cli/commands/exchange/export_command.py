@@ -1,4 +1,4 @@
-"""``neuromap export``: a network or program as files of another tool."""
+"""``neuromap export``: a network, program or trace as files of another tool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from neuromap.cli.arguments.destinations import check_destinations
 from neuromap.cli.arguments.frame_options import FrameOptions, check_run_length
 from neuromap.cli.arguments.option_blocks import with_option_blocks
-from neuromap.cli.arguments.options import JsonFlag
+from neuromap.cli.arguments.options import JsonFlag, said_option
 from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 from neuromap.errors import InputError
@@ -24,6 +24,7 @@ Examples:
   neuromap export sr.nmp --to sanafe -o sr.sanafe --frames 12 --seed 7
   neuromap export sr.nmp --to ranc -o sr.ranc --frames 100 --density 0.2 --json
   neuromap export sr.toml --to nir -o sr.nir
+  neuromap export sr.trace --to perfetto --program sr.nmp -o sr.json    (after simulate -o sr.trace)
 """
 
 
@@ -33,7 +34,8 @@ def export_command(
         Path,
         typer.Argument(
             metavar="SOURCE",
-            help="Program file (to ranc, ranc-vectors, sanafe), see neuromap map -o; network file (to nir).",
+            help="Program file (to ranc, ranc-vectors, sanafe), see neuromap map -o; network file (to nir); "
+            "trace file (to perfetto, neo, sonata), see neuromap simulate -o.",
             show_default=False,
         ),
     ],
@@ -41,7 +43,10 @@ def export_command(
     to: Annotated[
         str,
         typer.Option(
-            "--to", metavar="FORMAT", help="For which tool: nir, ranc, ranc-vectors, sanafe.", show_default=False
+            "--to",
+            metavar="FORMAT",
+            help="For which tool: nir, ranc, ranc-vectors, sanafe, perfetto, neo, sonata.",
+            show_default=False,
         ),
     ],
     output: Annotated[
@@ -50,14 +55,22 @@ def export_command(
             "--output",
             "-o",
             metavar="DEST",
-            help="Where to write: a folder (ranc, ranc-vectors, sanafe), a file (nir). All files appear, or none.",
+            help="Where to write: a folder (ranc, ranc-vectors, sanafe), a file (others). All files appear, or none.",
             show_default=False,
         ),
     ],
     fed: FrameOptions,
+    program: Annotated[
+        Path | None,
+        said_option(
+            "--program",
+            metavar="PROGRAM",
+            text="Program file of a trace (to perfetto): names chips and places of cores, which else have numbers.",
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Write a program or a network for another tool, and say what was kept, approximated and refused.
+    """Write a program, network or trace for another tool, and say what was kept, approximated and refused.
 
     With a program go the input frames that it is shown, and what neuromap's chip answers to them, so that the other
     tool's answer can be compared.
@@ -69,7 +82,7 @@ def export_command(
 
     known = format_named(to, EXPORT_FORMATS)
     random = fed.random()
-    files = {f"{known.source} file": source, "stimulus file": fed.stimulus}
+    files = {f"{known.source} file": source, "stimulus file": fed.stimulus, "program file of the trace": program}
     if known.folder:
         if output.startswith("-"):
             raise InputError(f"--output {output}: is no folder; give a name (./{output} for this one)")
@@ -81,7 +94,12 @@ def export_command(
     elif fed != FrameOptions():
         raise InputError(f"--to {to}: takes no input frames; leave out --stimulus, --frames, --seed and --density")
     found = export_file(
-        source, to, output, frames=fed.stimulus if known.fed else None, random=random if known.fed else None
+        source,
+        to,
+        output,
+        frames=fed.stimulus if known.fed else None,
+        random=random if known.fed else None,
+        program=program,
     )
     if as_json:
         print_json({**form(found, "dict"), "written_to": output})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.formats.sonata.spike_file import mark_file, mark_sorting
 from neuromap.simulation.trace.forms.file_layout import (
     EXACT_IN_FLOAT,
     FORMAT,
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["append_chunk", "start_file"]
 
-_SONATA_MAGIC = 0x0A7A
-_SORTING = {"none": 0, "by_id": 1, "by_time": 2}
 _EVENTS_IN_BLOCK = 1 << 16
 _TICKS_IN_BLOCK = 64
 _NEURONS_IN_BLOCK = 1024
@@ -51,7 +50,7 @@ def start_file(file: h5py.File, run: RecordedRun, labels: str) -> None:
     _write_labels(file, labels)
     _write_table(file.create_group(NEURONS), run.neurons)
     spikes = file.create_group(SPIKES)
-    _write_sorting(spikes)
+    mark_sorting(spikes)
     for name, dtype in (("timestamps", "f8"), ("node_ids", "u8"), ("ticks", "i8")):
         spikes.create_dataset(name, (0,), dtype, maxshape=(None,), chunks=(_EVENTS_IN_BLOCK,))
     spikes["timestamps"].attrs["units"] = "ms"
@@ -72,8 +71,7 @@ def append_chunk(file: h5py.File, chunk: Chunk, milliseconds: float) -> None:
 
 
 def _write_labels(file: h5py.File, labels: str) -> None:
-    file.attrs["magic"] = np.uint32(_SONATA_MAGIC)
-    file.attrs["version"] = np.array([0, 1], dtype=np.uint32)
+    mark_file(file)
     file.attrs["format"] = FORMAT
     file.attrs["format_version"] = HDF5_VERSIONS[-1]
     file.attrs["trace"] = labels
@@ -82,12 +80,6 @@ def _write_labels(file: h5py.File, labels: str) -> None:
 def _write_table(group: h5py.Group, neurons: Readout) -> None:
     for name in PLACES:
         group[name] = getattr(neurons, name)
-
-
-def _write_sorting(spikes: h5py.Group) -> None:
-    import h5py
-
-    spikes.attrs.create("sorting", _SORTING["by_time"], dtype=h5py.enum_dtype(_SORTING, basetype="u1"))
 
 
 def _start_report(file: h5py.File, neurons: Readout, dtype: str, stop: float, step: float) -> None:

@@ -1,0 +1,212 @@
+"""What ``neuromap watch`` shows: a screen that is drawn again and again, or a line for every frame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from neuromap.cli.printing.watch_look import Look, NodeSeen, OutputSeen
+from neuromap.files.messages import counted
+from neuromap.forms.numbers import plain, seconds
+from neuromap.forms.printable import printable_line
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group, RenderableType
+    from rich.table import Table
+
+    from neuromap.hardware.program.chip_program import ChipProgram
+
+__all__ = ["Pace", "frame_line", "head_lines", "watch_screen"]
+
+_NARROW = 80
+"""Columns of text below which bars are short and columns of tables stand close."""
+_LEAST_ROWS = 3
+_BETWEEN = 4
+"""Columns of text between tables that stand side by side."""
+_LONGEST = 400
+_LONGEST_NAME = 20
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_KEYS = "keys: space pause | t tick | f frame | + - speed | q quit"
+
+
+class Pace(NamedTuple):
+    """How fast a run goes.
+
+    Attributes
+    ----------
+    plays : bool
+        Whether it goes on by itself.
+    wanted : float
+        Ticks per second of wall time; 0 for as many as there can be.
+    measured : float or None
+        The same, as it was of late.
+    """
+
+    plays: bool
+    wanted: float
+    measured: float | None
+
+
+def head_lines(program: ChipProgram) -> list[str]:
+    """Say what runs, and how often it takes a frame in, a line each."""
+    label = f" ({program.pattern}, {program.execution})" if program.pattern else ""
+    period = program.period
+    every = "tick" if period == 1 else f"{period} ticks" + (" in the mean" if period.denominator > 1 else "")
+    sampling = 1 / (float(period) * program.chip.tick_seconds)
+    return [
+        f"{program.name}{label} on {program.chip.name}",
+        f"takes in a frame every {every} of the chip: {plain(sampling)} Hz in its time",
+    ]
+
+
+def frame_line(shown: OutputSeen) -> str:
+    """Write what an output showed in a frame."""
+    found = f"tick {shown.tick}: frame {shown.frame} of {shown.node}, {counted(len(shown.neurons), 'spike')}"
+    return found + (f", class {shown.named} with {counted(shown.votes, 'vote')}" if shown.named is not None else "")
+
+
+def watch_screen(program: ChipProgram, look: Look, pace: Pace, console: Console, *, has_keys: bool) -> Group:
+    """Draw a run after a tick.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        What runs.
+    look : Look
+        What it did.
+    pace : Pace
+        How fast it goes.
+    console : rich.console.Console
+        Where it is drawn.
+    has_keys : bool
+        Whether keys are read, which the last line tells then.
+
+    Returns
+    -------
+    rich.console.Group
+        At most as many rows as there are, as long as these are 25 or more.
+    """
+    from rich.console import Group
+
+    name, sampling = head_lines(program)
+    lines = [_line(name, "bold"), _line(sampling, ""), *_clock_lines(program, look, pace)]
+    last = [_line(_KEYS, "dim")] if has_keys else []
+    return Group(*lines, "", *_tables(program, look, console), *last)
+
+
+def _tables(program: ChipProgram, look: Look, console: Console) -> list[RenderableType]:
+    """Draw nodes and cores, side by side where there is room, and outputs below."""
+    from rich.measure import Measurement
+    from rich.table import Table
+
+    width, neurons = console.width, program.chip.neurons
+    for parts in (2, 3):  # tables one below the other: each has a head of two lines, a rule, a last line and a blank
+        rows = max(_LEAST_ROWS, (console.height - 6 - 5 * parts) // parts)
+        nodes, cores = _node_table(look.nodes, rows, width), _core_table(look, neurons, rows, width)
+        wide = sum(
+            Measurement.get(console, console.options.update(max_width=_LONGEST), t).maximum for t in (nodes, cores)
+        )
+        if wide + _BETWEEN <= width:
+            grid = Table.grid(padding=(0, _BETWEEN, 0, 0))
+            grid.add_row(nodes, cores)
+            return [grid, "", _output_table(look.outputs, rows, width)]
+    return [nodes, "", cores, "", _output_table(look.outputs, rows, width)]
+
+
+def _clock_lines(program: ChipProgram, look: Look, pace: Pace) -> list[RenderableType]:
+    tick = program.chip.tick_seconds
+    chip = seconds(look.n_ticks * tick)
+    strays = f"; {counted(look.n_strays, 'output spike')} of no frame" if look.n_strays else ""
+    wanted = "as fast as it goes" if pace.wanted == 0 else f"{plain(pace.wanted)} ticks/s wanted"
+    if not pace.plays:
+        speed = f"paused ({wanted})"
+    elif pace.measured is None:
+        speed = f"runs ({wanted})"
+    else:
+        speed = (
+            f"runs {pace.measured:.3g} ticks/s of wall time, {pace.measured * tick:.3g} x the chip's pace ({wanted})"
+        )
+    return [
+        _line(f"{counted(look.n_ticks, 'tick')}, {chip} of the chip; frame {look.n_frames} shown{strays}", ""),
+        _line(speed, "green" if pace.plays else "yellow"),
+    ]
+
+
+def _node_table(nodes: list[NodeSeen], rows: int, width: int) -> Table:
+    table = _table(width, "node", "neurons", "spikes,\nlast frame", "mean per\nframe", "of its neurons")
+    for node in nodes[:rows]:
+        mean = "-" if node.mean is None else f"{node.mean:.1f}"
+        name = printable_line(node.name, _LONGEST_NAME)
+        cells = (f"{name} ({node.kind})", f"{node.size}", f"{node.spikes}", mean)
+        _row(table, *cells, bar=_bar(node.spikes / max(1, node.size), width))
+    _say_more(table, len(nodes) - rows)
+    return table
+
+
+def _core_table(look: Look, neurons: int, rows: int, width: int) -> Table:
+    table = _table(
+        width, "core", "x, y", f"spikes per tick,\nlast {counted(look.n_remembered, 'tick')}", "of its neurons"
+    )
+    for core in look.cores[:rows]:
+        cells = (f"{core.core}", f"{core.x}, {core.y}", f"{core.spikes:.1f}")
+        _row(table, *cells, bar=_bar(core.spikes / max(1, neurons), width))
+    _say_more(table, len(look.cores) - rows)
+    return table
+
+
+def _output_table(outputs: list[OutputSeen], rows: int, width: int) -> Table:
+    has_classes = any(shown.named is not None for shown in outputs)
+    headers = ["output", "frame", "tick", "spikes", *(["class", "votes"] if has_classes else [])]
+    cells = [
+        [
+            printable_line(shown.node, _LONGEST_NAME), f"{shown.frame}", f"{shown.tick}", f"{len(shown.neurons)}",
+            *([f"{shown.named}", f"{shown.votes}"] if has_classes else []),
+        ]
+        for shown in outputs[:rows]
+    ]  # fmt: skip
+    taken = sum(max(map(len, column)) + (3 if width >= _NARROW else 1) for column in zip(headers, *cells, strict=True))
+    table = _table(width, *headers, "neurons that spiked")
+    for line, shown in zip(cells, outputs, strict=False):
+        _row(table, *line, _cut(", ".join(map(str, shown.neurons[:width])), width - taken))
+    return table
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: max(0, most - 4)]} ..."
+
+
+def _table(width: int, *headers: str) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, int(width >= _NARROW)))
+    for position, header in enumerate(headers):
+        numbers = 0 < position < len(headers) - 1
+        table.add_column(Text(header), justify="right" if numbers else "left", no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def _say_more(table: Table, n_more: int) -> None:
+    if n_more > 0:
+        table.caption, table.caption_justify = f"and {n_more} more", "left"
+
+
+def _bar(part: float, width: int) -> str:
+    """Draw a part of one as a bar, to an eighth of a column."""
+    columns = 16 if width >= _NARROW else 8
+    eighths = max(round(8 * columns * min(1.0, part)), int(part > 0))
+    bar = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+    return f"{bar:{columns}} {100 * part:3.0f} %"
+
+
+def _row(table: Table, *cells: str, bar: str = "") -> None:
+    from rich.text import Text
+
+    drawn = [Text(bar, style="cyan")] if bar else []
+    table.add_row(*(Text(printable_line(cell, _LONGEST)) for cell in cells), *drawn)
+
+
+def _line(text: str, style: str) -> RenderableType:
+    from rich.text import Text
+
+    return Text(printable_line(text, _LONGEST), style=style, no_wrap=True, overflow="ellipsis")

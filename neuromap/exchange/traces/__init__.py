@@ -1,0 +1,1 @@
+"""Traces for other tools: timelines, spike trains, spike files (``docs/traces.md``)."""
