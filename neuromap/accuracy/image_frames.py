@@ -21,8 +21,8 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["MOST_FRAMES", "ImageFrames"]
 
-_AT_ONCE = 250
-"""Images whose frames are in memory at a time."""
+_AT_ONCE = 512
+"""Images whose frames are in memory at a time; as many as the fast engine takes side by side."""
 MOST_FRAMES = 1_000
 """Frames that are decided on, at most; as in training."""
 

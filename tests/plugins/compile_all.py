@@ -17,6 +17,7 @@ from neuromap.hardware.program.ports import HostTable, OutputTable
 from neuromap.hardware.program.program import NeuronTable, Program
 from neuromap.network import build_network
 from neuromap.simulation.activity.measure_activity import measure_activity
+from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.fast_engine import FastEngine
 from neuromap.simulation.engine.list_fast_engine import ListFastEngine
@@ -66,6 +67,11 @@ def compile_engine(groups, words):
     FastEngine(silent_program(chip)).run(HostEvents.none(1))
 
 
+def compile_bit_sliced():
+    chip = replace(load_chip("truenorth"), axons=64, neurons=32)
+    SideBySide(silent_program(chip)).compile()
+
+
 def silent_lists(weight):
     """One core with a list of four synapses on one neuron; nothing feeds it."""
     chip = load_chip("loihi1")
@@ -108,6 +114,7 @@ def compile_mapper():
 
 JOBS = [
     compile_mapper,
+    compile_bit_sliced,
     *(partial(compile_engine, *sizes) for sizes in GROUPS_AND_WORDS),
     *(partial(compile_list_engine, weight) for weight in LIST_WEIGHTS),
 ]

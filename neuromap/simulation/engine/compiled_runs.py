@@ -18,7 +18,7 @@ from neuromap.simulation.engine.kernel.together.barrier import ABORT
 from neuromap.simulation.engine.kernel.together.far import Far
 from neuromap.simulation.engine.kernel.workspace import Events, Record
 
-__all__ = ["CompiledRuns", "run_together"]
+__all__ = ["CompiledRuns", "record_of", "run_together"]
 
 _RECORD_BYTES = 1 << 23
 """Spike bits that one call of the kernel may write."""
@@ -152,21 +152,25 @@ class CompiledRuns(ABC):
 
     def _record(self, watched: NDArray[np.bool_] | None) -> tuple[Record, NDArray[np.int64]]:
         """Say what the kernel is to keep, and the core of each of its rows; remembered for the next call."""
-        n_cores = self.program.n_cores
         if self._watch is not None and watched is self._watch[0] and watched is not None:
             return self._watch[1], self._watch[2]
         mask = np.ones(self.program.shape, np.bool_) if watched is None else watched
         if self._watch is not None and np.array_equal(self._watch[0], mask):
             return self._watch[1], self._watch[2]
-        cores = np.flatnonzero(mask.any(axis=1))
-        row = np.full(n_cores if len(cores) else 0, -1, np.int32)
-        row[cores] = np.arange(len(cores))
-        words = np.zeros((len(cores), 4 * self._groups), np.uint8)
-        bits = np.packbits(mask[cores], axis=1, bitorder="little")
-        words[:, : bits.shape[1]] = bits
-        record = Record(row, words.reshape(-1).view(np.uint32), np.zeros(0, np.uint32), len(cores))
+        record, cores = record_of(mask, self._groups)
         self._watch = (frozen(mask), record, cores)
         return record, cores
+
+
+def record_of(watched: NDArray[np.bool_], groups: int) -> tuple[Record, NDArray[np.int64]]:
+    """Say what a kernel is to keep of watched neurons, (C, N), with no room for it yet; and the core of each row."""
+    cores = np.flatnonzero(watched.any(axis=1))
+    row = np.full(len(watched) if len(cores) else 0, -1, np.int32)
+    row[cores] = np.arange(len(cores))
+    words = np.zeros((len(cores), 4 * groups), np.uint8)
+    bits = np.packbits(watched[cores], axis=1, bitorder="little")
+    words[:, : bits.shape[1]] = bits
+    return Record(row, words.reshape(-1).view(np.uint32), np.zeros(0, np.uint32), len(cores)), cores
 
 
 def _joined(parts: list[Spikes]) -> Spikes:

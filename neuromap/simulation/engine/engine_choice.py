@@ -51,6 +51,9 @@ class EngineChoice(Card):
         Threads of the fast engine; ``None`` for one for every core of the machine that may be used. NumPy runs on one.
     noise_seed : int
         Seed of the neurons' stochastic modes, 0 to 2**64 - 1; without such neurons it has no effect.
+    bit_slicing : bool or None
+        Whether the fast engine takes the stimuli of a batch side by side, a bit for each, on cores where it can
+        (``docs/fast-engine.md``); ``None`` for where that is quicker.
 
     Raises
     ------
@@ -61,6 +64,7 @@ class EngineChoice(Card):
     engine: str = "fast"
     threads: int | None = None
     noise_seed: int = 0
+    bit_slicing: bool | None = None
 
     def __post_init__(self) -> None:
         thread_count(self.threads)

@@ -190,7 +190,7 @@ class FastEngine(CompiledRuns):
 
         def work(me: int) -> None:
             run(
-                self._image, self._state, self._state, scratches[me], team, me, self.tick, n_ticks, 0, events,
+                self._image, self._state, self._state, scratches[me], team, me, self.tick, n_ticks, 0, False, events,
                 event_tick, record, seed, self._width,
             )  # fmt: skip
 
@@ -207,8 +207,8 @@ class FastEngine(CompiledRuns):
             scratch.totals[:] = 0
         began = time.perf_counter()
         run(
-            self._image, self._state, self._start_state, scratches[0], team, 0, 0, n_ticks, n_runs, events, event_tick,
-            record, np.uint64(noise_seed), self._width,
+            self._image, self._state, self._start_state, scratches[0], team, 0, 0, n_ticks, n_runs, False, events,
+            event_tick, record, np.uint64(noise_seed), self._width,
         )  # fmt: skip
         self.tick, self._noise_seed = 0, (noise_seed + n_runs - 1) % 2**64
         self._count_ticks(n_ticks, (time.perf_counter() - began) / n_runs)
@@ -220,7 +220,7 @@ class FastEngine(CompiledRuns):
             team, scratches = self._alone  # on a rank as many as all its threads
             with announced("the fast engine for this processor and core shape"):
                 run(
-                    self._image, self._state, self._state, scratches[0], team, 0, 0, 0, 0, events, 0, record,
+                    self._image, self._state, self._state, scratches[0], team, 0, 0, 0, 0, False, events, 0, record,
                     np.uint64(0), self._width,
                 )  # fmt: skip
         return run

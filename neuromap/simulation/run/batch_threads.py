@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import replace
-from queue import Empty, SimpleQueue
 from threading import Event
 from typing import Any
 
@@ -15,14 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.errors import StimulusError
-from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import BlockEngine, Engine, HostEvents, Spikes
-from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.engine.engines import make_engine
+from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
+from neuromap.simulation.engine.engine import BlockEngine, Engine, Spikes
 from neuromap.simulation.run.batch_job import BatchJob, BatchPart
+from neuromap.simulation.run.chips import Chips
 from neuromap.simulation.stimulus.batch_stimuli import check_stimuli
 
-__all__ = ["Chips", "run_parts"]
+__all__ = ["run_parts"]
 
 _PART_VALUES = 2**22
 """Recorded values in a part, and host rows times ticks that are laid out at once."""
@@ -30,45 +26,10 @@ _FEW_STIMULI, _PART_STIMULI = 32, 256
 """Stimuli in a part at most, where they are long and where they are short."""
 _PART_VISITS = 2**20
 """Cores times ticks from which a part has fewer stimuli, so that progress is told."""
+_RECORDED = 8
+"""Values of input nodes side by side that take as much memory as one that is recorded."""
 _TICKS_AT_ONCE = 512
 """Ticks between two looks at whether the run was interrupted."""
-
-
-class Chips:
-    """Engines for the threads, each used by one thread at a time.
-
-    Parameters
-    ----------
-    program : ChipProgram
-        What runs.
-    choice : EngineChoice
-        Every engine runs on one thread; the noise seed is that of the first stimulus.
-
-    Attributes
-    ----------
-    noise_seed : int
-        That of the first stimulus.
-    """
-
-    def __init__(self, program: ChipProgram, choice: EngineChoice) -> None:
-        self.noise_seed = choice.noise_seed
-        self._first = make_engine(program, replace(choice, threads=1))
-        # Whatever has to be compiled is compiled here: in the main thread an interrupt does not wait for it.
-        self._first.run(HostEvents.none(1))
-        self._free: SimpleQueue[Engine] = SimpleQueue()
-        self._free.put(self._first)
-
-    @contextmanager
-    def take(self) -> Iterator[Engine]:
-        """Lend an engine; a new one only where all are lent, so that few stimuli take the memory of few engines."""
-        try:
-            chip = self._free.get_nowait()
-        except Empty:
-            chip = self._first.fork()
-        try:
-            yield chip
-        finally:
-            self._free.put(chip)
 
 
 def run_parts(
@@ -89,17 +50,26 @@ def run_parts(
         If stimuli are malformed, or there are none.
     """
     known = n_frames = 0
+    plan: FeedPlan | None = None
     ahead: deque[Future[BatchPart]] = deque()
     stopped = Event()
     executor = ThreadPoolExecutor(n_threads, thread_name_prefix="neuromap-batch")
     try:
         for portion in portions:
             frames, n_stimuli, n_frames = check_stimuli(portion, job.program, n_frames or None)
-            each = max(1, min(_part_stimuli(job, n_frames), n_stimuli // (4 * n_threads)))
+            each = _side_by_side(job, chips, n_stimuli, n_frames, n_threads)
+            if each and plan is None:
+                plan = job.feed.plan(job.program.nodes, n_frames, job.n_ticks(n_frames))
+            planned = plan if each else None
+            each = each or max(1, min(_part_stimuli(job, n_frames), n_stimuli // (4 * n_threads)))
             for start in range(0, n_stimuli, each):
                 some = {name: rows[start : start + each] for name, rows in frames.items()}
-                n_some = min(each, n_stimuli - start)
-                ahead.append(executor.submit(_run_part, job, chips, some, known + start, n_some, n_frames, stopped))
+                n_some, first = min(each, n_stimuli - start), known + start
+                if planned is None:
+                    run = executor.submit(_run_part, job, chips, some, first, n_some, n_frames, stopped)
+                else:
+                    run = executor.submit(_run_block, job, chips, some, first, n_some, n_frames, stopped, planned)
+                ahead.append(run)
                 if len(ahead) > 2 * n_threads:  # so that results and portions do not pile up
                     yield ahead.popleft().result(), known + n_stimuli, n_frames
             known += n_stimuli
@@ -112,12 +82,40 @@ def run_parts(
         executor.shutdown(wait=True, cancel_futures=True)
 
 
+def _side_by_side(job: BatchJob, chips: Chips, n_stimuli: int, n_frames: int, n_threads: int) -> int:
+    """Stimuli in a part, of as many as there are, where they run side by side; else 0."""
+    n_inputs = sum(port.size for port in job.program.nodes if port.kind == "input")
+    n_values = n_frames * max(n_inputs, len(job.feed), _RECORDED * job.n_columns)
+    most = chips.stimuli_at_once(-(-n_stimuli // n_threads), job.n_ticks(n_frames), n_values)
+    # parts of one size, and as many for every thread
+    return most and -(-n_stimuli // (-(-n_stimuli // (most * n_threads)) * n_threads))
+
+
 def _part_stimuli(job: BatchJob, n_frames: int) -> int:
     """Stimuli that a part may have at most."""
     n_ticks = max(1, job.n_ticks(n_frames))
     visits = max(_FEW_STIMULI, _PART_VISITS // (n_ticks * job.program.n_cores))
     values = _PART_VALUES // max(n_frames * job.n_columns, n_ticks * len(job.feed), 1)
     return min(_PART_STIMULI, visits, values)
+
+
+def _run_block(
+    job: BatchJob,
+    chips: Chips,
+    frames: Mapping[str, NDArray[Any]],
+    first: int,
+    n_stimuli: int,
+    n_frames: int,
+    stopped: Event,
+    plan: FeedPlan,
+) -> BatchPart:
+    """Run some stimuli side by side, from number ``first`` on."""
+    inputs = [port.name for port in job.program.nodes if port.kind == "input"]
+    values = [frames[name].reshape(n_stimuli, -1).astype(np.bool_, copy=False) for name in inputs]
+    with chips.take_block() as block:
+        seed = (chips.noise_seed + first) % 2**64
+        spikes = block.run(plan, np.concatenate(values, axis=1), job.watched, seed, stopped.is_set)
+    return job.part([spikes], n_stimuli, n_frames)
 
 
 def _run_part(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from neuromap.arrays.parts_of_ticks import ticks_of_frames
 from neuromap.arrays.ragged import run_heads
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.ports import BIAS
+from neuromap.hardware.program.ports import BIAS, NodePort
+from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
 from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.stimulus.stimulus import frame_count
 
@@ -79,6 +80,48 @@ class HostFeed:
     def __len__(self) -> int:
         """Rows of the host table."""
         return self._n_rows
+
+    def plan(self, nodes: Sequence[NodePort], n_frames: int, n_ticks: int) -> FeedPlan:
+        """Say what any stimulus feeds in its first ticks.
+
+        Parameters
+        ----------
+        nodes : sequence of NodePort
+            The program's.
+        n_frames : int
+            Frames of a stimulus.
+        n_ticks : int
+            The ticks, from tick 0 on.
+
+        Returns
+        -------
+        FeedPlan
+            Its columns count values of the input nodes in the order of ``nodes``, each frame by frame.
+        """
+        sizes = [port.size for port in nodes if port.kind == "input"]
+        names = [port.name for port in nodes if port.kind == "input"]
+        first_column = dict(zip(names, np.cumsum([0, *sizes]) * n_frames, strict=False))
+        size_of = dict(zip(names, sizes, strict=True))
+        parts = [np.zeros((4, 0), np.int64)]
+        for rows in self._rows:
+            tick = int(self._tick[rows.start])
+            first, behind = rows.turns(n_frames, self._per_turn)
+            last_turn = (n_ticks - 1 - tick) // self._turn
+            if rows.node is None and self._clocks_run_on:
+                behind = last_turn + 1
+            here = slice(rows.start, rows.stop)
+            core, axon = self._core[here], self._axon[here]
+            for turn in range(max(first, 0), min(behind, last_turn + 1)):
+                frame = (turn - rows.lag) * self._per_turn + rows.phase
+                column = np.full(len(core), -1)
+                if rows.node is not None:
+                    index = np.arange(size_of[rows.node])[rows.index]
+                    column = first_column[rows.node] + frame * size_of[rows.node] + index
+                parts.append(np.stack([np.full(len(core), turn * self._turn + tick), core, axon, column]))
+        table = np.concatenate(parts, axis=1)
+        table = table[:, np.argsort(table[0], kind="stable")]
+        start = np.searchsorted(table[0], np.arange(n_ticks + 1))
+        return FeedPlan(start, *table[1:].astype(np.int32))
 
     def events(
         self, frames: Mapping[str, NDArray[np.bool_]], n_frames: int, first_tick: int, n_ticks: int

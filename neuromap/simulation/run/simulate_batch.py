@@ -13,7 +13,8 @@ from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.batch_job import BatchJob, BatchPart
-from neuromap.simulation.run.batch_threads import Chips, run_parts
+from neuromap.simulation.run.batch_threads import run_parts
+from neuromap.simulation.run.chips import Chips
 from neuromap.simulation.trace.batch import Batch
 from neuromap.simulation.trace.recording import Recording
 
@@ -33,6 +34,7 @@ def simulate_batch(
     record: Recording | None = None,
     keep: str = "frames",
     progress: Callable[[int, int], object] | None = None,
+    bit_slicing: bool | None = None,
 ) -> Batch:
     """Run many stimuli through a program, every one from the program's initial state.
 
@@ -60,6 +62,9 @@ def simulate_batch(
         Whether frames are kept, one byte per stimulus, frame and neuron, or only their sums over frames.
     progress : callable, optional
         Called as ``progress(stimuli done, stimuli known so far)``.
+    bit_slicing : bool, optional
+        Whether the fast engine takes stimuli side by side, a bit for each, on cores where it can
+        (``docs/fast-engine.md``); by default where that is quicker. The result is the same.
 
     Returns
     -------
@@ -82,7 +87,7 @@ def simulate_batch(
         needs("simulate_batch: record", record, Recording)
     if not isinstance(stimuli, Iterable):
         raise StimulusError(f"stimuli: found {type(stimuli).__name__}; give a mapping or a sequence of mappings")
-    choice = EngineChoice(engine, threads, noise_seed)
+    choice = EngineChoice(engine, threads, noise_seed, bit_slicing)
     if keep not in ("frames", "counts"):
         raise InputError(f"keep {keep!r}: must be 'frames' or 'counts'")
     job = BatchJob.of(program, Recording() if record is None else record, keep == "frames")

@@ -15,7 +15,7 @@ from safetensors import safe_open
 from neuromap.errors import InputError, StimulusError
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
 from neuromap.simulation.engine.threads import thread_count
-from neuromap.simulation.run.batch_threads import Chips
+from neuromap.simulation.run.chips import Chips
 from neuromap.simulation.run.simulate import simulate
 from neuromap.simulation.run.simulate_batch import simulate_batch
 from neuromap.simulation.trace.recording import Recording
@@ -27,6 +27,16 @@ def stimuli_of(rng, n, n_frames):
     return {"I": rng.random((n, n_frames, 3)) < 0.4, "J": rng.random((n, n_frames, 2)) < 0.4}
 
 
+def without_memory(program, cores):
+    """Let neurons of some cores be at 0 after every tick."""
+    neurons = program.neurons
+    given = {"threshold": 1, "negative_threshold": 0, "reset_mode": 0, "saturate_negative": False}
+    changed = {name: getattr(neurons, name).copy() for name in given}
+    for name, value in given.items():
+        changed[name][list(cores)] = value
+    return replace(program, neurons=replace(neurons, **changed))
+
+
 @given(
     seed=st.integers(0, 2**32 - 1),
     period=st.integers(1, 4),
@@ -34,13 +44,15 @@ def stimuli_of(rng, n, n_frames):
     n_frames=st.integers(2, 6),
     threads=st.integers(1, 4),
     words=st.sampled_from(["outputs", "node:H,outputs", "node:P", "all"]),
+    bit_slicing=st.sampled_from([None, True]),
+    forgetful=st.sets(st.integers(0, 1)),
 )
 @settings(deadline=None, max_examples=60)
-def test_a_batch_is_its_stimuli_one_by_one(mixer, seed, period, n, n_frames, threads, words):
-    program, rng = mixer(seed, period), np.random.default_rng(seed)
+def test_a_batch_is_its_stimuli_one_by_one(mixer, seed, period, n, n_frames, threads, words, bit_slicing, forgetful):
+    program, rng = without_memory(mixer(seed, period), forgetful), np.random.default_rng(seed)
     stimuli = stimuli_of(rng, n, n_frames)
     record = Recording(words)
-    batch = simulate_batch(program, stimuli, threads=threads, record=record)
+    batch = simulate_batch(program, stimuli, threads=threads, record=record, bit_slicing=bit_slicing)
     counted = simulate_batch(program, stimuli, threads=threads, record=record, engine="numpy", keep="counts")
     assert len(batch) == len(counted) == n
     for s in range(n):
@@ -116,17 +128,18 @@ def test_portions_are_taken_when_they_are_needed(mixer):
     assert taken < 40
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("engine", "bit_slicing"), [*((engine, None) for engine in ENGINES), ("fast", True)])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-def test_an_interrupt_leaves_no_thread(mixer, error, engine):
+def test_an_interrupt_leaves_no_thread(mixer, error, engine, bit_slicing):
     def interrupt(done, known):
         raise error
 
     before = set(threading.enumerate())
     with pytest.raises(error):
         simulate_batch(
-            mixer(1, 1), stimuli_of(np.random.default_rng(0), 400, 5), threads=3, engine=engine, progress=interrupt
-        )
+            without_memory(mixer(1, 1), [0]), stimuli_of(np.random.default_rng(0), 400, 5), threads=3, engine=engine,
+            bit_slicing=bit_slicing, progress=interrupt,
+        )  # fmt: skip
     assert set(threading.enumerate()) == before
 
 
@@ -209,3 +222,21 @@ def test_engines_are_made_as_they_are_needed(mixer):
             assert one is not two
         with chips.take() as again:
             assert again is two
+
+
+def test_stimuli_run_side_by_side_where_that_is_quicker(mixer):
+    program = mixer(1, 1)
+    forgetful = without_memory(program, [1])
+    many = (300, 10, 50)
+    assert Chips(forgetful, EngineChoice()).stimuli_at_once(*many) == 300
+    assert Chips(forgetful, EngineChoice()).stimuli_at_once(2000, 10, 50) == 512
+    assert Chips(forgetful, EngineChoice(bit_slicing=True)).stimuli_at_once(5, 1, 50) == 5
+    for chips, asked in [
+        (Chips(forgetful, EngineChoice()), (5, 10, 50)),
+        (Chips(forgetful, EngineChoice()), (300, 10, 2**20)),
+        (Chips(forgetful, EngineChoice()), (300, 0, 50)),
+        (Chips(forgetful, EngineChoice(bit_slicing=False)), many),
+        (Chips(forgetful, EngineChoice("numpy", bit_slicing=True)), many),
+        (Chips(program, EngineChoice(bit_slicing=True)), many),
+    ]:
+        assert chips.stimuli_at_once(*asked) == 0

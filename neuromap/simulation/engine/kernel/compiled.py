@@ -17,7 +17,7 @@ from numba import uint64
 
 from neuromap.compiling.numba_cache import cached
 from neuromap.errors import NotSupportedError
-from neuromap.simulation.engine.kernel.run_anew import begin_run, record_from
+from neuromap.simulation.engine.kernel.run_anew import begin_run, record_from, state_of_run
 from neuromap.simulation.engine.kernel.team import run_ticks
 from neuromap.simulation.engine.kernel.vectors.extents import extent
 from neuromap.simulation.engine.kernel.vectors.lanes import count_ones, trailing_zeros
@@ -31,7 +31,7 @@ class Compiled(NamedTuple):
 
     run: Any
     """:func:`neuromap.simulation.engine.kernel.team.run_ticks`, without the interpreter's lock: once, or ``n_runs``
-    times, each from the state ``start``."""
+    times, each from the state ``start``; or each on with a state of its own (``has_states``)."""
     list_spikes: Any
     """``list_spikes(fired, n_rows, n_groups)``: ticks, rows and neurons of the set bits."""
 
@@ -66,15 +66,17 @@ def compiled() -> Compiled:
 def _entry_points(stamp: str) -> Compiled:
     # One entry for both, with one call in it: a second would take as long to compile as the first.
     def run(  # type: ignore[no-untyped-def]
-        image, state, start, scratch, team, me, first_tick, n_ticks, n_runs, events, event_tick, record, seed, width
-    ):
+        image, state, start, scratch, team, me, first_tick, n_ticks, n_runs, has_states, events, event_tick, record,
+        seed, width,
+    ):  # fmt: skip
         for k in range(max(n_runs, 1)):
-            if n_runs > 0:
-                begin_run(image, state, start, scratch)
+            here = state_of_run(state, k if has_states else 0, n_runs if has_states else 1)
+            if n_runs > 0 and not has_states:
+                begin_run(image, here, start, scratch)
             kept = record_from(record, extent(image.shape.groups), k * n_ticks)
             fed = event_tick + k * n_ticks
             run_ticks(
-                image, state, scratch, team, me, first_tick, n_ticks, events, fed, kept, seed + uint64(k), width
+                image, here, scratch, team, me, first_tick, n_ticks, events, fed, kept, seed + uint64(k), width
             )  # fmt: skip
 
     def list_spikes(fired, n_rows, n_groups):  # type: ignore[no-untyped-def]

@@ -1,6 +1,7 @@
 """Many runs in one call: what the kernel does between two of them, so that nothing of Python is left there.
 
-A run of a few ticks on a few cores takes some microseconds, less than one call from Python.
+A run of a few ticks on a few cores takes some microseconds, less than one call from Python. Runs have one state, one
+after the other, or a state each, with which they go on (``engine/bit_sliced``: tick by tick, side by side).
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from numba import njit
 
 from neuromap.simulation.engine.kernel.layout import Image, State
 from neuromap.simulation.engine.kernel.vectors.extents import extent
-from neuromap.simulation.engine.kernel.vectors.lanes import INLINED, clear_values, copy_values, get
+from neuromap.simulation.engine.kernel.vectors.lanes import CALLED, INLINED, clear_values, copy_values, get
 from neuromap.simulation.engine.kernel.workspace import Record, Scratch
 
-__all__ = ["begin_run", "record_from"]
+__all__ = ["begin_run", "record_from", "state_of_run"]
 
 inlined = njit(**INLINED)
 
@@ -31,6 +32,20 @@ def begin_run(image: Image, state: State, start: State, scratch: Scratch) -> Non
     clear_values(state.ring)
     clear_values(state.busy)
     clear_values(scratch.totals)
+
+
+@njit(**CALLED)
+def state_of_run(states: State, run: int, n_runs: int) -> State:
+    """Give the state of one of so many runs, whose states lie side by side in every array."""
+    return State(
+        states.narrow[len(states.narrow) // n_runs * run :],
+        states.wide[len(states.wide) // n_runs * run :],
+        states.is_wide[len(states.is_wide) // n_runs * run :],
+        states.bound[len(states.bound) // n_runs * run :],
+        states.ring[len(states.ring) // n_runs * run :],
+        states.busy[len(states.busy) // n_runs * run :],
+        states.awake[len(states.awake) // n_runs * run :],
+    )
 
 
 @inlined

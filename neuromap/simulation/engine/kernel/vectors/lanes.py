@@ -14,8 +14,8 @@ Memory
     ``get(array, index)`` and ``put(array, index, value)`` are ``array[index]`` for single elements, without the
     step that lets a negative index count from the end.
 Arithmetic
-    ``a + b``, ``a - b``, ``a * b``, ``a & b``, ``a ^ b``, ``shift_right``, ``least``, ``greatest``, ``widen``,
-    ``broadcast``, ``ramp``
+    ``a + b``, ``a - b``, ``a * b``, ``a & b``, ``a | b``, ``a ^ b``, ``shift_right``, ``least``, ``greatest``,
+    ``widen``, ``broadcast``, ``ramp``
 Masks
     ``a >= b``, ``a < b``, ``a != b``, ``where(mask, a, b)``, ``add_where(mask, a, b)``, ``m & n``, ``m | n``,
     ``~m``, ``any_lane``
@@ -296,6 +296,7 @@ _define(operator.add, LanesType, _binary(lambda builder, a, b: builder.add(a, b)
 _define(operator.sub, LanesType, _binary(lambda builder, a, b: builder.sub(a, b), LanesType))
 _define(operator.mul, LanesType, _binary(lambda builder, a, b: builder.mul(a, b), LanesType))
 _define(operator.and_, LanesType, _binary(lambda builder, a, b: builder.and_(a, b), LanesType))
+_define(operator.or_, LanesType, _binary(lambda builder, a, b: builder.or_(a, b), LanesType))
 _define(operator.xor, LanesType, _binary(lambda builder, a, b: builder.xor(a, b), LanesType))
 _define(operator.ge, LanesType, _compare(">="))
 _define(operator.lt, LanesType, _compare("<"))

@@ -13,7 +13,7 @@ DTYPES = [np.int8, np.int16, np.int32, np.int64]
 # Each is compiled in a second: all widths of lanes for the fewest and the most groups, and for all groups one.
 GROUPS_AND_DTYPES = [*((groups, dtype) for groups in (1, 8) for dtype in DTYPES), (2, np.int16), (4, np.int16)]
 START = 1  # loads start at the second element: nothing may rely on whole vectors lying aligned
-LANE_RESULTS = 13
+LANE_RESULTS = 14
 MASK_RESULTS = 6
 
 
@@ -35,6 +35,7 @@ def every_operation(width, a, b, m, n, scalar, by, out, masks, flags):
     L.store(out, START + 10 * size, L.ramp(width, scalar))
     L.store(out, START + 11 * size, L.shift_right(x, by))
     L.store(out, START + 12 * size, x)
+    L.store(out, START + 13 * size, x | y)
     L.store_mask(masks, START, x >= y)
     L.store_mask(masks, START + groups, x < y)
     L.store_mask(masks, START + 2 * groups, x != y)
@@ -82,6 +83,7 @@ def test_operations(dtype, groups, data):
         expected = [
             x + y, x - y, x * y, x & y, x ^ y, np.minimum(x, y), np.maximum(x, y), np.where(s, x, y),
             np.where(s, x + y, x), np.full(size, scalar), ramp, (unsigned >> unsigned.dtype.type(by)).view(dtype), x,
+            x | y,
         ]  # fmt: skip
     for k, (found, values) in enumerate(zip(out[START:-1].reshape(-1, size), expected, strict=True)):
         assert np.array_equal(found, values), k

@@ -1,0 +1,42 @@
+"""What the host feeds in every tick of a run, before it is known which spikes a stimulus has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
+
+__all__ = ["FeedPlan"]
+
+
+@dataclass(frozen=True, eq=False)
+class FeedPlan(Value):
+    """Axons that a stimulus may feed, ordered by tick, and what decides whether it does.
+
+    Attributes
+    ----------
+    start : ndarray of int64, shape (n_ticks + 1,)
+        Rows ``start[t]`` to ``start[t + 1] - 1`` are those of tick t.
+    cores, axons : ndarray of int32, shape (n,)
+        The axons.
+    columns : ndarray of int32, shape (n,)
+        Value of the stimulus that says whether the axon is fed, from its frames laid side by side; -1 where it is in
+        any case.
+    """
+
+    start: NDArray[np.int64]
+    cores: NDArray[np.int32]
+    axons: NDArray[np.int32]
+    columns: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
+
+    @property
+    def n_ticks(self) -> int:
+        """Ticks of a run."""
+        return len(self.start) - 1

@@ -1,0 +1,182 @@
+"""Runs of a program side by side, a bit for each: blocks of up to 512 of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from copy import copy
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.compiling.announcement import announced
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.bit_sliced.between import States
+from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
+from neuromap.simulation.engine.bit_sliced.ordinary_cores import OrdinaryCores
+from neuromap.simulation.engine.bit_sliced.sliced_compiled import sliced_kernel
+from neuromap.simulation.engine.bit_sliced.sliced_image import make_sliced_image, make_sliced_state, sliced_targets
+from neuromap.simulation.engine.bit_sliced.sliced_layout import LANES, PLANE, WORDS, Fed
+from neuromap.simulation.engine.engine import Spikes
+from neuromap.simulation.engine.kernel.image import read_only
+from neuromap.simulation.engine.kernel.layout import aligned_empty
+
+__all__ = ["SideBySide"]
+
+_NAME = "the fast engine for stimuli side by side"
+_TILE = 64
+_KEPT_BYTES = 1 << 21
+"""Planes of spikes that one call of the kernel may write."""
+_CALL_SECONDS = 0.05
+"""What one call of the kernel should take at most, so that Ctrl-C is heard."""
+_NO_STATES = States(0, 0, 0, np.zeros(0, np.int32), np.zeros(0, np.uint64), np.zeros(0, np.uint8))
+
+
+class SideBySide:
+    """What runs stimuli side by side.
+
+    Parameters
+    ----------
+    program : Program
+        Checked; not changed.
+
+    Attributes
+    ----------
+    bit_sliced : ndarray of bool, shape (C,)
+        Cores that are bit-sliced; the others run in the ordinary kernel, one stimulus after the other in every tick.
+    lanes : int
+        Stimuli that run side by side at most: 512, or fewer where states of other cores would take much memory.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        with announced(_NAME):
+            self._image, self._cores, self._neurons = make_sliced_image(program)
+        self.bit_sliced = np.zeros(program.n_cores, np.bool_)
+        self.bit_sliced[self._cores] = True
+        self._others = None if self.bit_sliced.all() else OrdinaryCores(program, self.bit_sliced)
+        self.lanes = LANES if self._others is None else self._others.lanes
+        self._start()
+
+    def _start(self) -> None:
+        self._state = make_sliced_state(self._image)
+        self._pace = 0.0  # seconds per tick of the last call
+        self._tile = np.zeros(_TILE, np.uint64)
+
+    def compile(self) -> None:
+        """Compile, or load, all that :meth:`run` needs, which else does so when it is first called."""
+        nothing = np.zeros(0, np.int32)
+        plan = FeedPlan(np.zeros(2, np.int64), nothing, nothing, nothing)
+        with announced(_NAME):
+            self.run(plan, np.zeros((1, 0), np.bool_), np.ones(self.program.shape, np.bool_))
+
+    def fork(self) -> Self:
+        """Make another one on the same image."""
+        other = copy(self)
+        other._others = None if self._others is None else self._others.fork()
+        other._start()
+        return other
+
+    def run(
+        self,
+        plan: FeedPlan,
+        frames: NDArray[np.bool_],
+        watched: NDArray[np.bool_],
+        noise_seed: int = 0,
+        is_called_off: Callable[[], bool] = lambda: False,
+    ) -> Spikes:
+        """Run stimuli, each from the state before tick 0, on this thread alone.
+
+        Parameters
+        ----------
+        plan : FeedPlan
+            What a stimulus may feed.
+        frames : ndarray of bool, shape (S, columns)
+            Values of S stimuli, at most ``lanes``, as the plan counts them.
+        watched : ndarray of bool, shape (C, N)
+            Neurons whose spikes are returned.
+        noise_seed : int
+            Seed of the first stimulus; the others take the numbers that follow (after 2**64 - 1 comes 0).
+        is_called_off : callable
+            Asked every twentieth of a second or so; where it says True, nothing is returned.
+
+        Returns
+        -------
+        Spikes
+            Tick t of stimulus s, the first being 0, is ``s * plan.n_ticks + t``.
+        """
+        n_runs, fed = len(frames), self._fed(plan, frames)
+        self._state.due[:] = 0
+        self._state.busy[:] = 0
+        states = _NO_STATES if self._others is None else self._others.begin(n_runs, watched)
+        kept_of, cores, neurons = self._watch(watched)
+        parts, tick = [np.zeros((2, 0), np.int64)], 0
+        while tick < plan.n_ticks:
+            if is_called_off():
+                return Spikes(*np.zeros((3, 0), np.int64))
+            n_ticks = min(plan.n_ticks - tick, self._ticks_at_once(len(cores)))
+            kept = np.zeros(-(-n_ticks * len(cores) // _TILE) * _TILE * PLANE, np.int16)
+            began = time.perf_counter()
+            self._run_ticks(states, fed, tick, n_ticks, noise_seed, kept_of, kept, len(cores))
+            self._pace = (time.perf_counter() - began) / n_ticks
+            parts.append(self._listed(kept, n_runs) + tick * np.array([[0], [len(cores)]]))
+            tick += n_ticks
+        run, place = np.concatenate(parts, axis=1)
+        if len(parts) > 2:
+            order = np.argsort(run, kind="stable")
+            run, place = run[order], place[order]
+        tick_of, which = np.divmod(place, max(len(cores), 1))
+        return Spikes(run * plan.n_ticks + tick_of, cores[which], neurons[which])
+
+    def _run_ticks(
+        self,
+        states: States,
+        fed: Fed,
+        tick: int,
+        n_ticks: int,
+        noise_seed: int,
+        kept_of: NDArray[np.int32],
+        kept: NDArray[np.int16],
+        n_kept: int,
+    ) -> None:
+        """Run some ticks, in as many calls of the kernels as they need."""
+        run = sliced_kernel().run_ticks
+        if self._others is None:
+            run(self._image, self._state, states, fed, tick, n_ticks, kept_of, kept, n_kept)
+            return
+        for time_ in range(n_ticks):
+            mine = kept[time_ * n_kept * PLANE :]
+            run(self._image, self._state, states, fed, tick + time_, 1, kept_of, mine, n_kept)
+            self._others.tick(tick + time_, noise_seed, mine.view(np.uint64))
+
+    def _ticks_at_once(self, n_kept: int) -> int:
+        pace = int(_CALL_SECONDS / self._pace) if self._pace else 1
+        return max(1, min(_KEPT_BYTES // max(2 * PLANE * n_kept, 1), pace))
+
+    def _fed(self, plan: FeedPlan, frames: NDArray[np.bool_]) -> Fed:
+        """Lay out the frames of stimuli as planes; the last one is that of spikes that come in any case."""
+        n_runs, n_columns = frames.shape
+        padded = np.zeros(frames.size + _TILE, np.uint8)
+        padded[: frames.size] = frames.view(np.uint8).reshape(-1)
+        planes = aligned_empty((n_columns + 1) * PLANE, np.int16)
+        planes[n_columns * PLANE :] = -1
+        sliced_kernel().make_planes(padded, n_columns, n_runs, n_columns, planes.view(np.uint64), self._tile)
+        axon = sliced_targets(self.program, self._cores, plan.cores, plan.axons)
+        column = np.where(plan.columns < 0, n_columns, plan.columns).astype(np.int32)
+        return Fed(*(read_only(array) for array in (plan.start, axon, column, planes)))
+
+    def _watch(self, watched: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+        """Say which plane every neuron of the image has, and the cores and neurons of these planes."""
+        cores, neurons = np.nonzero(watched)
+        place = np.cumsum(watched.reshape(-1)) - 1
+        kept_of = np.where(watched.reshape(-1)[self._neurons], place[self._neurons], -1)
+        return kept_of.astype(np.int32), cores, neurons
+
+    def _listed(self, kept: NDArray[np.int16], n_runs: int) -> NDArray[np.int64]:
+        """List runs and numbers of planes of all spikes, run by run, shape (2, n)."""
+        words = kept.view(np.uint64)
+        found = np.empty((2, int(np.bitwise_count(words).sum(dtype=np.int64))), np.int64)
+        rows = np.empty(len(words) // WORDS, np.uint64)
+        n = sliced_kernel().list_planes(words, len(rows), n_runs, rows, self._tile, found[0], found[1])
+        return found[:, :n]

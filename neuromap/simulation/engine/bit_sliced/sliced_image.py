@@ -1,0 +1,139 @@
+"""A program laid out for the bit-sliced kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.hardware.program.program import Program
+from neuromap.simulation.engine.bit_sliced.returning import returning_cores
+from neuromap.simulation.engine.bit_sliced.sliced_compiled import sliced_kernel
+from neuromap.simulation.engine.bit_sliced.sliced_layout import PLANE, SlicedImage, SlicedState
+from neuromap.simulation.engine.bit_sliced.synapse_lists import LEVELS
+from neuromap.simulation.engine.kernel.image import read_only
+from neuromap.simulation.engine.kernel.layout import aligned_empty
+
+__all__ = ["make_sliced_image", "make_sliced_state", "sliced_targets"]
+
+_EIGHT = 8
+"""Lists are filled up to a multiple of so many entries."""
+_MOST_AXONS = 2**15 - 1
+"""Of a core: entries have 16 bits."""
+_MOST_BYTES = 2**29
+"""Of due axons and entries; cores beyond go the other way."""
+_MOST_BITS = 40
+"""Of a sum, and room for what is added beyond."""
+
+
+def make_sliced_image(program: Program) -> tuple[SlicedImage, NDArray[np.int64], NDArray[np.int64]]:
+    """Lay out the cores that can be bit-sliced.
+
+    Parameters
+    ----------
+    program : Program
+        Checked.
+
+    Returns
+    -------
+    image : SlicedImage
+    cores : ndarray of int64, shape (rows,)
+        Ascending.
+    neurons : ndarray of int64, shape (n,)
+        Place of every neuron of the image in a table (C, N), ascending.
+    """
+    kernel, (n_cores, n_axons) = sliced_kernel(), program.axon_types.shape
+    tables = tuple(
+        read_only(np.ascontiguousarray(a)) for a in (_words(program), program.axon_types, program.neurons.weights)
+    )
+    least, most = np.zeros((2, *program.shape), np.int64)
+    n_entries = np.zeros((*program.shape, LEVELS), np.int32)
+    kernel.weigh_synapses(*tables, least, most, n_entries)
+    cores = np.flatnonzero(returning_cores(program, least, most) & (n_axons <= _MOST_AXONS))
+    slot_bits = int(program.delay.max(initial=0)).bit_length()
+    n_bytes = (2 * PLANE * n_axons << slot_bits) + 2 * n_entries[cores].sum(axis=(1, 2), dtype=np.int64)
+    cores = cores[np.cumsum(n_bytes) <= _MOST_BYTES]
+
+    table = program.neurons
+    start = table.potential.astype(np.int64) + table.leak
+    wanted = table.threshold - start - least  # what the sum of entries must reach
+    is_live = n_entries.any(axis=2) | (wanted <= 0)
+    is_live[np.setdiff1d(np.arange(n_cores), cores)] = False
+    neurons = np.flatnonzero(is_live)
+    row_of = np.full(n_cores, -1)
+    row_of[cores] = np.arange(len(cores))
+
+    counts = n_entries.reshape(-1, LEVELS)[neurons]
+    neuron, level = np.nonzero(counts)
+    room = -(-counts[neuron, level] // _EIGHT) * _EIGHT
+    first_entry = np.append(0, np.cumsum(room))
+    position = np.zeros(n_entries.shape, np.int64)
+    position.reshape(-1, LEVELS)[neurons[neuron], level] = first_entry[:-1]
+    entries = np.full(first_entry[-1], n_axons, np.uint16)
+    kernel.fill_lists(*tables, cores, position, entries)
+
+    highest = (most - least).reshape(-1)[neurons]
+    n_bits = np.frexp(highest.astype(np.float64))[1]  # 2 ** n_bits is more than the highest sum
+    at_rest = (table.threshold <= start).reshape(-1)[neurons]
+    core = neurons // program.shape[1]
+    targets = (program.target_core, program.target_axon)
+    image = SlicedImage(
+        n_rows=len(cores),
+        n_axons=n_axons,
+        slot_bits=slot_bits,
+        first_neuron=np.searchsorted(core, np.append(cores, n_cores)),
+        restless=(np.bincount(row_of[core], at_rest, len(cores)) > 0).astype(np.uint8),
+        n_bits=n_bits.astype(np.uint8),
+        first_sum=(1 << n_bits.astype(np.int64)) - np.clip(wanted.reshape(-1)[neurons], 0, highest + 1),
+        first_list=np.searchsorted(neuron, np.arange(len(neurons) + 1)),
+        target=sliced_targets(program, cores, *(table.reshape(-1)[neurons] for table in targets)),
+        delay=program.delay.reshape(-1)[neurons],
+        level=level.astype(np.uint8),
+        first_entry=first_entry,
+        entries=entries,
+    )
+    return SlicedImage(*image[:3], *(read_only(array) for array in image[3:])), cores, neurons
+
+
+def sliced_targets(
+    program: Program, cores: NDArray[np.int64], core: NDArray[np.int32], axon: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """Say where axons, or none (core -1), lie for the kernel, of which ``cores`` are bit-sliced.
+
+    Returns
+    -------
+    ndarray of int64, shape of ``core``
+        As ``SlicedImage.target``.
+    """
+    n_axons = program.axon_types.shape[1]
+    row_of = np.full(program.n_cores, -1)
+    row_of[cores] = np.arange(len(cores))
+    row = row_of[core]
+    axon_bits = max(6, (n_axons - 1).bit_length())  # as in ``Shape``
+    elsewhere = np.where(core < 0, -1, -2 - ((core.astype(np.int64) << axon_bits) + axon))
+    return np.where((core >= 0) & (row >= 0), row * n_axons + axon, elsewhere)
+
+
+def make_sliced_state(image: SlicedImage) -> SlicedState:
+    """State before a first tick; nothing is due."""
+    slots = 1 << image.slot_bits
+    due = aligned_empty(slots * image.n_rows * image.n_axons * PLANE, np.int16)
+    due[:] = 0
+    planes = aligned_empty((2 * image.n_axons + 1) * PLANE, np.int16)
+    planes[:] = 0
+    handed = aligned_empty(PLANE, np.int16)
+    return SlicedState(
+        due=due,
+        due_words=due.view(np.uint64),
+        busy=np.zeros(slots * image.n_rows, np.uint8),
+        planes=planes,
+        sums=aligned_empty(_MOST_BITS * PLANE, np.int16),
+        handed=handed,
+        handed_words=handed.view(np.uint64),
+    )
+
+
+def _words(program: Program) -> NDArray[np.uint64]:
+    """Rows of the crossbar in words of 64 bits."""
+    n_bytes = program.crossbar.shape[2]
+    padded = np.pad(program.crossbar, [(0, 0), (0, 0), (0, -n_bytes % 8)])
+    return np.ascontiguousarray(padded).view(np.uint64)
