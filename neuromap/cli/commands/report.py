@@ -128,7 +128,7 @@ def report(
     import neuromap as nm
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_all
-    from neuromap.forms.pdf import with_pdf
+    from neuromap.forms.figures.pdf import with_pdf
     from neuromap.report.forms.figure_files import figure_files
     from neuromap.report.forms.figure_folder import check_figure_folder, check_no_figure
     from neuromap.report.forms.figure_folder import figure_folder as made_folder

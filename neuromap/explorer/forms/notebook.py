@@ -6,8 +6,8 @@ from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.listing import list_rows
 from neuromap.explorer.forms.draw_front import draw_front, standalone_svg
 from neuromap.explorer.forms.text import exploration_cells
+from neuromap.forms.figures.inline_image import inline_image
 from neuromap.forms.html_table import html_table
-from neuromap.forms.inline_image import inline_image
 
 __all__ = ["to_notebook"]
 

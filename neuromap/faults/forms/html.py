@@ -5,8 +5,8 @@ from __future__ import annotations
 from neuromap.faults.fault_study import FaultStudy
 from neuromap.faults.forms.cells import NAMES, headline, notes, study_cells
 from neuromap.faults.forms.draw_curves import draw_curves, to_svg
+from neuromap.forms.figures.inline_image import inline_image
 from neuromap.forms.html_table import html_table
-from neuromap.forms.inline_image import inline_image
 from neuromap.forms.page import data_block, page_environment, page_script
 
 __all__ = ["to_html", "to_notebook", "to_section"]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neuromap.files.whole_file import write_all
+from neuromap.forms.figures.pdf import with_pdf
 from neuromap.forms.formed import form
-from neuromap.forms.pdf import with_pdf
 from neuromap.forms.standalone_svg import standalone
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_chip import draw_chip

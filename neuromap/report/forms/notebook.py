@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from neuromap.forms.figures.inline_image import inline_image
 from neuromap.forms.html_table import html_table
-from neuromap.forms.inline_image import inline_image
 from neuromap.forms.standalone_svg import standalone
 from neuromap.report.drawings.draw_overview import draw_overview
 from neuromap.report.figures.latency_report import LatencyReport

@@ -1,0 +1,1 @@
+"""Drawings for elsewhere: as PDF for papers, as images in notebooks."""
