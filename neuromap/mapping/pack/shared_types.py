@@ -43,7 +43,8 @@ def shared_types(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> l
     """
     values = [_axon_values(tile.plan) for tile in tiles]
     ways = (_by_signal(tiles, signals, values, model), _by_weight(tiles, values, model))
-    return max(ways, key=lambda types: sum(given is not None for given in types))
+    given = max(ways, key=lambda types: sum(given is not None for given in types))
+    return [tile.plan.axon_type if named is None else named for tile, named in zip(tiles, given, strict=True)]
 
 
 def _axon_values(plan: AxonPlan) -> Ints | None:
