@@ -1,4 +1,4 @@
-"""How few tiles a convolution can be cut into, whatever their shapes: sets of places by column generation.
+"""How few tiles a convolution can be cut into, whatever their shapes: all sets of places, or by column generation.
 
 python -m benchmarks.mapping.gaps.fewest_tiles        some minutes; writes benchmarks/results/tiles.json
 
@@ -20,7 +20,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 import neuromap as nm
 from benchmarks.mapping.family import family_network
-from benchmarks.mapping.gaps.tile_sets import Places, TileSets, best_worth
+from benchmarks.mapping.gaps.tile_sets import Places, TileSets, all_sets, best_worth
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.mapping.asked.options import MappingOptions
@@ -32,6 +32,8 @@ __all__ = ["NODES", "RESULTS", "fewest_tiles", "measure", "places_of"]
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "tiles.json"
 NODES = ((1, "C1"), (5, "C2"), (9, "C2"), (17, "C1"), (19, "C1"), (20, "C1"))
 """Seed of a network of the family, and the node of it whose tiles are most beyond what is proven of it."""
+ALL = 20_000
+"""Sets that fit, up to which all are looked at."""
 GROWN, TIMES = 1500, 80
 """Sets that are grown to begin with, and in every round."""
 FEW = 3
@@ -72,10 +74,13 @@ def fewest_tiles(places: Places, room: tuple[int, int], begin: list[NDArray[np.b
     for _ in range(GROWN):
         pool.add(pool.grow(np.ones(n), 0.5))
     proven, best = 0.0, np.zeros(n)
-    while time.monotonic() < end:
-        sets = np.array(pool.sets, np.float64)
-        found = linprog(np.ones(len(sets)), A_ub=-sets.T, b_ub=-np.ones(n), method="highs")
-        price = -found.ineqlin.marginals
+    every = all_sets(places, room[0], ALL)
+    if every is not None:
+        for some in every:
+            pool.add(some)
+        proven, best = _prices(every)
+    while every is None and time.monotonic() < end:
+        optimum, price = _prices(pool.sets)
         if pool.grow_worthy(price, TIMES) > FEW:
             continue
         tried = (price + best) / 2 if proven else price
@@ -83,7 +88,7 @@ def fewest_tiles(places: Places, room: tuple[int, int], begin: list[NDArray[np.b
         if tried.sum() / max(1.0, worth) > proven:
             best = tried / max(1.0, worth)
             proven = float(best.sum())
-        if found.fun - proven < 2e-2 or some is None or not (pool.add(some) or proven):
+        if optimum - proven < 2e-2 or some is None or not (pool.add(some) or proven):
             break
     sets = np.array(pool.sets, np.float64)
     whole = milp(
@@ -94,6 +99,15 @@ def fewest_tiles(places: Places, room: tuple[int, int], begin: list[NDArray[np.b
         options={"time_limit": ONE_PRICE},
     )
     return proven, min(len(begin), round(whole.fun)) if whole.x is not None else len(begin), best
+
+
+def _prices(sets: list[NDArray[np.bool_]]) -> tuple[float, Floats]:
+    """Share tiles out over sets, and price places so that none of these sets is worth more than one."""
+    table = np.array(sets, np.float64)
+    found = linprog(np.ones(len(table)), A_ub=-table.T, b_ub=-np.ones(table.shape[1]), method="highs")
+    price: Floats = -found.ineqlin.marginals
+    price /= max(1.0, float((table @ price).max()))
+    return float(price.sum()), price
 
 
 def measure(seed: int, node: str) -> dict[str, Any]:

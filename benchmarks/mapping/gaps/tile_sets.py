@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-__all__ = ["Places", "TileSets", "best_worth"]
+__all__ = ["Places", "TileSets", "all_sets", "best_worth"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -27,6 +27,22 @@ class Places(NamedTuple):
     """Axons of every source."""
     copies: Ints
     """Neurons of a core that the neurons of every place take."""
+
+
+def all_sets(places: Places, axons: int, most: int) -> list[Bools] | None:
+    """List all sets that take so many axons, copies aside; ``None`` where there are more than ``most``."""
+    width = np.repeat(np.arange(len(places.width)), places.width)  # a bit for every axon
+    axons_of = [int("".join("01"[bit] for bit in row[width].astype(int)), 2) for row in places.reads]
+    found: list[Bools] = []
+    waiting = [([n], read, list(range(n + 1, len(axons_of)))) for n, read in enumerate(axons_of)]
+    while waiting:
+        members, read, others = waiting.pop()
+        if len(found) == most:
+            return None
+        found.append(np.isin(np.arange(len(axons_of)), members))
+        fit = [n for n in others if (read | axons_of[n]).bit_count() <= axons]  # part of a set that fits, fits
+        waiting += [([*members, n], read | axons_of[n], fit[k + 1 :]) for k, n in enumerate(fit)]
+    return found
 
 
 def best_worth(places: Places, price: Floats, axons: int, seconds: float) -> tuple[Bools | None, float]:

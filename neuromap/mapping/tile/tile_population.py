@@ -17,7 +17,7 @@ from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.mapping.tile.cut.alike_neurons import cut_alike
-from neuromap.mapping.tile.cut.axon_demand import AxonDemand, axon_demand
+from neuromap.mapping.tile.cut.axon_demand import axon_demand
 from neuromap.mapping.tile.cut.cut_order import longest_run
 from neuromap.mapping.tile.cut.partitioners import NeuronsToCut, cuts_by
 from neuromap.mapping.tile.cut.tile_shapes import CutOrder

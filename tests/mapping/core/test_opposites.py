@@ -69,4 +69,6 @@ def test_neurons_that_read_the_same_are_cut_where_the_plan_is_full(chip, n, sour
 
 
 def test_neurons_with_room_for_an_axon_a_weight_are_left_to_others(chip):
-    assert cut_alike(sparse.csr_array(np.ones((3, 12), np.int64)), np.ones(3, np.int64), core_of(chip(axons=24))) is None
+    assert (
+        cut_alike(sparse.csr_array(np.ones((3, 12), np.int64)), np.ones(3, np.int64), core_of(chip(axons=24))) is None
+    )

@@ -95,6 +95,7 @@ def test_random_signs_too_many_for_two_axons_each_are_exact(agrees, chip, seed, 
     rng = np.random.default_rng(seed)
     first, second = (rng.choice([-1, 1], size) * (rng.random(size) >= zeros) for size in ((14, fan_in), (5, 14)))
     net = build_network(
-        {"I": ((1, 1, fan_in), None), "A": ((1, 1, 14), 1), "B": ((1, 1, 5), 1)}, {("I", "A"): first, ("A", "B"): second}
+        {"I": ((1, 1, fan_in), None), "A": ((1, 1, 14), 1), "B": ((1, 1, 5), 1)},
+        {("I", "A"): first, ("A", "B"): second},
     )
     agrees(net, nm.RolloutPattern.streaming(net), "windowed", chip(axons=24, neurons=96))

@@ -1,7 +1,7 @@
-"""Neurons that read the same sources and are too many for one core: split so that each core takes few patterns.
+"""Neurons that read the same sources and are too many for one core: split so that sources of a core have few patterns.
 
-Where sources have two weights and one axon for each is too much, a core holds neurons among whose sources few have
-patterns of their own (``neuromap.mapping.core.opposites``). Which neurons go together decides how many sources those are.
+Where sources have two weights and one axon for each is too much, many of a core's sources must have one of few patterns
+(``neuromap.mapping.core.opposites``). How many have one is decided by which neurons go together.
 """
 
 from __future__ import annotations
