@@ -57,8 +57,8 @@ def by_opposites(weights: Ints, types: int, room: int, core: Crossbar) -> Propos
     two = low < high  # neurons of one weight have it in every type
     if 2 * weights.shape[1] - _most_single(read[two], is_high[two], types) > room:
         return None  # before any search
-    found = _patterns(is_low[two], is_high[two], types)
-    if len(found.kind) + np.count_nonzero(found.kind == TWICE) > room:
+    found = _patterns(is_low[two], is_high[two], types, room)
+    if found is None or len(found.kind) + np.count_nonzero(found.kind == TWICE) > room:
         return None
     palette = np.repeat(np.where(two, 0, high)[:, None], core.axon_types, axis=1)
     palette[two, :types] = np.where(found.is_high.T, high[two, None], low[two, None])
@@ -103,12 +103,16 @@ class _Patterns(NamedTuple):
     """Whether a type has the high weight of a neuron; shape (types, n)."""
 
 
-def _patterns(is_low: Bools, is_high: Bools, types: int) -> _Patterns:
-    """Choose the patterns of all types and the sources that have them."""
+def _patterns(is_low: Bools, is_high: Bools, types: int, room: int) -> _Patterns | None:
+    """Choose the patterns of all types and the sources that have them; ``None`` where pairs that agree are too few."""
     low, high = is_low.astype(np.float32), is_high.astype(np.float32)
     crossed = low.T @ high
     same = crossed + crossed.T == 0  # nothing keeps two sources from one type,
     opposite = low.T @ low + high.T @ high == 0  # or from the one and the other of two that are opposite
+    agree = np.count_nonzero(same, axis=1)
+    in_first = int((agree + np.count_nonzero(opposite, axis=1)).max(initial=0))
+    if 2 * len(same) - in_first - (types - 2) * int(agree.max(initial=0)) > room:
+        return None
     kind = np.full(is_low.shape[1], TWICE)
     with_first, with_second = _opposed(same, opposite)
     kind[with_first], kind[with_second] = 0, 1
@@ -135,7 +139,7 @@ def _agreeing(agree: Bools, left: Bools) -> Ints:
     """Find many of those that are left of which any two agree: next comes the one that leaves most of the others."""
     members: list[int] = []
     left = left.copy()
-    kept = agree @ left.astype(np.int64)
+    kept = np.count_nonzero(agree & left, axis=1).astype(np.int64)
     while left.any():
         here = np.flatnonzero(left)
         if kept[here].min() == len(here):  # all agree
@@ -145,5 +149,5 @@ def _agreeing(agree: Bools, left: Bools) -> Ints:
         gone[best] = True
         members.append(int(best))
         left &= ~gone
-        kept -= np.count_nonzero(agree[:, gone], axis=1)
+        kept = kept - np.count_nonzero(agree[gone], axis=0)  # it is symmetric
     return np.array(members, np.int64)

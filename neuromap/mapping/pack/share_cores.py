@@ -105,14 +105,14 @@ def _best_books(
     """
     n_free = int(np.count_nonzero(~loose.fixed))
     best: Books | None = None
-    for recipe in RECIPES[:1] if large else RECIPES:
+    for recipe in RECIPES[:1] if large else _in_turn(n_tiles):
         copies = loose.copies(loose.tile)
         for margin in recipe.margins:
             filled = _fill(loose, n_tiles, copies, model, recipe, margin, budget)
             if filled is None:
                 return best
             core_of, n_cores = filled
-            if n_cores > n_tiles + n_tiles // FAR_MORE:
+            if n_cores >= n_tiles + n_tiles // FAR_MORE and not isinstance(recipe, AsTiled):
                 break
             copies = loose.copies(core_of)  # so many does this filling need; the next one expects them
             books = Books(loose, core_of, n_cores, model.axons, model.neurons)
@@ -128,6 +128,11 @@ def _best_books(
             if large:
                 break
     return best
+
+
+def _in_turn(n_tiles: int) -> list[Recipe | AsTiled]:
+    """Order the recipes; of few tiles, fillings come first, for they ask for fewer copies."""
+    return sorted(RECIPES, key=lambda recipe: isinstance(recipe, AsTiled) and n_tiles < FAR_MORE)
 
 
 def _may_pay(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> bool:

@@ -159,7 +159,9 @@ def tile_population(
     tiles = _cheapest(planner, cuts, rest, budget, exact=demand.exact)
     alike = cut_alike(matrix, rest, core)
     if alike is not None and not isinstance(tiles, Stuck) and not budget.is_over("tiling"):
-        tiles = min(tiles, _tile_along(planner, alike, rest, exact=False), key=lambda some: _cost(some, core))
+        others = _tile_along(planner, alike, rest, exact=False)
+        if not isinstance(others, Stuck) and _cost(others, core) < _cost(tiles, core):
+            tiles = others
     return _joined(replicas, tiles)
 
 
