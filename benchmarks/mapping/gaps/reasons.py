@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 __all__ = ["REASONS"]
 
-_BOTH, _BOUND = "both", "bound"
+_BOTH, _BOUND, _MAPPER = "both", "bound", "mapper"
 _SIGNS = (
     "the bound counts sources with one axon position by position; the mapper gives nearly all an axon for each sign, "
     "where crops of this kind take fewer cores with types that are opposite in every neuron"
@@ -67,7 +67,11 @@ REASONS: Mapping[str, tuple[str, str]] = {
     "family 5": (_BOUND, _EDGES),
     "family 11": (_BOTH, _CROWDED),
     "family 17": (_BOUND, "C1 takes 14 cores at least (tiles of any shape), C2 shares them, and C3 fills one"),
-    "family 19": (_BOTH, "C1: 36 tiles of other shapes exist where the mapper cuts 37, and the bound proves 33"),
+    "family 19": (
+        _MAPPER,
+        "C1: 36 tiles of other shapes exist where the mapper cuts 37; no sets that were found allow fewer, "
+        "the bound proves 33",
+    ),
     "family 20": (_BOUND, _EDGES),
 }
 """By network; those that are proven to a tenth need none."""
