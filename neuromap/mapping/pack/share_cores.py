@@ -99,20 +99,21 @@ def share_cores(
 def _best_books(
     loose: LooseNeurons, n_tiles: int, model: CoreModel, least: int, large: bool, budget: Budget
 ) -> Books | None:
-    """Try recipes and margins until cores are as few as they can be; ``None`` where none succeeds.
+    """Try recipes and margins until cores are as few as they can be, of few tiles all; ``None`` where none succeeds.
 
     Of a large network the first that succeeds is taken.
     """
     n_free = int(np.count_nonzero(~loose.fixed))
+    few = n_tiles < FAR_MORE  # then all ways are quick, and of those with fewest cores one has fewest copies
     best: Books | None = None
-    for recipe in RECIPES[:1] if large else _in_turn(n_tiles):
+    for recipe in RECIPES[:1] if large else RECIPES:
         copies = loose.copies(loose.tile)
         for margin in recipe.margins:
             filled = _fill(loose, n_tiles, copies, model, recipe, margin, budget)
             if filled is None:
                 return best
             core_of, n_cores = filled
-            if n_cores >= n_tiles + n_tiles // FAR_MORE and not isinstance(recipe, AsTiled):
+            if n_cores > n_tiles + n_tiles // FAR_MORE:
                 break
             copies = loose.copies(core_of)  # so many does this filling need; the next one expects them
             books = Books(loose, core_of, n_cores, model.axons, model.neurons)
@@ -121,18 +122,18 @@ def _best_books(
             if not relieve(books, loose.fixed, n_free // MOVED, budget):
                 continue
             empty_cores(books, loose.fixed, budget)
-            if best is None or books.cores < best.cores:
+            if best is None or _rank(books, few) < _rank(best, few):
                 best = books
-            if best.cores == least:
+            if best.cores == least and not few:
                 return best
             if large:
                 break
     return best
 
 
-def _in_turn(n_tiles: int) -> list[Recipe | AsTiled]:
-    """Order the recipes; of few tiles, fillings come first, for they ask for fewer copies."""
-    return sorted(RECIPES, key=lambda recipe: isinstance(recipe, AsTiled) and n_tiles < FAR_MORE)
+def _rank(books: Books, few: bool) -> tuple[int, int]:
+    """Rank by cores, and of few tiles then by copies."""
+    return books.cores, int(books.load.sum()) if few else 0
 
 
 def _may_pay(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> bool:
