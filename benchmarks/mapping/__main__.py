@@ -28,7 +28,9 @@ from neuromap.files.whole_file import write_whole
 
 _ROOT = Path(__file__).resolve().parents[2]
 _RESULTS = _ROOT / "benchmarks" / "results" / "mapping.json"
-_OTHERS = [_RESULTS.with_name(f"{name}.json") for name in ("many_targets", "mapping_budgets", "bounds", "crops")]
+_OTHERS = [
+    _RESULTS.with_name(f"{name}.json") for name in ("many_targets", "mapping_budgets", "bounds", "crops", "tiles")
+]
 _PAGE = _ROOT / "docs" / "mapping-benchmarks.md"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 

@@ -68,6 +68,7 @@ def page_text(
     budgets: dict[str, Any] | None = None,
     proven: list[dict[str, Any]] | None = None,
     crops: list[dict[str, Any]] | None = None,
+    tiles: list[dict[str, Any]] | None = None,
 ) -> str:
     """Make the page.
 
@@ -83,6 +84,8 @@ def page_text(
         What ``python -m benchmarks.mapping.gaps`` stores.
     crops : list of dict, optional
         What ``python -m benchmarks.mapping.gaps.crops`` stores.
+    tiles : list of dict, optional
+        What ``python -m benchmarks.mapping.gaps.fewest_tiles`` stores.
 
     Returns
     -------
@@ -118,7 +121,7 @@ def page_text(
     more = ["", many_targets_text(many_targets).rstrip("\n")] if many_targets else []
     more += ["", budgets_text(budgets).rstrip("\n")] if budgets else []
     more += ["", bounds_text(proven).rstrip("\n")] if proven else []
-    more += ["", gaps_text(proven, crops, REASONS).rstrip("\n")] if proven and crops else []
+    more += ["", gaps_text(proven, crops, tiles or [], REASONS).rstrip("\n")] if proven and crops else []
     return "\n".join([*parts, _PUBLISHED.rstrip("\n"), *metis, *ours, *more, ""])
 
 

@@ -15,7 +15,8 @@ axons of the cores in use over those that are read. *Counted*: the part of the p
 read; below 1, something else set the bound. Then neurons of cores in use, the part of them that are copies, and axons
 per delivery (2: every source has an axon for each sign). Of the node whose tiles are most beyond what is proven of it:
 neurons per core, as tiled and as is not excluded. *Apart*: cores that are proven if no two nodes share one. A side is
-called stuck by these figures, and by the crops below, in which the fewest cores are known.
+called stuck by these figures, by the nodes below whose tiles were sought in all shapes, and by the crops below them, in
+which the fewest cores are known.
 
 """
 _COLUMNS = (
@@ -33,11 +34,27 @@ a legal mapping does. Where the solver did not end in time the fewest lie betwee
 | crop | axons of a core | found | proven | fewest there are | stuck |
 |---|---:|---:|---:|---:|---|
 """
+_TILES_HEAD = """\
+### Tiles of any shape
+
+Nodes whose sources have one axon each, cut into sets of places of any shape by column generation (HiGHS). Least: no
+mapping has the node's neurons in fewer cores, whatever it copies and however cores are shared, shown by prices at which
+no set of places that fits is worth more than a core. Most: so many tiles exist, with room for the copies that the
+mapper's tiles hold. Where the solver did not end in time, least is what the bound proves.
+
+| network | node | tiles | proven | fewest there are | stuck |
+|---|---|---:|---:|---:|---|
+"""
 _NEAR = 1.1
 """Found / proven up to which nothing is said to be stuck."""
 
 
-def gaps_text(rows: list[dict[str, Any]], crops: list[dict[str, Any]], reasons: Mapping[str, tuple[str, str]]) -> str:
+def gaps_text(
+    rows: list[dict[str, Any]],
+    crops: list[dict[str, Any]],
+    tiles: list[dict[str, Any]],
+    reasons: Mapping[str, tuple[str, str]],
+) -> str:
     """Make the tables.
 
     Parameters
@@ -46,17 +63,20 @@ def gaps_text(rows: list[dict[str, Any]], crops: list[dict[str, Any]], reasons: 
         What ``python -m benchmarks.mapping.gaps`` stores.
     crops : list of dict
         What ``python -m benchmarks.mapping.gaps.crops`` stores.
+    tiles : list of dict
+        What ``python -m benchmarks.mapping.gaps.fewest_tiles`` stores.
     reasons : mapping of str to (str, str)
         Which side is stuck and why, by network; those that are proven to a tenth need none.
 
     Returns
     -------
     str
-        Markdown, two sections.
+        Markdown, three sections.
     """
     lines = [_line(row, reasons) for row in rows if "read" in row]
     header = f"| {' | '.join(_COLUMNS)} |\n|---{'|---:' * (len(_COLUMNS) - 3)}|---|---|\n"
-    return _HEAD + header + "".join(lines) + "\n" + _CROPS_HEAD + "".join(_crop(row) for row in crops)
+    of_nodes = _TILES_HEAD + "".join(_tiles(row) for row in tiles)
+    return "\n".join([_HEAD + header + "".join(lines), of_nodes, _CROPS_HEAD + "".join(_crop(row) for row in crops)])
 
 
 def _line(row: dict[str, Any], reasons: Mapping[str, tuple[str, str]]) -> str:
@@ -81,16 +101,19 @@ def _line(row: dict[str, Any], reasons: Mapping[str, tuple[str, str]]) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def _crop(row: dict[str, Any]) -> str:
-    least, most = row["least"], row["most"]
-    fewest = f"{least}" if least == most else f"{least} to {most}"
-    stuck = [name for name, is_stuck in (("bound", least > row["proven"]), ("mapper", most < row["found"])) if is_stuck]
-    cells = (
-        row["crop"],
-        f"{row['axons']}",
-        f"{row['found']}",
-        f"{row['proven']}",
-        fewest,
-        " and ".join(stuck) or ("-" if least == most else "open"),
-    )
+def _tiles(row: dict[str, Any]) -> str:
+    cells = (row["network"], row["node"], f"{row['tiles']}", f"{row['proven']}", *_fewest(row, row["tiles"]))
     return f"| {' | '.join(cells)} |\n"
+
+
+def _crop(row: dict[str, Any]) -> str:
+    cells = (row["crop"], f"{row['axons']}", f"{row['found']}", f"{row['proven']}", *_fewest(row, row["found"]))
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _fewest(row: dict[str, Any], found: int) -> tuple[str, str]:
+    """Say how few there are, and which side that shows to be stuck."""
+    least, most = row["least"], row["most"]
+    stuck = [name for name, is_stuck in (("bound", least > row["proven"]), ("mapper", most < found)) if is_stuck]
+    fewest = f"{least}" if least == most else f"{least} to {most}"
+    return fewest, " and ".join(stuck) or ("-" if least == most else "open")

@@ -6,26 +6,22 @@ from collections.abc import Mapping
 
 __all__ = ["REASONS"]
 
-_BOTH, _BOUND, _OPEN = "both", "bound", "open"
+_BOTH, _BOUND, _MAPPER = "both", "bound", "mapper"
 _SIGNS = (
     "the bound counts sources with one axon position by position; the mapper gives nearly all an axon for each sign, "
     "where crops of this kind take fewer cores with types that are opposite in every neuron"
 )
-_TWO_FEEDS = (
-    "as family 2, and a position reads two nodes, so that few of its features fit at two axons a source: "
-    "the crop with two inputs takes half of the cores found"
-)
 _SHARING = (
-    "found is what nodes apart take at least, to a fiftieth: what is left is whether nodes can share cores, "
-    "which the bound allows wholly and the mapper does tile by tile"
+    "C1 takes 57 cores at least (tiles of any shape), as many as the whole is proven to; found is what nodes apart "
+    "take at least: what is left is whether other nodes can share these cores, which the bound allows wholly"
 )
 _CROWDED = (
     "a self-edge: cores of the node are full of copies with axons to spare, which the bound spreads over all cores, "
     "and each core more asks for copies anew"
 )
-_ROWS = (
-    "tiles of the node with a self-edge take 230 of 256 axons and hold a third fewer neurons than is not excluded: "
-    "the next whole row or column does not fit, and nothing says that other shapes would"
+_EDGES = (
+    "tiles of the node with a self-edge are the fewest there are, whatever their shapes, unless groups share cores; "
+    "the bound leaves out neurons at the edges of an image this small"
 )
 REASONS: Mapping[str, tuple[str, str]] = {
     "convolution, ternary": (_BOTH, _SIGNS),
@@ -51,15 +47,31 @@ REASONS: Mapping[str, tuple[str, str]] = {
     ),
     "family 2": (_BOTH, _SIGNS),
     "family 4": (_BOTH, "as family 2"),
-    "family 8": (_BOTH, _TWO_FEEDS),
-    "family 15": (_BOTH, "as family 8"),
-    "family 9": (_BOTH, _CROWDED),
+    "family 8": (
+        _BOTH,
+        "C2 reads two nodes with random signs: cores hold four or five features of one position, as their patterns "
+        "allow, the bound ten neurons of several positions, as if their types agreed; cores that are full of copies of "
+        "C1 leave a third of their axons",
+    ),
+    "family 15": (
+        _BOTH,
+        "as family 2, and C3 and C4 read two nodes: two axons a source leave a core one position of them, "
+        "the bound several, as if their types agreed",
+    ),
+    "family 9": (
+        _BOTH,
+        "C2: 43 tiles of other shapes exist where the mapper cuts 46, and the bound proves 28; its cores are full of "
+        "copies with axons to spare, which the bound spreads over all cores",
+    ),
     "family 1": (_BOTH, _SHARING),
-    "family 13": (_BOTH, _SHARING),
-    "family 5": (_OPEN, _ROWS),
+    "family 5": (_BOUND, _EDGES),
     "family 11": (_BOTH, _CROWDED),
-    "family 17": (_OPEN, "few cores: C1 takes 14 tiles where 12 are proven, and two more nodes fill one each"),
-    "family 19": (_OPEN, "C1 takes 37 tiles where 33 are proven: tiles of whole rows and columns"),
-    "family 20": (_OPEN, _ROWS),
+    "family 17": (_BOUND, "C1 takes 14 cores at least (tiles of any shape), C2 shares them, and C3 fills one"),
+    "family 19": (
+        _MAPPER,
+        "C1: 36 tiles of other shapes exist where the mapper cuts 37; no sets that were found allow fewer, "
+        "the bound proves 33",
+    ),
+    "family 20": (_BOUND, _EDGES),
 }
 """By network; those that are proven to a tenth need none."""

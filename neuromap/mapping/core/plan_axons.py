@@ -12,6 +12,7 @@ from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.bias_axons import with_bias
 from neuromap.mapping.core.crossbar import Crossbar
+from neuromap.mapping.core.opposites import by_opposites
 from neuromap.mapping.core.palettes import by_digits, by_value, coloured
 
 __all__ = ["plan_axons"]
@@ -42,10 +43,12 @@ def plan_axons(weights: Ints, threshold: Ints, core: Crossbar) -> AxonPlan | Non
     # with all types first; holding one back pays only where bias axons crowd the others
     for types in (core.axon_types, core.axon_types - 1):
         proposals = 0
-        for propose in (coloured, by_value, by_digits):
+        for propose in (coloured, by_value, by_opposites, by_digits):
             room = core.axons if best is None else best.n_axons - 1
             if room < n_sources or types < 1:
                 return best
+            if propose is by_opposites and best is not None:
+                continue  # tiles whose axons have one weight each share them with others
             proposal = propose(weights, types, room, core)
             proposals += proposal is not None
             plan = None if proposal is None else with_bias(proposal, threshold, room, core)

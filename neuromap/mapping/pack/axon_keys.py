@@ -9,19 +9,17 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import rank_in_run
 
-__all__ = ["EVERYBODY", "AxonKeys", "ranks"]
+__all__ = ["AxonKeys", "ranks"]
 
 Ints = NDArray[np.int64]
-EVERYBODY = 0
-"""Owner of the axons that any tile may share."""
 
 
 @dataclass(frozen=True)
 class AxonKeys:
-    """The numbers that stand for signal, type, rank and owner of an axon, ordered in this order.
+    """The numbers that stand for signal, type and rank of an axon, ordered in this order.
 
     Axons of different tiles may be one axon of a core iff their keys are equal. The *rank* tells a tile's axons of one
-    signal and type apart. An axon whose type means nothing to other tiles is kept apart by its *owner*.
+    signal and type apart.
 
     Attributes
     ----------
@@ -29,30 +27,27 @@ class AxonKeys:
         Axon types.
     n_ranks : int
         More than any rank: the axons of a core.
-    n_owners : int
-        More than any owner.
     """
 
     n_types: int
     n_ranks: int
-    n_owners: int = 1
 
-    def encode(self, signal: Ints, axon_type: Ints, rank: Ints, owner: int = EVERYBODY) -> Ints:
+    def encode(self, signal: Ints, axon_type: Ints, rank: Ints) -> Ints:
         """Give the key of every axon."""
         keys: Ints = (signal * self.n_types + axon_type) * self.n_ranks + rank
-        return keys if self.n_owners == 1 else keys * self.n_owners + owner
+        return keys
 
     def first_of(self, signal: Ints) -> Ints:
         """Give the least key that an axon of a signal can have."""
-        return signal * (self.n_types * self.n_ranks * self.n_owners)
+        return signal * (self.n_types * self.n_ranks)
 
     def signal(self, keys: Ints) -> Ints:
         """Tell which signal every axon carries."""
-        return keys // (self.n_types * self.n_ranks * self.n_owners)
+        return keys // (self.n_types * self.n_ranks)
 
     def axon_type(self, keys: Ints) -> Ints:
         """Tell the type of every axon."""
-        return keys // (self.n_ranks * self.n_owners) % self.n_types
+        return keys // self.n_ranks % self.n_types
 
 
 def ranks(signal: Ints, types: Ints) -> Ints:

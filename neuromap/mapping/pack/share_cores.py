@@ -17,7 +17,7 @@ from neuromap.mapping.pack.empty_cores import empty_cores
 from neuromap.mapping.pack.joint_fill import RECIPES, AsTiled, Recipe, fill
 from neuromap.mapping.pack.loose_neurons import LooseNeurons
 from neuromap.mapping.pack.relieve_cores import relieve
-from neuromap.mapping.pack.signals import Signals
+from neuromap.mapping.pack.signals import FROM_CHIP, Signals
 from neuromap.mapping.pack.take_apart import put_together, take_apart
 from neuromap.mapping.tile.tile import Tile
 
@@ -82,7 +82,7 @@ def share_cores(
     if len(network.populations) * len(signals) > LARGEST_TABLE:
         return None
     synapses = sum(int(np.count_nonzero(tile.plan.synapses)) for tile in tiles)
-    if synapses > HUGE or len(tiles) < 2 or not _may_pay(tiles, model) or budget.is_over("packing"):
+    if synapses > HUGE or len(tiles) < 2 or not _may_pay(tiles, signals, model) or budget.is_over("packing"):
         return None
     loose = take_apart(network, tiles, signals, model, pinned)
     least = loose.least_cores(model.axons, model.neurons)
@@ -99,11 +99,12 @@ def share_cores(
 def _best_books(
     loose: LooseNeurons, n_tiles: int, model: CoreModel, least: int, large: bool, budget: Budget
 ) -> Books | None:
-    """Try recipes and margins until cores are as few as they can be; ``None`` where none succeeds.
+    """Try recipes and margins until cores are as few as they can be, of few tiles all; ``None`` where none succeeds.
 
     Of a large network the first that succeeds is taken.
     """
     n_free = int(np.count_nonzero(~loose.fixed))
+    few = n_tiles < FAR_MORE  # then all ways are quick, and of those with fewest cores one has fewest copies
     best: Books | None = None
     for recipe in RECIPES[:1] if large else RECIPES:
         copies = loose.copies(loose.tile)
@@ -112,7 +113,7 @@ def _best_books(
             if filled is None:
                 return best
             core_of, n_cores = filled
-            if n_cores >= n_tiles + n_tiles // FAR_MORE:
+            if n_cores > n_tiles + n_tiles // FAR_MORE:
                 break
             copies = loose.copies(core_of)  # so many does this filling need; the next one expects them
             books = Books(loose, core_of, n_cores, model.axons, model.neurons)
@@ -121,20 +122,35 @@ def _best_books(
             if not relieve(books, loose.fixed, n_free // MOVED, budget):
                 continue
             empty_cores(books, loose.fixed, budget)
-            if best is None or books.cores < best.cores:
+            if best is None or _rank(books, few) < _rank(best, few):
                 best = books
-            if best.cores == least:
+            if best.cores == least and not few:
                 return best
             if large:
                 break
     return best
 
 
-def _may_pay(tiles: Sequence[Tile], model: CoreModel) -> bool:
-    """Whether cores have room in both axons and neurons, summed over all."""
-    axons = sum(tile.plan.n_axons for tile in tiles) / model.axons
-    neurons = sum(int(tile.copies.sum()) for tile in tiles) / model.neurons
-    return max(axons, neurons) < WORTHWHILE * len(tiles)
+def _rank(books: Books, few: bool) -> tuple[int, int]:
+    """Rank by cores, and of few tiles then by copies."""
+    return books.cores, int(books.load.sum()) if few else 0
+
+
+def _may_pay(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> bool:
+    """Whether cores have room in both axons and neurons, summed over all, if axons are shared as far as can be.
+
+    Populations that read one signal may share its axons in all cores but those of the one that has most; a neuron whose
+    axon is shared needs a copy less.
+    """
+    population = np.repeat([tile.population for tile in tiles], [tile.plan.n_axons for tile in tiles])
+    signal = np.concatenate(signals.of_axon)
+    n_populations = int(population.max(initial=0)) + 1
+    pairs, times = np.unique(signal * n_populations + population, return_counts=True)
+    most, total = np.zeros(len(signals), np.int64), np.bincount(signal, minlength=len(signals))
+    np.maximum.at(most, pairs // n_populations, times)
+    saved = (total - most)[signals.kind == FROM_CHIP].sum()
+    neurons = sum(int(tile.copies.sum()) for tile in tiles) - saved
+    return bool(max(most.sum() / model.axons, neurons / model.neurons) < WORTHWHILE * len(tiles))
 
 
 def _fill(

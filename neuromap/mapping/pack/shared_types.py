@@ -1,7 +1,8 @@
 """Types that tiles agree on, so that the axons of different tiles may be one axon of a core.
 
 The types of a tile are numbers without a meaning to others. Where every axon of a tile has one weight, they are renamed
-by what stands behind them: the signal, or the weight.
+by what stands behind them: the signal, or the weight. Other tiles keep theirs, as good as any: neurons have weights of
+their own, so an axon serves all that read its signal by its type.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ UNSEEN = 2**31
 """Beyond any weight."""
 
 
-def shared_types(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> list[Ints | None]:
+def shared_types(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> list[Ints]:
     """Rename the types of tiles so that they agree, by signal or by weight, whichever more tiles can do.
 
     Parameters
@@ -38,12 +39,13 @@ def shared_types(tiles: Sequence[Tile], signals: Signals, model: CoreModel) -> l
 
     Returns
     -------
-    list of ndarray of int64, shape (axons of the tile,), or None
-        New type of every axon, tile by tile; ``None`` for tiles where that cannot be.
+    list of ndarray of int64, shape (axons of the tile,)
+        New type of every axon, tile by tile.
     """
     values = [_axon_values(tile.plan) for tile in tiles]
     ways = (_by_signal(tiles, signals, values, model), _by_weight(tiles, values, model))
-    return max(ways, key=lambda types: sum(given is not None for given in types))
+    best = max(ways, key=lambda types: sum(given is not None for given in types))
+    return [tile.plan.axon_type if given is None else given for tile, given in zip(tiles, best, strict=True)]
 
 
 def _axon_values(plan: AxonPlan) -> Ints | None:

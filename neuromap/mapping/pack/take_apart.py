@@ -1,7 +1,7 @@
 """Take tiles apart into neurons, and put neurons together again into tiles that share cores.
 
 Neurons of different tiles share an axon where its key agrees. For that to happen often, types are renamed so that tiles
-agree on them (``shared_types.py``); the axons of tiles where that cannot be stay their own.
+agree on them (``shared_types.py``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Legalised
-from neuromap.mapping.pack.axon_keys import EVERYBODY, AxonKeys, ranks
+from neuromap.mapping.pack.axon_keys import AxonKeys, ranks
 from neuromap.mapping.pack.core_layout import CoreLayout
 from neuromap.mapping.pack.loose_neurons import LooseNeurons
 from neuromap.mapping.pack.shared_types import shared_types
@@ -50,11 +50,11 @@ def take_apart(
     Returns
     -------
     LooseNeurons
-        Tiles whose types cannot be named like those of others keep axons of their own.
+        Its neurons need axons by their names on the whole chip.
     """
     members = _Members(network, tiles)
     types = shared_types(tiles, signals, model)
-    axon_keys = AxonKeys(model.axon_types, model.axons, 1 + len(tiles))
+    axon_keys = AxonKeys(model.axon_types, model.axons)
     row, key, column = _synapses(tiles, signals, types, axon_keys)
     distinct, axon = np.unique(key, return_inverse=True)
     home, from_replica = members.sources(signals, axon_keys.signal(distinct))
@@ -106,15 +106,14 @@ class _Members:
 
 
 def _synapses(
-    tiles: Sequence[Tile], signals: Signals, types: Sequence[Ints | None], axon_keys: AxonKeys
+    tiles: Sequence[Tile], signals: Signals, types: Sequence[Ints], axon_keys: AxonKeys
 ) -> tuple[Ints, Ints, Ints]:
     """List all synapses: neuron among those of all tiles, key of the axon, and column that feeds it (or ``BIAS``)."""
     rows, keys, columns = [], [], []
     start = 0
-    for position, (tile, named, signal) in enumerate(zip(tiles, types, signals.of_axon, strict=True)):
+    for tile, named, signal in zip(tiles, types, signals.of_axon, strict=True):
         plan = tile.plan
-        axon_type, owner = (plan.axon_type, 1 + position) if named is None else (named, EVERYBODY)
-        key = axon_keys.encode(signal, axon_type, ranks(signal, axon_type), owner)
+        key = axon_keys.encode(signal, named, ranks(signal, named))
         column = np.full(plan.n_axons, BIAS)
         column[plan.source != BIAS] = tile.columns[plan.source[plan.source != BIAS]]
         axon, row = np.nonzero(plan.synapses)
@@ -125,10 +124,8 @@ def _synapses(
     return np.concatenate(rows), np.concatenate(keys), np.concatenate(columns)
 
 
-def _weights(plan: AxonPlan, named: Ints | None, model: CoreModel) -> Ints:
-    """Weights of a plan for its types, or for their new names where it has them; shape (n, axon_types)."""
-    if named is None:
-        return plan.weights
+def _weights(plan: AxonPlan, named: Ints, model: CoreModel) -> Ints:
+    """Weights of a plan for the new names of its types; shape (n, axon_types)."""
     weights = np.zeros((plan.weights.shape[0], model.axon_types), np.int64)
     axon, row = np.nonzero(plan.synapses)
     weights[row, named[axon]] = plan.weights[row, plan.axon_type[axon]]

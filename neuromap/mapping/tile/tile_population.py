@@ -16,7 +16,8 @@ from neuromap.mapping.asked.options import Partitioner
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix, Population
-from neuromap.mapping.tile.cut.axon_demand import AxonDemand, axon_demand
+from neuromap.mapping.tile.cut.alike_neurons import cut_alike
+from neuromap.mapping.tile.cut.axon_demand import axon_demand
 from neuromap.mapping.tile.cut.cut_order import longest_run
 from neuromap.mapping.tile.cut.partitioners import NeuronsToCut, cuts_by
 from neuromap.mapping.tile.cut.tile_shapes import CutOrder
@@ -155,7 +156,13 @@ def tile_population(
     cuts = cuts_by(partitioner, to_cut, budget, exchanged=pin_cores is None)
     if pin_cores is not None:
         return _joined(replicas, spread_evenly(planner, cuts[0].neurons, rest, pin_cores))
-    return _joined(replicas, _cheapest(planner, cuts, demand, rest, budget))
+    tiles = _cheapest(planner, cuts, rest, budget, exact=demand.exact)
+    alike = cut_alike(matrix, rest, core)
+    if alike is not None and not isinstance(tiles, Stuck) and not budget.is_over("tiling"):
+        others = _tile_along(planner, alike, rest, exact=False)
+        if not isinstance(others, Stuck) and _cost(others, core) < _cost(tiles, core):
+            tiles = others
+    return _joined(replicas, tiles)
 
 
 def _joined(replicas: list[Tile], tiles: list[Tile] | Stuck) -> list[Tile] | Stuck:
@@ -163,14 +170,14 @@ def _joined(replicas: list[Tile], tiles: list[Tile] | Stuck) -> list[Tile] | Stu
 
 
 def _cheapest(
-    planner: Planner, cuts: list[CutOrder], demand: AxonDemand, copies: Ints, budget: Budget
+    planner: Planner, cuts: list[CutOrder], copies: Ints, budget: Budget, *, exact: bool
 ) -> list[Tile] | Stuck:
     """Plan the tiles of the cheapest cut; of all, where costs are guesses."""
     best: list[Tile] | None = None
-    for cut in cuts[:1] if demand.exact else cuts:
+    for cut in cuts[:1] if exact else cuts:
         if best is not None and budget.is_over("tiling"):
             break
-        tiles = _tile_along(planner, cut, copies, exact=demand.exact)
+        tiles = _tile_along(planner, cut, copies, exact=exact)
         if isinstance(tiles, Stuck):
             return tiles
         if best is None or _cost(tiles, planner.core) < _cost(best, planner.core):

@@ -1,4 +1,4 @@
-"""Keys of axons: one number for signal, type, rank and owner, in their order."""
+"""Keys of axons: one number for signal, type and rank, in their order."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from neuromap.mapping.pack.axon_keys import AxonKeys, ranks
 
-AXONS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 6), st.integers(0, 2)), max_size=20)
+AXONS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 6)), max_size=20)
 
 
 @given(axons=AXONS)
 def test_keys_order_axons_as_tuples_do(axons):
-    keys = AxonKeys(n_types=4, n_ranks=7, n_owners=3)
-    signal, axon_type, rank, owner = np.array(axons, np.int64).reshape(-1, 4).T
-    found = keys.encode(signal, axon_type, rank) + owner
+    keys = AxonKeys(n_types=4, n_ranks=7)
+    signal, axon_type, rank = np.array(axons, np.int64).reshape(-1, 3).T
+    found = keys.encode(signal, axon_type, rank)
     assert (np.argsort(found, kind="stable") == sorted(range(len(axons)), key=lambda k: axons[k])).all()
     np.testing.assert_array_equal(keys.signal(found), signal)
     np.testing.assert_array_equal(keys.axon_type(found), axon_type)

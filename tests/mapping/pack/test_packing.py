@@ -18,7 +18,7 @@ from neuromap.mapping.legalise.legalised import HostLink
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.pack import share_cores
 from neuromap.mapping.partition.partition import Partition
-from neuromap.network import build_network
+from neuromap.network import Conv, build_network
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 EVERYDAY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -246,3 +246,15 @@ def test_cores_of_long_chains_of_relays_are_shared_in_one_way(monkeypatch):
     program = nm.map_rollout(nm.Rollout(net, "streaming"), options=MappingOptions(ticks_per_step=1024))
     assert program.n_cores == 45  # 44 or more
     assert len(set(ways)) == 1
+
+
+def test_a_node_that_reads_what_a_self_edge_reads_takes_no_core_of_its_own():
+    """Cores of A have an axon for all that B reads at the same places; tiles alone fill the cores' axons."""
+    shape = (8, 8, 4)
+    conv = Conv(shape, shape, (3, 3), weights=np.ones((3, 3, 4, 4), int))
+    nodes = {"I": (shape, None), "A": (shape, 2), "B": (shape, 2)}
+    edges = {("I", "A"): conv, ("A", "A"): conv, ("A", "B"): conv}
+    apart = nm.map_rollout(nm.Rollout(build_network(nodes, edges), "streaming"), packing=False).n_cores
+    both = nm.map_rollout(nm.Rollout(build_network(nodes, edges), "streaming")).n_cores
+    del nodes["B"], edges["A", "B"]
+    assert both == nm.map_rollout(nm.Rollout(build_network(nodes, edges, outputs=["A"]), "streaming")).n_cores < apart

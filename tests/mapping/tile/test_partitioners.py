@@ -86,3 +86,16 @@ def test_pins_are_seen_in_the_program(agrees, chip, seed, tile, cores, packing):
     of_b = (program.neuron_node == names.index("B")) & ~program.is_relay
     per_core = [len(np.unique(program.neuron_index[core][of_b[core]])) for core in range(program.n_cores)]
     assert sum(count > 0 for count in per_core) >= cores
+
+
+@pytest.mark.law
+@settings(deadline=None, max_examples=6)
+@given(seed=st.integers(0, 999), fan_in=st.integers(13, 24), zeros=st.sampled_from([0, 0.2]))
+def test_random_signs_too_many_for_two_axons_each_are_exact(agrees, chip, seed, fan_in, zeros):
+    rng = np.random.default_rng(seed)
+    first, second = (rng.choice([-1, 1], size) * (rng.random(size) >= zeros) for size in ((14, fan_in), (5, 14)))
+    net = build_network(
+        {"I": ((1, 1, fan_in), None), "A": ((1, 1, 14), 1), "B": ((1, 1, 5), 1)},
+        {("I", "A"): first, ("A", "B"): second},
+    )
+    agrees(net, nm.RolloutPattern.streaming(net), "windowed", chip(axons=24, neurons=96))

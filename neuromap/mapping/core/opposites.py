@@ -1,0 +1,153 @@
+"""Two types that are opposite in every neuron: together they make any weight, and other sources take one axon.
+
+Let every neuron have two weights at most, a low and a high one (ternary: -1 and 1). Two types of the core hold them, in
+some neurons the one the low and the other the high, in others the other way round: a source with an axon of both types
+has whatever weights it likes. A source takes one axon if its weights are those of one type in all neurons that read it.
+So the two types, and each that is left, are given the pattern that most sources have.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.ragged import rank_in_run
+from neuromap.mapping.core.crossbar import Crossbar
+from neuromap.mapping.core.palettes import Proposal
+
+__all__ = ["by_opposites"]
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+TWICE = -1
+"""In place of a type: the source has an axon of each of the first two."""
+
+
+def by_opposites(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
+    """Propose one axon for sources of a few patterns, two for all others.
+
+    Patterns are those of sources that agree, found greedily, the most sources first; there may be better ones.
+
+    Parameters
+    ----------
+    weights : ndarray of int64, shape (n, s)
+        Every column has a nonzero.
+    types : int
+        Axon types that may be used.
+    room : int
+        Axons that may be used.
+    core : Crossbar
+        Axon types and the range of weights.
+
+    Returns
+    -------
+    Proposal or None
+        ``None`` where the strategy does not do: fewer than two types, or a neuron with more than two weights.
+    """
+    if types < 2 or not weights.size or weights.min() < core.weight_range[0] or weights.max() > core.weight_range[1]:
+        return None
+    read = weights != 0
+    beyond = int(np.abs(weights).max()) + 1
+    low, high = np.where(read, weights, beyond).min(axis=1), np.where(read, weights, -beyond).max(axis=1)
+    is_low, is_high = read & (weights == low[:, None]), read & (weights == high[:, None])
+    if (is_low | is_high != read).any():
+        return None
+    two = low < high  # neurons of one weight have it in every type
+    if 2 * weights.shape[1] - _most_single(read[two], is_high[two], types) > room:
+        return None  # before any search
+    found = _patterns(is_low[two], is_high[two], types, room)
+    if found is None or len(found.kind) + np.count_nonzero(found.kind == TWICE) > room:
+        return None
+    palette = np.repeat(np.where(two, 0, high)[:, None], core.axon_types, axis=1)
+    palette[two, :types] = np.where(found.is_high.T, high[two, None], low[two, None])
+    return _proposal(weights, palette, found.kind, two)
+
+
+def _proposal(weights: Ints, palette: Ints, kind: Ints, two: Bools) -> Proposal:
+    """Lay sources out on axons; neurons of one weight read the first of two."""
+    times = np.where(kind == TWICE, 2, 1)
+    source = np.repeat(np.arange(len(kind)), times)
+    second = np.append(False, source[1:] == source[:-1])
+    axon_type = np.where(kind[source] == TWICE, second.astype(np.int64), kind[source])
+    synapses = (weights[:, source] == palette[:, axon_type]) & (weights[:, source] != 0)
+    synapses &= two[:, None] | ~second
+    used = np.zeros(palette.shape, bool)
+    for t in range(palette.shape[1]):
+        used[:, t] = synapses[:, axon_type == t].any(axis=1)
+    return Proposal(source, axon_type, synapses.T, np.where(used, palette, 0))
+
+
+def _most_single(read: Bools, is_high: Bools, types: int) -> int:
+    """Bound the sources with one axon: of those with the same readers, as many as in the largest classes of equals."""
+    readers = np.ascontiguousarray(np.packbits(read, axis=0).T)
+    pattern = np.ascontiguousarray(np.concatenate([readers, np.packbits(is_high, axis=0).T], axis=1))
+    if not pattern.shape[1]:
+        return len(pattern)
+    _, first, size = np.unique(_as_words(pattern), return_index=True, return_counts=True)
+    readers_of_class = np.unique(_as_words(readers)[first], return_inverse=True)[1]
+    order = np.lexsort((-size, readers_of_class))
+    return int(size[order][rank_in_run(readers_of_class[order]) < types].sum())
+
+
+def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.void]:
+    """See every row as one thing that can be sorted."""
+    return rows.view(np.dtype((np.void, rows.shape[1]))).ravel()
+
+
+class _Patterns(NamedTuple):
+    kind: Ints
+    """Type of every source, or ``TWICE``; shape (s,)."""
+    is_high: Bools
+    """Whether a type has the high weight of a neuron; shape (types, n)."""
+
+
+def _patterns(is_low: Bools, is_high: Bools, types: int, room: int) -> _Patterns | None:
+    """Choose the patterns of all types and the sources that have them; ``None`` where pairs that agree are too few."""
+    low, high = is_low.astype(np.float32), is_high.astype(np.float32)
+    crossed = low.T @ high
+    same = crossed + crossed.T == 0  # nothing keeps two sources from one type,
+    opposite = low.T @ low + high.T @ high == 0  # or from the one and the other of two that are opposite
+    agree = np.count_nonzero(same, axis=1)
+    in_first = int((agree + np.count_nonzero(opposite, axis=1)).max(initial=0))
+    if 2 * len(same) - in_first - (types - 2) * int(agree.max(initial=0)) > room:
+        return None
+    kind = np.full(is_low.shape[1], TWICE)
+    with_first, with_second = _opposed(same, opposite)
+    kind[with_first], kind[with_second] = 0, 1
+    first_high = is_high[:, with_first].any(axis=1) | is_low[:, with_second].any(axis=1)
+    patterns = [first_high, ~first_high]
+    for t in range(2, types):
+        members = _agreeing(same, kind == TWICE)
+        kind[members] = t
+        patterns.append(is_high[:, members].any(axis=1))
+    return _Patterns(kind, np.array(patterns))
+
+
+def _opposed(same: Bools, opposite: Bools) -> tuple[Ints, Ints]:
+    """Find many sources of which all have one pattern or its opposite."""
+    n = len(same)
+    both = np.block([[same, opposite], [opposite, same]])
+    np.fill_diagonal(both[:n, n:], False)  # no source has a pattern and its opposite
+    np.fill_diagonal(both[n:, :n], False)
+    members = _agreeing(both, np.ones(2 * n, bool))
+    return members[members < n], members[members >= n] - n
+
+
+def _agreeing(agree: Bools, left: Bools) -> Ints:
+    """Find many of those that are left of which any two agree: next comes the one that leaves most of the others."""
+    members: list[int] = []
+    left = left.copy()
+    kept = np.count_nonzero(agree & left, axis=1).astype(np.int64)
+    while left.any():
+        here = np.flatnonzero(left)
+        if kept[here].min() == len(here):  # all agree
+            return np.concatenate([members, here]).astype(np.int64)
+        best = here[np.argmax(kept[here])]
+        gone = left & ~agree[best]
+        gone[best] = True
+        members.append(int(best))
+        left &= ~gone
+        kept = kept - np.count_nonzero(agree[gone], axis=0)  # it is symmetric
+    return np.array(members, np.int64)
