@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NO_CUT", "Cutter", "compiled_for", "join_items", "longest_run"]
+__all__ = ["NO_CUT", "Cutter", "compiled_for", "join_items", "longest_run", "pays"]
 
 Ints = NDArray[np.int64]
 NO_CUT = 2**62
@@ -185,8 +185,20 @@ def compiled_for(function: Callable[..., R], work: int) -> Callable[..., R]:
     callable
         The function itself, or what was compiled of it.
     """
-    most = INTERPRETED if "numba" in sys.modules else WITHOUT_COMPILER
-    return _compiled(function) if work > most else function
+    return _compiled(function) if pays(work) else function
+
+
+def pays(work: int, *, without_compiler: int = WITHOUT_COMPILER) -> bool:
+    """Whether compiling a loop pays that looks at so many items, or loading what was compiled.
+
+    Parameters
+    ----------
+    work : int
+        Items that it will look at, about.
+    without_compiler : int
+        Items up to which it does not pay to import Numba.
+    """
+    return work > (INTERPRETED if "numba" in sys.modules else without_compiler)
 
 
 @cache
