@@ -120,7 +120,7 @@ def _best_books(
                 continue
             if not relieve(books, loose.fixed, n_free // MOVED, budget):
                 continue
-            empty_cores(books, loose.fixed, budget)
+            empty_cores(books, loose.fixed, budget, least)
             if best is None or books.cores < best.cores:
                 best = books
             if best.cores == least:
