@@ -16,6 +16,7 @@ from neuromap.mapping.place.exchange import exchange
 from neuromap.mapping.place.layout_cost import cost
 from neuromap.mapping.place.regions import within_regions
 from neuromap.mapping.place.spectral import spectral_layout
+from neuromap.mapping.place.star_layout import star_layout
 from neuromap.mapping.place.wiring import Wiring
 
 __all__ = ["STRATEGIES", "Strategy", "hilbert", "row_major"]
@@ -46,7 +47,12 @@ def _assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> I
 
 
 def _exchange(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
-    """Improve the better of two layouts; if no time is left, or cores are few, the one that is made at once."""
+    """Improve the better of two layouts; if no time is left, or cores are few, the one that is made at once.
+
+    A layout that is proven to be the best is not improved.
+    """
+    if graph.n_cores > ONE_START and (proven := star_layout(graph, board)) is not None:
+        return proven
     starts = [hilbert(graph, board, seed, deadline)]
     if graph.n_cores > ONE_START and not deadline.is_over:
         starts.append(_spectral(graph, board, seed, deadline))

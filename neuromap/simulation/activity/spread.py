@@ -15,7 +15,7 @@ CONFIDENCE = 0.95
 QUANTILES: Mapping[int, float] = ReadOnlyMapping(
     {1: 12.706204736174694, 2: 4.302652729749462, 3: 3.1824463052837078, 4: 2.7764451051977934, 9: 2.262157162798205}
 )
-"""Quantiles of Student's t at that level, two-sided, by degrees of freedom: what SciPy gives, which is slow to import."""
+"""Quantiles of Student's t at that level, two-sided, by degrees of freedom: those of SciPy, slow to import."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ WITHOUT_COMPILER = 1_000_000
 """The same where Numba has not been imported, which takes half a second; an item takes about half a microsecond."""
 
 PLAIN, FEW_WITHOUT_COMPILER = 300_000, 20_000_000
-"""Items looked at up to which the plain loop is quick, and those up to which units are cut a place at a time instead."""
+"""Items looked at up to which the plain loop is quick, and up to which units are cut a place at a time instead."""
 
 
 class Cutter:

@@ -1,7 +1,7 @@
 """Tiles grown by overlap where neurons are few: a step for every neuron, each over arrays of all of them.
 
 What :mod:`neuromap.mapping.tile.cut.overlap_order` does item by item, in the same order. Dense populations have few
-neurons and many items: the plain loop takes seconds for what is a hundred steps here, and a compiler takes as long to load.
+neurons and many items: the plain loop takes seconds for what is a hundred steps here; a compiler takes half a second.
 """
 
 from __future__ import annotations
