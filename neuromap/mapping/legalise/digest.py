@@ -1,4 +1,4 @@
-"""Name a rollout in ticks, so that what was made of it is found again."""
+"""Name a rollout in ticks by what cores see of it, so that what was made of it is found again."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["digest_of"]
 
 
 def digest_of(network: Legalised) -> bytes | None:
-    """Name a rollout in ticks, whatever the tick at which it begins.
+    """Name a rollout in ticks by what decides which neurons share a core, and where cores lie.
 
-    Rollouts of one network that bear one name differ in nothing but a shift of all ticks, so the same neurons share
-    cores, and the same cores lie side by side.
+    That is all but the tick at which it begins, the frame period (where it is a whole number), and, where all edges of
+    an input begin with the same frame, which one that is.
 
     Parameters
     ----------
@@ -28,13 +28,16 @@ def digest_of(network: Legalised) -> bytes | None:
     Returns
     -------
     bytes or None
-        Equal for two networks iff all but their first ticks is equal, as far as SHA-256 tells; ``None`` where neurons
-        are spiking: such networks have one schedule.
+        Equal for two networks iff that is equal, as far as SHA-256 tells; ``None`` where neurons are spiking: such
+        networks have one schedule.
     """
     if not network.populations or any(p.neuron is not None for p in network.populations):
         return None
     is_even = Fraction(network.period).denominator == 1  # else a shift changes how ticks are rounded
     begin = network.populations[0].sample_tick if is_even else 0
+    first_frames: dict[int, set[int]] = {}
+    for host in network.host_links:
+        first_frames.setdefault(host.node, set()).add(host.first_frame)
     found = hashlib.sha256()
 
     def add(facts: tuple[object, ...], arrays: Iterable[NDArray[np.generic] | None] = ()) -> None:
@@ -43,16 +46,17 @@ def digest_of(network: Legalised) -> bytes | None:
             found.update(b"none" if array is None else repr((array.dtype.str, array.shape)).encode())
             found.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
 
-    add((network.period, network.ticks_per_step, network.shapes, len(network.populations), len(network.links)))
+    period = None if is_even else network.period  # it matters only to how ticks are rounded
+    add((period, network.shapes, len(network.populations), len(network.links)))
     for port in network.ports:
-        add((port.name, port.size, port.kind, port.sample_tick - begin))
+        add((port.name, port.size, port.kind))
     for p in network.populations:
         roles = (p.is_relay, p.is_output, p.is_splitter, p.is_part)
         add((p.name, p.node, p.shape, roles, p.sample_tick - begin), (p.neurons, p.threshold, p.kept))
     for link in network.links:
         add((link.source, link.target, link.delay, link.groups, link.current), _parts(link))
     for host in network.host_links:
-        begins = (host.arrival - begin, host.first_frame)
+        begins = (host.arrival - begin, host.first_frame if len(first_frames[host.node]) > 1 else None)
         add((host.node, host.target, begins, host.groups, host.current), _parts(host))
     return found.digest()
 

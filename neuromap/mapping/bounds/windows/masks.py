@@ -22,8 +22,8 @@ LARGEST = 10_000_000
 """Entries up to which masks are searched for."""
 OFFSETS = 4_000_000
 """Features times channels times offsets up to which they are."""
-SMALL = 2**14
-"""Features times channels up to which none of SciPy's graph functions is imported."""
+SHORT = 2**22
+"""Features times channels times steps within which groups are sought without importing SciPy's graph functions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,27 +119,28 @@ def _offsets(position: Ints, place: Ints, positions: int, places: int) -> tuple[
 
 def _groups(reads: Bools) -> tuple[int, int]:
     """Count the sets of features without a channel in common, and the features of the largest."""
-    n = len(reads)
-    if reads.size <= SMALL:
-        return _groups_of_few(reads)
-    from scipy.sparse.csgraph import connected_components  # slow to import
+    sizes = _sizes_of_few_groups(reads)
+    if sizes is None:
+        from scipy.sparse.csgraph import connected_components  # slow to import
 
-    pairs: Any = sparse.csr_array(reads.astype(np.int64))
-    both: Any = sparse.block_array([[None, pairs], [pairs.T, None]], format="csr")
-    label = connected_components(both, directed=False)[1][:n]
-    sizes = np.unique(label, return_counts=True)[1]
-    return len(sizes), int(sizes.max())
+        pairs: Any = sparse.csr_array(reads.astype(np.int64))
+        both: Any = sparse.block_array([[None, pairs], [pairs.T, None]], format="csr")
+        label = connected_components(both, directed=False)[1][: len(reads)]
+        sizes = np.bincount(label).tolist()
+    return sum(size > 0 for size in sizes), max(sizes)
 
 
-def _groups_of_few(reads: Bools) -> tuple[int, int]:
-    """Count the same by following each feature to those that it shares channels with, and on to theirs."""
-    left, sizes = np.ones(len(reads), bool), []
+def _sizes_of_few_groups(reads: Bools) -> list[int] | None:
+    """Follow each feature to those that it shares channels with, and on to theirs; ``None`` where that takes long."""
+    left, sizes, steps = np.ones(len(reads), bool), [], 0
     while left.any():
         group, n_before = np.zeros(len(reads), bool), 0
         group[left.argmax()] = True
         while (n_now := int(group.sum())) > n_before:
+            if (steps := steps + 1) * reads.size > SHORT:
+                return None
             n_before = n_now
             group |= reads[:, reads[group].any(axis=0)].any(axis=1)
         sizes.append(n_before)
         left &= ~group
-    return len(sizes), max(sizes)
+    return sizes
