@@ -62,7 +62,7 @@ def run(words: Sequence[str], environment: Mapping[str, str], folder: Path, code
 
 
 def imports_s(words: Sequence[str], environment: Mapping[str, str], folder: Path, rounds: int) -> float:
-    """Seconds that a command of neuromap imports for, as Python counts them: of every module the least of all rounds."""
+    """Seconds that a command imports for, as Python counts them; of every module the least of all rounds."""
     command = [sys.executable, "-X", "importtime", "-m", "neuromap", *words]
     least: dict[str, int] = {}
     for _ in range(rounds):
