@@ -187,7 +187,8 @@ def _placed(
         )
         known[name] = where
         budget.is_over("placement")
-    return known[name]
+    found: Ints = known[name]
+    return found
 
 
 def _map_lists(

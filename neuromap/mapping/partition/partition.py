@@ -15,13 +15,13 @@ from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.asked.options import MappingOptions, Pins
 from neuromap.mapping.asked.progress import Progress
 from neuromap.mapping.core.core_model import CoreModel, Cores
-from neuromap.mapping.legalise.digest import digest_of
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.legalise.sources import Sources, join_sources
 from neuromap.mapping.pack.core_layout import CoreLayout, alone
 from neuromap.mapping.pack.pack_tiles import pack
 from neuromap.mapping.pack.share_cores import share_cores
 from neuromap.mapping.pack.signals import FROM_CHIP, Signals, signals_of
+from neuromap.mapping.partition.digest import digest_of
 from neuromap.mapping.tile.copies import take_copies
 from neuromap.mapping.tile.pinned_tiles import pinned_populations
 from neuromap.mapping.tile.tile import Tile

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.mapping.place.assignment import assignment_layout
 from neuromap.mapping.place.board import Board
-from neuromap.mapping.place.curves import along_hilbert, row_by_row
+from neuromap.mapping.place.curves import along_hilbert, row_by_row, star_layout
 from neuromap.mapping.place.deadline import Deadline
 from neuromap.mapping.place.exchange import exchange
 from neuromap.mapping.place.layout_cost import cost
 from neuromap.mapping.place.regions import within_regions
 from neuromap.mapping.place.spectral import spectral_layout
-from neuromap.mapping.place.star_layout import star_layout
 from neuromap.mapping.place.wiring import Wiring
 
 __all__ = ["STRATEGIES", "Strategy", "hilbert", "row_major"]

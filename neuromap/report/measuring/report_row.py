@@ -14,9 +14,9 @@ from neuromap.errors import DoesNotFitError, InputError, PatternError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.bounds.bound import CoreBound
 from neuromap.mapping.bounds.lower_bounds import core_bound
-from neuromap.mapping.legalise.digest import digest_of
 from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.partition.digest import digest_of
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.report.figures.mesh_figures import LateFigures
 from neuromap.report.figures.response_figures import OutputResponses, Responses, over_outputs

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,7 @@ class _Window:
         self._limits = demand.limit, core.neurons
         work = len(self._items) * n_tiles
         is_few = work > PLAIN and not pays(work, without_compiler=WITHOUT_COMPILER)
-        self._move: Any = move_few if is_few else compiled_for(_move, work)
+        self._move: Callable[..., int] = move_few if is_few else compiled_for(_move, work)
 
     @property
     def tile_of_neurons(self) -> Ints:
