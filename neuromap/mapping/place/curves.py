@@ -1,8 +1,8 @@
 """Orders in which places are filled: row by row, along a Hilbert curve, or around one core.
 
-Near neighbours of the first two lie near. The last is for stars, whose wires all meet in one core: the others lie around
-it, those with most wires nearest. No layout on any board is cheaper (the rearrangement inequality, with the distances of
-a grid without an edge), so nothing is searched.
+Near neighbours of the first two lie near. The last is for stars, whose wires all meet in one core: the others lie
+around it, those with most wires nearest. No layout on any board is cheaper (the rearrangement inequality, with the
+distances of a grid without an edge), so nothing is searched.
 """
 
 from __future__ import annotations
