@@ -102,7 +102,8 @@ def page_text(found: dict[str, Any]) -> str:
         imports="\n".join(
             _line(f"`{name}`", f"{value:.2f}", *([] if before is None else [f"{imports['before'][name]:.2f}"]))
             for name, value in imports["now"].items()
-        ),
+        )
+        or _line("not measured", "-", *([] if before is None else ["-"])),
         peers="\n".join(_peer(name, times) for name, times in found["peers"].items()),
         batches="\n".join(_batch(row) for row in found["batches"]) or _line("not measured", *["-"] * 6),
     )
