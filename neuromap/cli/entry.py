@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -12,6 +13,8 @@ __all__ = ["main"]
 _INTERRUPTED = 130
 _ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Ctrl-C, a system that stops its processes, a terminal that is closed: all end the program in the same way."""
+_YOUNG = 20_000
+"""New objects between two searches for cycles; Python's 700 costs a short command a tenth of its time, in imports."""
 
 
 def _leave(*_: object) -> None:
@@ -39,6 +42,7 @@ def main() -> int:
     int
         The exit code; 130 where it was interrupted.
     """
+    gc.set_threshold(_YOUNG)
     before = {ending: signal.getsignal(ending) for ending in _ENDINGS}
     mine = [ending for ending in _ENDINGS if before[ending] is not signal.SIG_IGN]  # ignored: a job in the background
     for ending in mine:
@@ -59,3 +63,5 @@ def main() -> int:
     except KeyboardInterrupt:  # before or after the run, which takes its own
         _leave()
         raise
+    finally:
+        gc.freeze()  # nor does Python search modules for cycles when it ends: that took a fifth of a short command

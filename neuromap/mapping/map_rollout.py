@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
@@ -37,6 +41,8 @@ from neuromap.network.edge import EdgeKey
 from neuromap.rollout.schedule.rollout import Rollout
 
 __all__ = ["MappedRollout", "map_rollout", "map_with_stages"]
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,20 +153,42 @@ def _map_crossbars(
     found = partition_rollout(rollout, chip, options, progress, tilings, budget)
     parts = found.partition
     routes = route(parts)
-    where = place(
-        len(parts.cores),
-        routes.wires,
-        chip,
-        options.placer,
-        regions=parts.regions(options.pins) if options.pins.regions else None,
-        seed=options.seed,
-        seconds=None if options.seconds is None else budget.left_s("placement"),
-        progress=progress,
-    )
-    budget.is_over("placement")
+    where = _placed(parts, routes.wires, chip, options, progress, tilings, budget)
     pattern = rollout.pattern.name or "unnamed"
     program = emit(rollout.network.name, pattern, rollout.execution, parts, routes, where, chip)
     return MappedRollout(found.rollout, found.split, parts, routes, program, budget.cut, found.phases)
+
+
+def _placed(
+    parts: Partition,
+    wires: tuple[Ints, Ints],
+    chip: ChipSpec,
+    options: MappingOptions,
+    progress: Progress | None,
+    tilings: Tilings | None,
+    budget: Budget,
+) -> Ints:
+    """Place cores, or find the places of others that are wired alike."""
+    regions = parts.regions(options.pins) if options.pins.regions else None
+    known = {} if tilings is None or budget.is_limited else tilings.later
+    facts = repr((len(parts.cores), regions, options.placer, options.seed)).encode()
+    name = hashlib.sha256(facts + b"".join(ends.tobytes() for ends in wires)).digest()
+    if name not in known:
+        seconds = None if options.seconds is None else budget.left_s("placement")
+        where = place(
+            len(parts.cores),
+            wires,
+            chip,
+            options.placer,
+            regions=regions,
+            seed=options.seed,
+            seconds=seconds,
+            progress=progress,
+        )
+        known[name] = where
+        budget.is_over("placement")
+    found: Ints = known[name]
+    return found
 
 
 def _map_lists(

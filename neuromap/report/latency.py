@@ -24,7 +24,7 @@ from neuromap.network.complete import require_weights
 from neuromap.network.network import Network
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
-from neuromap.report.measuring.report_row import make_row, refused_row
+from neuromap.report.measuring.report_row import make_row, refused_row, row_of_program
 from neuromap.rollout.patterns.class_numbers import class_numbers
 from neuromap.rollout.patterns.pattern import RolloutPattern
 from neuromap.rollout.patterns.sequential import MostSequential, most_sequential_summary
@@ -135,7 +135,7 @@ def latency_report(
         ImageFrames.of(Rollout(network, "streaming"), images, n_accuracy_frames, seed)
 
     rows: list[ReportRow] = []
-    tilings = Tilings(options or MappingOptions())  # rollouts of one network are often tiled alike
+    tilings = Tilings(options or MappingOptions())  # remembers what is alike in several rollouts
     total = len(chosen) * len(wanted)
     for pattern in chosen:
         for execution in wanted:
@@ -148,7 +148,8 @@ def latency_report(
                 rows.append(refused_row(pattern, execution, error))
                 continue
             # Predictions come from the rollout as it was scheduled: splitters may have lengthened it.
-            row = make_row(mapped.rollout, mapped.program, stimuli, choice)
+            known = row_of_program(mapped.rollout, mapped.program, tilings)
+            row = make_row(mapped.rollout, mapped.program, stimuli, choice, known)
             if images is not None:
                 how = {"engine": engine, "threads": threads, "noise_seed": noise_seed}
                 found = accuracy_on_chip(

@@ -7,8 +7,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -71,7 +69,12 @@ class Wiring(ABC):
     @property
     def self_edges_only(self) -> bool:
         """Whether all cycles between the program's nodes, as its labels and synapses show them, are self-edges."""
-        return int(connected_components(coo_array(self.linked()), connection="strong")[0]) == self._n_nodes
+        linked = self.linked().copy()
+        np.fill_diagonal(linked, False)
+        left = np.ones(len(linked), bool)
+        while (first := left & ~linked[left].any(axis=0)).any():
+            left &= ~first
+        return not left.any()
 
     def longest_path(self, sends: NDArray[np.bool_]) -> int:
         """Bound the neurons on a path: every node at most once, and as many relays and unlabelled ones as send."""

@@ -81,7 +81,7 @@ def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dic
     """
     from dataclasses import asdict
 
-    from neuromap.report.forms.json_report import bound_object
+    from neuromap.report.forms.bound_object import bound_object
     from neuromap.report.measuring.count_usage import count_usage, sampling_frequency
 
     return {

@@ -48,6 +48,11 @@ class Budget:
         self._cut: set[Stage] = set()
 
     @property
+    def is_limited(self) -> bool:
+        """Whether what is found depends on the time that there is."""
+        return self._seconds is not None
+
+    @property
     def cut(self) -> tuple[Stage, ...]:
         """Stages that were told to end, in the order of the mapper."""
         return tuple(stage for stage in STAGES if stage in self._cut)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.bound import CoreBound, PopulationBound
@@ -93,6 +92,8 @@ def _reads_of(network: Legalised, span: int) -> _Reads:
 
 def _needed(network: Legalised, reads: _Reads, span: int) -> NDArray[np.bool_]:
     """Mark the neurons that are read out or kept, and those that they depend on; by number."""
+    from scipy.sparse.csgraph import breadth_first_order  # slow to import
+
     needed = np.zeros(len(network.ports) * span, np.bool_)
     asked = [_numbers(network, k, span)[p.own_copies > 0] for k, p in enumerate(network.populations)]
     asked_for = np.concatenate([np.zeros(0, np.int64), *asked])

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.ragged import ragged_ranges
+from neuromap.mapping.core.colouring import colour_sources
 from neuromap.mapping.core.crossbar import Crossbar
 
 __all__ = ["Proposal", "by_digits", "by_value", "coloured"]
@@ -72,7 +73,7 @@ def coloured(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal |
         return None
     colours = _colour_by_value(weights, types)
     if colours is None:
-        colours = _colour(weights, types)
+        colours = colour_sources(weights, types)
     if colours is None:
         return None
     palette = np.zeros((weights.shape[0], core.axon_types), np.int64)
@@ -90,36 +91,6 @@ def _colour_by_value(weights: Ints, types: int) -> Ints | None:
         return None
     values, colours = np.unique(value, return_inverse=True)
     return colours.astype(np.int64) if len(values) <= types else None
-
-
-def _colour(weights: Ints, types: int) -> Ints | None:
-    """Colour sources with types: two may share one iff no neuron needs different nonzero weights for them.
-
-    Greedy in the order of saturation (Brélaz 1979): next comes the source with the fewest types left, among those
-    the one with most synapses.
-    """
-    rows = np.ascontiguousarray(weights.T.astype(np.int16))  # a row per source; the range was checked
-    present = rows != 0
-    n_sources = len(rows)
-    free = np.ones((types, n_sources), bool)
-    left = np.full(n_sources, types)
-    synapses = present.sum(axis=1)
-    colours = np.full(n_sources, -1, np.int64)
-    urgency = synapses - left * (weights.shape[0] + 1)
-    done = np.iinfo(urgency.dtype).min
-    for _ in range(n_sources):
-        s = int(np.argmax(urgency))
-        colour = int(np.argmax(free[:, s]))
-        colours[s] = colour
-        urgency[s] = done
-        conflict = ((rows != rows[s]) & present & present[s]).any(axis=1)
-        hit = conflict & free[colour] & (colours < 0)
-        free[colour, hit] = False
-        left[hit] -= 1
-        if not left[hit].all():
-            return None
-        urgency[hit] += weights.shape[0] + 1
-    return colours
 
 
 def by_value(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:

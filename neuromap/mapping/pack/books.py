@@ -19,6 +19,8 @@ Bools = NDArray[np.bool_]
 NOWHERE = -1
 TRIED = 12
 """Cores that are tried for a neuron, those that lack fewest of its axons first."""
+TABLE = 64
+"""Places of a table for every pair that it marks, up to which that is quicker than sorting the pairs."""
 
 
 class Books:
@@ -125,7 +127,13 @@ class Books:
         """Count, for every core, the axons that it has for :meth:`_others`."""
         place, core = others
         n = len(self.load)
-        return np.bincount(np.unique(place * n + core) % n, minlength=n)
+        pairs = place * n + core
+        size = (int(place[-1]) + 1 if len(place) else 0) * n
+        if size > TABLE * len(pairs):
+            return np.bincount(np.unique(pairs) % n, minlength=n)
+        held = np.zeros(size, bool)  # spares sorting the pairs
+        held[pairs] = True
+        return np.bincount(np.flatnonzero(held) % n, minlength=n)
 
     def _lacking(self, needed: Ints, core: int, others: tuple[Ints, Ints]) -> Ints:
         """Those of ``needed`` that a core has no axon for, but perhaps for the neuron that :meth:`_others` left out."""

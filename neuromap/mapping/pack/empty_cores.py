@@ -17,7 +17,7 @@ LESSER = 1 / 8
 """Weight of the resource that a core holds less of, where the other weighs 1: it decides between cores much alike."""
 
 
-def empty_cores(books: Books, fixed: Bools, budget: Budget = NO_LIMIT) -> None:
+def empty_cores(books: Books, fixed: Bools, budget: Budget = NO_LIMIT, least: int = 0) -> None:
     """Empty cores, the least filled first, by moving each of their neurons to where it costs fewest axons.
 
     Parameters
@@ -28,18 +28,20 @@ def empty_cores(books: Books, fixed: Bools, budget: Budget = NO_LIMIT) -> None:
         Neurons that stay; their cores take no others.
     budget : Budget, optional
         Ends the search.
+    least : int
+        Cores that no packing can do without: none is emptied where there are no more.
     """
-    failures = 0
+    failures, in_use = 0, books.cores
     hopeless = np.zeros(len(books.load), bool)
     has_fixed = books.cores_with(fixed)
-    while failures < GIVE_UP and not budget.is_over("packing"):
+    while in_use > least and failures < GIVE_UP and not budget.is_over("packing"):
         vacant = np.bincount(books.core_of, minlength=len(books.load)) == 0
         candidates = np.flatnonzero(~vacant & ~hopeless & ~has_fixed)
         if not len(candidates):
             return
         core = int(candidates[np.argmin(_filling(books)[candidates])])
         if _empty(books, core, vacant | has_fixed):
-            failures = 0
+            failures, in_use = 0, in_use - 1
         else:
             failures += 1
             hopeless[core] = True

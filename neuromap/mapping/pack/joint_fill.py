@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from neuromap.arrays.ragged import ragged_ranges
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.pack.books import NOWHERE
 from neuromap.mapping.pack.loose_neurons import LooseNeurons
@@ -25,6 +26,8 @@ NEW_AXON = 2
 """What an axon that a core lacks costs, where one of its own tile is worth 1, when a neuron may be too dear."""
 FREE = 1e-9
 """Least price, so that what costs nothing can be compared."""
+EACH_LOOK = 100
+"""Neurons of an array that are gone through in the time that one axon takes to be looked at apart."""
 
 
 @dataclass(frozen=True)
@@ -215,8 +218,12 @@ class _Core:
         needed = pool.needs.indices[pool.needs.indptr[neuron] : pool.needs.indptr[neuron + 1]]
         gained = needed[~self._held[needed]]
         self._held[gained] = True
-        for axon in gained.tolist():  # a neuron needs an axon once
-            self._missing[reader[first[axon] : first[axon + 1]]] -= 1
+        if len(gained) * EACH_LOOK > len(self._missing):
+            readers = reader[ragged_ranges(first[gained], first[gained + 1] - first[gained])]
+            self._missing -= np.bincount(readers, minlength=len(self._missing))
+        else:
+            for axon in gained.tolist():  # a neuron needs an axon once
+                self._missing[reader[first[axon] : first[axon + 1]]] -= 1
         self._axons -= len(gained)
         self._copies -= pool.load[neuron]
         pool.core_of[neuron] = self._number

@@ -121,7 +121,7 @@ def _best_books(
                 continue
             if not relieve(books, loose.fixed, n_free // MOVED, budget):
                 continue
-            empty_cores(books, loose.fixed, budget)
+            empty_cores(books, loose.fixed, budget, least)
             if best is None or _rank(books, few) < _rank(best, few):
                 best = books
             if best.cores == least and not few:

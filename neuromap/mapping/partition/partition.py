@@ -21,6 +21,7 @@ from neuromap.mapping.pack.core_layout import CoreLayout, alone
 from neuromap.mapping.pack.pack_tiles import pack
 from neuromap.mapping.pack.share_cores import share_cores
 from neuromap.mapping.pack.signals import FROM_CHIP, Signals, signals_of
+from neuromap.mapping.partition.digest import digest_of
 from neuromap.mapping.tile.copies import take_copies
 from neuromap.mapping.tile.pinned_tiles import pinned_populations
 from neuromap.mapping.tile.tile import Tile
@@ -101,6 +102,10 @@ def partition(
         With the infeasibility as data: axons (fan-in), axon types, potential, copies on cycles, or far too many cores.
     """
     sources = join_sources(network)
+    name = None if budget.is_limited else digest_of(network)
+    if name is not None and (found := tilings.later.get(b"partition" + name)) is not None:
+        tiles, layouts, apart = found
+        return Partition(network, sources, tiles, signals_of(network, sources, tiles), layouts, apart)
     by_population = tile_all(network, sources, cores, tilings, progress, budget)
     tiles = [tile for i in range(len(sources)) for tile in by_population[i]]
     signals = signals_of(network, sources, tiles)
@@ -110,6 +115,8 @@ def partition(
     tiles = apart
     if tilings.options.packing:
         tiles, layouts = _pack(network, tiles, signals, cores.model, tilings.options.pins, budget)
+    if name is not None:
+        tilings.later[b"partition" + name] = (tuple(tiles), layouts, tuple(apart))
     return Partition(network, sources, tuple(tiles), signals, layouts, tuple(apart))
 
 
@@ -134,7 +141,7 @@ def _pack(
 
 
 def with_shared_cores(
-    parts: Partition, core: CoreModel, options: MappingOptions, budget: Budget = NO_LIMIT
+    parts: Partition, core: CoreModel, options: MappingOptions, tilings: Tilings, budget: Budget = NO_LIMIT
 ) -> Partition:
     """Take tiles apart and fill cores neuron by neuron, where that takes fewer cores.
 
@@ -146,17 +153,26 @@ def with_shared_cores(
         Limits.
     options : MappingOptions
         Whether cores are shared at all, and pins.
+    tilings : Tilings
+        Remembers what was found.
     budget : Budget, optional
         Ends the search for fewer cores.
     """
     if not options.packing:
         return parts
+    name = None if budget.is_limited else digest_of(parts.network)
+    known = None if name is None else tilings.later.get(b"shared" + name)
+    if known is not None and known[0] is parts.tiles:
+        tiles, cores = known[1:]
+        return replace(parts, tiles=tiles, signals=signals_of(parts.network, parts.sources, tiles), cores=cores)
     pinned = pinned_populations(parts.network, options.pins)
     shared = share_cores(parts.network, parts.apart, parts.signals, core, pinned, len(parts.cores), budget)
+    tiles, cores = (parts.tiles, parts.cores) if shared is None else (tuple(shared[0]), shared[1])
+    if name is not None:
+        tilings.later[b"shared" + name] = (parts.tiles, tiles, cores)
     if shared is None:
         return parts
-    tiles, cores = shared
-    return replace(parts, tiles=tuple(tiles), signals=signals_of(parts.network, parts.sources, tiles), cores=cores)
+    return replace(parts, tiles=tiles, signals=signals_of(parts.network, parts.sources, tiles), cores=cores)
 
 
 def _copies_in_cores(network: Legalised, signals: Signals, cores: tuple[CoreLayout, ...]) -> list[Ints]:

@@ -123,7 +123,8 @@ def _with_cheapest_phases(trials: Trials, split: Split, *, needed: bool) -> list
 
 
 def _with_shared_cores(trials: Trials, one: PartitionedRollout) -> PartitionedRollout:
-    return replace(one, partition=with_shared_cores(one.partition, trials.cores.model, trials.options, trials.budget))
+    shared = with_shared_cores(one.partition, trials.cores.model, trials.options, trials.tilings, trials.budget)
+    return replace(one, partition=shared)
 
 
 def _size(one: PartitionedRollout) -> tuple[int, int]:

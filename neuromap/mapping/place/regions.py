@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import maximum_flow
 
 from neuromap.mapping.place.board import Board
 from neuromap.mapping.refused.infeasible import Remedy, refuse
@@ -71,6 +70,8 @@ def _share_out(regions: Ints, demand: Ints, board: Board) -> Ints:
 
 
 def _by_flow(regions: Ints, demand: Ints, board: Board) -> Ints:
+    from scipy.sparse.csgraph import maximum_flow  # slow to import
+
     rows, columns = board.usable.shape
     n, sink = len(regions), len(regions) + rows * columns + 1
     edges = [np.stack([np.zeros(n, np.int64), 1 + np.arange(n), demand])]  # the source is 0

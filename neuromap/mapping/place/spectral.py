@@ -104,13 +104,14 @@ def _tied(wiring: Wiring) -> Any:
 
 def _second_and_third_vector(smooth: Any, root: Floats, entries: int) -> Floats:
     """Those of the second and third least eigenvalue of a matrix whose first eigenvector is ``root``; shape (n, 2)."""
-    from scipy import linalg
-    from scipy.sparse.linalg import lobpcg
+    from scipy import linalg  # slow to import, both
 
     n = len(root)
     if n <= _DENSE_CORES:
         _, vectors = linalg.eigh(smooth.toarray(), subset_by_index=[0, 2])
         return np.asarray(vectors[:, 1:])
+    from scipy.sparse.linalg import lobpcg
+
     t = (np.arange(n) + 0.5) / n
     guess = np.stack([np.cos(np.pi * k * t) * root for k in (1, 2, 3, 4)], axis=1)
     rounds = int(np.clip(_MOST_WORK / entries, 20, _ITERATIONS))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.mapping.place.assignment import assignment_layout
 from neuromap.mapping.place.board import Board
-from neuromap.mapping.place.curves import along_hilbert, row_by_row
+from neuromap.mapping.place.curves import along_hilbert, row_by_row, star_layout
 from neuromap.mapping.place.deadline import Deadline
 from neuromap.mapping.place.exchange import exchange
 from neuromap.mapping.place.layout_cost import cost
@@ -46,7 +46,12 @@ def _assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> I
 
 
 def _exchange(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
-    """Improve the better of two layouts; if no time is left, or cores are few, the one that is made at once."""
+    """Improve the better of two layouts; if no time is left, or cores are few, the one that is made at once.
+
+    A layout that is proven to be the best is not improved.
+    """
+    if graph.n_cores > ONE_START and (proven := star_layout(graph, board)) is not None:
+        return proven
     starts = [hilbert(graph, board, seed, deadline)]
     if graph.n_cores > ONE_START and not deadline.is_over:
         starts.append(_spectral(graph, board, seed, deadline))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,8 @@ class Tilings:
         Tiles that are remembered.
     alone : dict of bytes to AxonPlan or None
         Plans of single neurons.
+    later : dict of bytes to anything
+        What later stages remember of whole networks, by digests of what it depends on.
     """
 
     def __init__(self, options: MappingOptions) -> None:
@@ -47,6 +50,7 @@ class Tilings:
         self._known: dict[bytes, tuple[Tile, ...]] = {}
         self.n_tiles = 0
         self.alone: dict[bytes, AxonPlan | None] = {}
+        self.later: dict[bytes, Any] = {}
 
     def tile(
         self,

@@ -10,14 +10,14 @@ from neuromap.forms.documents import json_text
 from neuromap.forms.formed import form
 from neuromap.forms.numbers import as_number, intervals, json_count
 from neuromap.forms.schemas import load_schema
-from neuromap.mapping.bounds.bound import CoreBound
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.figures.run_figures import EnergyFigures, NodeTimeFigures, RunFigures
 from neuromap.report.figures.usage import Usage
+from neuromap.report.forms.bound_object import bound_object
 from neuromap.rollout.schedule.execution import time_axes
 
-__all__ = ["RUN_KEYS", "SCHEMA_ID", "SCHEMA_ID_WITH_FAULTS", "bound_object", "report_schema", "to_dict", "to_json"]
+__all__ = ["RUN_KEYS", "SCHEMA_ID", "SCHEMA_ID_WITH_FAULTS", "report_schema", "to_dict", "to_json"]
 
 SCHEMA_ID = "neuromap-latency-report-7"
 """What the member ``format`` of a report says."""
@@ -160,22 +160,6 @@ def _node_times(times: NodeTimeFigures) -> dict[str, Any]:
         for name, time in times.nodes.items()
     }
     return {**plain, "nodes": nodes}
-
-
-def bound_object(bound: CoreBound | None) -> dict[str, Any] | None:
-    """Make the JSON-ready form of a lower bound on cores.
-
-    Parameters
-    ----------
-    bound : CoreBound or None
-        ``None`` where nothing was mapped.
-
-    Returns
-    -------
-    dict or None
-        Members ``total``, ``by``, ``neurons``, ``axons``, and ``populations`` with ``name``, ``cores`` and ``by``.
-    """
-    return None if bound is None else {**asdict(bound), "populations": [asdict(p) for p in bound.populations]}
 
 
 def to_json(report: LatencyReport) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,8 @@ from neuromap.mapping.bounds.bound import CoreBound
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.legalise.keep_nodes import keep_nodes
 from neuromap.mapping.legalise.legalise import legalise
+from neuromap.mapping.partition.digest import digest_of
+from neuromap.mapping.tile.tilings import Tilings
 from neuromap.report.figures.mesh_figures import LateFigures
 from neuromap.report.figures.response_figures import OutputResponses, Responses, over_outputs
 from neuromap.report.figures.row import ReportRow
@@ -114,7 +117,7 @@ def make_row(
     return _overall(row, rollout, outputs, second)
 
 
-def row_of_program(rollout: Rollout, program: ChipProgram) -> ReportRow:
+def row_of_program(rollout: Rollout, program: ChipProgram, tilings: Tilings | None = None) -> ReportRow:
     """Make the part of a row that no stimulus changes: what the program takes, and what any program would.
 
     Parameters
@@ -123,6 +126,8 @@ def row_of_program(rollout: Rollout, program: ChipProgram) -> ReportRow:
         The schedule as it was mapped.
     program : ChipProgram
         What was mapped from it.
+    tilings : Tilings, optional
+        For who makes rows of several rollouts of one network: remembers bounds of those that are alike.
 
     Returns
     -------
@@ -141,7 +146,7 @@ def row_of_program(rollout: Rollout, program: ChipProgram) -> ReportRow:
         sampling_frequency_hz=sampling_frequency(program),
         usage=count_usage(program),
         copies=count_copies(program),
-        core_bound=_core_bound(rollout, program, per_step or 1),
+        core_bound=_core_bound(rollout, program, per_step or 1, {} if tilings is None else tilings.later),
         ports=program.nodes,
         left_out=program.left_out,
     )
@@ -273,13 +278,18 @@ def _onset(
     return extend_frames(frames, 2 * span + 2), span
 
 
-def _core_bound(rollout: Rollout, program: ChipProgram, scale: int) -> CoreBound | None:
+def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[bytes, Any]) -> CoreBound | None:
     if program.is_part is not None and program.is_part.any():
         return None  # bounds are of mappings that compute every neuron from all its sources at once
     # a hidden node that the program holds whole was kept, or is read whole; then keeping it changes nothing
     kept = [port.name for port in program.nodes if port.kind == "hidden" and port.name not in program.left_out]
     try:
-        network = legalise(rollout, program.chip, ticks_per_step=scale)
-        return core_bound(keep_nodes(network, kept), program.chip)
+        network = keep_nodes(legalise(rollout, program.chip, ticks_per_step=scale), kept)
+        name = digest_of(network)
+        if name is None:
+            return core_bound(network, program.chip)
+        if b"bound" + name not in known:
+            known[b"bound" + name] = core_bound(network, program.chip)
+        return known[b"bound" + name]  # type: ignore[no-any-return]
     except DoesNotFitError:  # a program that was not mapped from this schedule
         return None

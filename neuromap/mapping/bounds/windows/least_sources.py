@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from neuromap.arrays.ragged import rank_in_run, rows_of_entries, run_heads
 from neuromap.mapping.legalise.legalised import Matrix
@@ -26,6 +24,8 @@ LARGEST = 4_000_000
 """Entries up to which a second singular value is searched for."""
 ROUNDING = 1e-9
 """On what floating point may get a little wrong; always to the safe side."""
+SHORT = 32
+"""Steps within which most matrices show whether they fall apart."""
 MARGIN = 1.02
 """On what an iteration says of a squared singular value, which it finds from below."""
 
@@ -93,8 +93,7 @@ def _second_singular_value_squared(matrix: Matrix) -> float:
     if not 0 < matrix.nnz <= LARGEST or min(matrix.shape) < 2 or matrix.nnz <= max(matrix.shape):
         return 1.0
     pattern = _filled_pattern(matrix)
-    both_ways = sparse.block_array([[None, pattern], [pattern.T, None]], format="csr")
-    if connected_components(both_ways, directed=False)[0] > 1:
+    if not _is_connected(pattern):
         return 1.0
     if pattern.shape[1] < pattern.shape[0]:
         pattern = pattern.T.tocsr()
@@ -103,6 +102,23 @@ def _second_singular_value_squared(matrix: Matrix) -> float:
     scaled = sparse.diags_array(of_rows**-0.5) @ pattern @ sparse.diags_array(of_columns**-0.5)
     first = np.sqrt(of_rows / of_rows.sum())  # the first singular vector, of the singular value 1
     return min(1.0, _greatest_eigenvalue(scaled, first) + ROUNDING)
+
+
+def _is_connected(pattern: Any) -> bool:
+    """Whether ways over rows and columns lead from any row to any other; every column has an entry."""
+    rows = np.zeros(pattern.shape[0], np.bool_)
+    rows[0] = True
+    for _ in range(SHORT):
+        reached: NDArray[np.bool_] = pattern @ (rows @ pattern) > 0
+        if reached.all():
+            return True
+        if np.count_nonzero(reached) == np.count_nonzero(rows):
+            return False
+        rows = reached
+    from scipy.sparse.csgraph import connected_components  # slow to import
+
+    both_ways = sparse.block_array([[None, pattern], [pattern.T, None]], format="csr")
+    return int(connected_components(both_ways, directed=False)[0]) == 1
 
 
 def _filled_pattern(matrix: Matrix) -> Any:
@@ -117,6 +133,8 @@ def _greatest_eigenvalue(scaled: Any, first: NDArray[np.float64]) -> float:
     if n_rows <= DENSE:
         dense = (scaled @ scaled.T).toarray() - np.outer(first, first)
         return float(np.linalg.eigvalsh(dense)[-1])
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh  # slow to import
+
     gram = LinearOperator(
         (n_rows, n_rows), matvec=lambda v: scaled @ (scaled.T @ v) - first * (first @ v), dtype=np.float64
     )

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.ragged import rows_of_entries
@@ -23,6 +22,8 @@ LARGEST = 10_000_000
 """Entries up to which masks are searched for."""
 OFFSETS = 4_000_000
 """Features times channels times offsets up to which they are."""
+SHORT = 2**22
+"""Features times channels times steps within which groups are sought without importing SciPy's graph functions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +119,28 @@ def _offsets(position: Ints, place: Ints, positions: int, places: int) -> tuple[
 
 def _groups(reads: Bools) -> tuple[int, int]:
     """Count the sets of features without a channel in common, and the features of the largest."""
-    n = len(reads)
-    pairs: Any = sparse.csr_array(reads.astype(np.int64))
-    both: Any = sparse.block_array([[None, pairs], [pairs.T, None]], format="csr")
-    label = connected_components(both, directed=False)[1][:n]
-    sizes = np.unique(label, return_counts=True)[1]
-    return len(sizes), int(sizes.max())
+    sizes = _sizes_of_few_groups(reads)
+    if sizes is None:
+        from scipy.sparse.csgraph import connected_components  # slow to import
+
+        pairs: Any = sparse.csr_array(reads.astype(np.int64))
+        both: Any = sparse.block_array([[None, pairs], [pairs.T, None]], format="csr")
+        label = connected_components(both, directed=False)[1][: len(reads)]
+        sizes = np.bincount(label).tolist()
+    return sum(size > 0 for size in sizes), max(sizes)
+
+
+def _sizes_of_few_groups(reads: Bools) -> list[int] | None:
+    """Follow each feature to those that it shares channels with, and on to theirs; ``None`` where that takes long."""
+    left, sizes, steps = np.ones(len(reads), bool), [], 0
+    while left.any():
+        group, n_before = np.zeros(len(reads), bool), 0
+        group[left.argmax()] = True
+        while (n_now := int(group.sum())) > n_before:
+            if (steps := steps + 1) * reads.size > SHORT:
+                return None
+            n_before = n_now
+            group |= reads[:, reads[group].any(axis=0)].any(axis=1)
+        sizes.append(n_before)
+        left &= ~group
+    return sizes

@@ -14,7 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NO_CUT", "Cutter", "compiled_for", "join_items", "longest_run"]
+from neuromap.mapping.tile.cut.cut_of_few import cut_few
+
+__all__ = ["NO_CUT", "Cutter", "compiled_for", "join_items", "longest_run", "pays"]
 
 Ints = NDArray[np.int64]
 NO_CUT = 2**62
@@ -24,6 +26,9 @@ INTERPRETED = 30_000
 """Items looked at up to which the plain loop is quicker than loading what was compiled."""
 WITHOUT_COMPILER = 1_000_000
 """The same where Numba has not been imported, which takes half a second; an item takes about half a microsecond."""
+
+PLAIN, FEW_WITHOUT_COMPILER = 300_000, 20_000_000
+"""Items looked at up to which the plain loop is quick, and up to which units are cut a place at a time instead."""
 
 
 class Cutter:
@@ -53,7 +58,8 @@ class Cutter:
         self._clock = 0
         self._cost = np.zeros(len(load) + 1, np.int64)
         self._start = np.zeros(len(load) + 1, np.int64)
-        self._cut = compiled_for(_cut, work)
+        is_few = work > PLAIN and not pays(work, without_compiler=FEW_WITHOUT_COMPILER)
+        self._cut: Callable[..., int] = cut_few if is_few else compiled_for(_cut, work)
 
     def cost(self, order: Ints, *, greedy: bool = False) -> int:
         """Least cost of cutting an order, ``NO_CUT`` where a unit does not fit; ``greedy`` makes every tile longest."""
@@ -185,8 +191,20 @@ def compiled_for(function: Callable[..., R], work: int) -> Callable[..., R]:
     callable
         The function itself, or what was compiled of it.
     """
-    most = INTERPRETED if "numba" in sys.modules else WITHOUT_COMPILER
-    return _compiled(function) if work > most else function
+    return _compiled(function) if pays(work) else function
+
+
+def pays(work: int, *, without_compiler: int = WITHOUT_COMPILER) -> bool:
+    """Whether compiling a loop pays that looks at so many items, or loading what was compiled.
+
+    Parameters
+    ----------
+    work : int
+        Items that it will look at, about.
+    without_compiler : int
+        Items up to which it does not pay to import Numba.
+    """
+    return work > (INTERPRETED if "numba" in sys.modules else without_compiler)
 
 
 @cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from neuromap.arrays.ragged import ragged_ranges
 from neuromap.mapping.asked.budget import NO_LIMIT, Budget
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import CORE_PRICE, AxonDemand
-from neuromap.mapping.tile.cut.cut_order import compiled_for, join_items
+from neuromap.mapping.tile.cut.cut_order import compiled_for, join_items, pays
+from neuromap.mapping.tile.cut.exchange_of_few import move_few
 from neuromap.mapping.tile.cut.tile_shapes import CutOrder
 
 __all__ = ["exchange_neurons"]
@@ -25,6 +27,8 @@ __all__ = ["exchange_neurons"]
 Ints = NDArray[np.int64]
 TABLE = 2**22
 """Tiles times items of a window: as many as are looked at together."""
+PLAIN, WITHOUT_COMPILER = 30_000, 20_000_000
+"""Tiles times items of a window up to which a plain loop is quick, and up to which nothing waits for a compiler."""
 ROUNDS = 6
 """Times that every neuron of a window is offered a move."""
 
@@ -124,7 +128,9 @@ class _Window:
         self._taken = np.bincount(self._tile, weights=self._load, minlength=n_tiles).astype(np.int64)
         self._groups = np.bincount(self._tile, minlength=n_tiles)
         self._limits = demand.limit, core.neurons
-        self._move = compiled_for(_move, len(self._items) * n_tiles)
+        work = len(self._items) * n_tiles
+        is_few = work > PLAIN and not pays(work, without_compiler=WITHOUT_COMPILER)
+        self._move: Callable[..., int] = move_few if is_few else compiled_for(_move, work)
 
     @property
     def tile_of_neurons(self) -> Ints:

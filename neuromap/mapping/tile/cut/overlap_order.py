@@ -14,13 +14,20 @@ from numpy.typing import NDArray
 from neuromap.arrays.ragged import rows_of_entries
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.tile.cut.axon_demand import AxonDemand
-from neuromap.mapping.tile.cut.cut_order import compiled_for
+from neuromap.mapping.tile.cut.cut_order import compiled_for, pays
+from neuromap.mapping.tile.cut.overlap_of_few import grow_few
 
 __all__ = ["overlap_order"]
 
 Ints = NDArray[np.int64]
 BUCKETS = 64
 """Steps of the share of its items that a neuron is missing."""
+EACH = 8
+"""Times that an item is looked at, about; more where a tile holds few of its readers."""
+FEW = 1024
+"""Neurons up to which all are looked at in every step, where the loop is not compiled."""
+WITHOUT_COMPILER = 10_000_000
+"""Items looked at up to which so few neurons do not wait for a compiler."""
 
 
 def overlap_order(demand: AxonDemand, copies: Ints, core: CoreModel) -> Ints:
@@ -43,13 +50,16 @@ def overlap_order(demand: AxonDemand, copies: Ints, core: CoreModel) -> Ints:
     alive = np.flatnonzero(copies > 0)
     n = len(copies)
     begin, readers = _readers_of_items(demand, alive)
+    if n <= FEW and not pays(EACH * len(demand.items), without_compiler=WITHOUT_COMPILER):
+        limits = (demand.limit, core.neurons)
+        return grow_few(BUCKETS, demand.indptr, demand.items, begin, readers, copies, limits)
     degree = np.diff(demand.indptr)
     order = np.empty(len(alive), np.int64)
     head = np.full(BUCKETS + 1, -1, np.int64)
     links = np.full((2, n), -1, np.int64)
     state = np.zeros((2, n), np.int64)  # items missing; 0 unplaced, 1 in a bucket, 2 passed over, 3 placed
     state[0] = degree
-    grow = compiled_for(_grow, 8 * len(demand.items))
+    grow = compiled_for(_grow, EACH * len(demand.items))
     stamp = np.zeros(len(demand.price), np.int64)
     scratch = np.empty(n, np.int64)
     grow(

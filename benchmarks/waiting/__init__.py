@@ -1,0 +1,1 @@
+"""What users wait for: commands in fresh processes, first use, imports and batches."""

@@ -1,0 +1,138 @@
+"""The page on what users wait for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["page_text"]
+
+_TEXT = """\
+# What users wait for
+
+<!-- Written by `python -m benchmarks.waiting`; edit benchmarks/waiting/page.py instead. -->
+
+How long commands take in a fresh process, how much of it is importing, what first use costs, and how long whole
+batches take. A command runs {rounds} times, {turns}; the least time counts. Of the clock it also holds what other
+programs took; of the processor it is that of all threads and child processes together. `benchmarks/README.md`
+explains how to run this.
+
+{taken}
+
+## Commands
+
+Seconds. Wanted: what each should take at most on a machine of two cores with nothing else to do.
+
+| command | wall | CPU | wanted |{head}
+|---|---:|---:|---:|{rule}
+{rows}
+
+First use: neither Python's files nor the kernels are compiled. All else is warm. MLPs have ternary weights, drawn by
+seed, and thresholds of 1; `benchmarks/waiting/cases.py` says what the networks are, `irregular` is that of the
+[mapping benchmark](mapping-benchmarks.md).
+
+What these times are made of: importing (below); where ticks run, half a second for Numba itself and for loading
+compiled kernels (small maps, and refusals, do without them); then the search. `report` verifies and measures every
+row, of which rollouts that cores cannot tell apart are mapped once.
+
+## Imports
+
+Seconds that a command imports for, as Python counts them (of every module the least of all rounds), and seconds that
+a process takes to import a package and to end, beside other simulators and PyTorch.
+
+| command | seconds |{import_head}
+|---|---:|{import_rule}
+{imports}
+
+| `import` | wall | CPU |
+|---|---:|---:|
+{peers}
+
+## Batches
+
+Random stimuli of density 0.2 through one program, compiled code loaded before; [batches](simulation.md) says how they
+are run.
+
+| program | stimuli | frames | threads | wall | CPU | CPU per stimulus |
+|---|---:|---:|---:|---:|---:|---:|
+{batches}
+
+## Others
+
+No other tool maps a rolled-out network onto cores, proves it and tells its latency, so that there is nothing to hold
+these commands against as wholes. Parts stand elsewhere: partition and placement beside AxonFlow ([mapping
+benchmarks](mapping-benchmarks.md#many-target-cores)), and the seconds from arrays to the first tick, compilers
+included, beside Brian2, GeNN, NEST, Nengo, SANA-FE and RANC ([benchmarks](benchmarks.md#memory-and-preparation)).
+"""
+
+
+def page_text(found: dict[str, Any]) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    found : dict
+        What ``python -m benchmarks.waiting`` stores.
+
+    Returns
+    -------
+    str
+    """
+    machine, before = found["machine"], found["before"]
+    loads = [load for load in (machine["load_average"], found.get("load_after")) if load is not None]
+    taken = (
+        f"Taken on {found['date']} on {machine['cpu']}, {machine['cpus']} CPUs, Python {machine['python']}, NumPy "
+        f"{machine['numpy']}, Numba {machine['numba']}, commit {found['commit']}"
+        + ("." if before is None else f"; before: commit {before}.")
+    )
+    if loads and max(loads) > 1:
+        taken += (
+            f" Others were at work (load average {' and '.join(f'{load:.1f}' for load in loads)}, before and after):"
+            " all times are longer than on a quiet machine, those of the processor too; ratios hold."
+        )
+    imports = found["imports"]
+    return _TEXT.format(
+        rounds=found["rounds"],
+        turns="one after the other" if before is None else "in turns with an earlier commit",
+        taken=taken,
+        head="" if before is None else " CPU before | ratio |",
+        rule="" if before is None else "---:|---:|",
+        rows="\n".join(_row(row, has_before=before is not None) for row in found["rows"]),
+        import_head="" if before is None else " before |",
+        import_rule="" if before is None else "---:|",
+        imports="\n".join(
+            _line(f"`{name}`", f"{value:.2f}", *([] if before is None else [f"{imports['before'][name]:.2f}"]))
+            for name, value in imports["now"].items()
+        )
+        or _line("not measured", "-", *([] if before is None else ["-"])),
+        peers="\n".join(_peer(name, times) for name, times in found["peers"].items()),
+        batches="\n".join(_batch(row) for row in found["batches"]) or _line("not measured", *["-"] * 6),
+    )
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _row(row: dict[str, Any], *, has_before: bool) -> str:
+    wall, cpu = row["now"]
+    cells = [row["title"], f"{wall:.2f}", f"{cpu:.2f}", "-" if row["wanted_s"] is None else f"{row['wanted_s']:g}"]
+    if has_before:
+        cells += [f"{row['before'][1]:.2f}", f"{cpu / row['before'][1]:.2f}"]
+    return _line(*cells)
+
+
+def _peer(name: str, times: list[float] | None) -> str:
+    return _line(f"`{name}`", *(["not measured"] * 2 if times is None else [f"{time:.2f}" for time in times]))
+
+
+def _batch(row: dict[str, Any]) -> str:
+    each = row["cpu_s"] / row["stimuli"] * 1e6
+    return _line(
+        row["name"],
+        f"{row['stimuli']:,}",
+        str(row["frames"]),
+        str(row["threads"]),
+        f"{row['wall_s']:.2f} s",
+        f"{row['cpu_s']:.2f} s",
+        f"{each:.1f} us",
+    )
