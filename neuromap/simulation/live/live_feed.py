@@ -67,6 +67,11 @@ class LiveFeed:
         """The frame that was sampled last, of those that are still fed."""
         return self._frames.get(self._next - 1)
 
+    @property
+    def latest_number(self) -> int:
+        """Number of the frame that was sampled last; -1 before the first."""
+        return self._next - 1
+
     def events(self, tick: int) -> HostEvents:
         """Lay out what is fed in a tick; ticks are asked for in order.
 

@@ -27,7 +27,7 @@ from neuromap.studio.scene.network_files import (
 from neuromap.studio.scene.scene import MOST_CHANGES, MOST_EDITS, MOST_RUNS, Change, Scene, SceneRun
 from neuromap.studio.scene.shown import MOST_PIXELS, Shown
 
-__all__ = ["FORMAT", "MOST_BYTES", "read_scene", "scene_bytes"]
+__all__ = ["FORMAT", "MOST_BYTES", "read_edit", "read_scene", "scene_bytes"]
 
 FORMAT = "neuromap studio scene"
 VERSION = 1
@@ -176,7 +176,7 @@ def _read_change(change: Document) -> Change:
         change.allow(("tick", "shown"))
         return Change(tick, shown=_shown(change.inner("shown")))
     change.allow(("tick", "run", "edits"))
-    return Change(tick, run=change.of("run", int), edits=tuple(map(_edit, change.each("edits", MOST_EDITS))))
+    return Change(tick, run=change.of("run", int), edits=tuple(map(read_edit, change.each("edits", MOST_EDITS))))
 
 
 def _shown(shown: Document) -> Shown:
@@ -192,7 +192,14 @@ def _shown(shown: Document) -> Shown:
     return Shown(kind, pictures, *numbers, shown.text("label", 200))
 
 
-def _edit(edit: Document) -> Edit:
+def read_edit(edit: Document) -> Edit:
+    """Read one edit, as it stands in a scene file.
+
+    Raises
+    ------
+    InputError
+        If its kind is unknown, or a value is missing or out of range.
+    """
     kind = _EDITS.get(edit.text("kind", 20))
     if kind is None:
         raise InputError(f"{edit.path}.kind: must be one of {', '.join(_EDITS)}")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import RLock
 
 from neuromap.errors import InputError
 from neuromap.faults.edits.edit import Edit
+from neuromap.simulation.engine.engine import HostEvents
 from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.engine.engines import make_engine
 from neuromap.studio.scene.scene import MOST_TICKS, Change, Scene
 from neuromap.studio.scene.shown import Shown
 from neuromap.studio.stage.played_run import Mapped, PlayedRun, map_run
@@ -36,12 +38,14 @@ class Stage:
     ----------
     mapped : dict
         What became of (number of the run, execution) on the chip, as far as it is known.
+    lock : RLock
+        Held by whoever looks at runs, so that they stand still.
     verdict : bool or None
         Whether the last replay gave every spike as it was recorded; None before one has ended.
     """
 
     def __init__(self, scene: Scene, choice: EngineChoice | None = None) -> None:
-        self._lock = RLock()
+        self.lock = RLock()
         self._choice = choice or EngineChoice(threads=1)
         self.mapped: dict[tuple[int, str], Mapped] = {}
         self.verdict: bool | None = None
@@ -59,7 +63,7 @@ class Stage:
     @property
     def scene(self) -> Scene:
         """The scene as it is now, with all that was recorded."""
-        with self._lock:
+        with self.lock:
             if self.is_replaying or not self._played:
                 return self._scene
             sums = tuple(run.checksum for run in self._played)
@@ -74,6 +78,11 @@ class Stage:
     def recorded(self) -> int:
         """Ticks that are recorded."""
         return max(self._now, self._scene.ticks)
+
+    @property
+    def scene_tick_seconds(self) -> float:
+        """Length of a tick; a millisecond where the chip file does not say."""
+        return self._scene.chip.tick_seconds or 1e-3
 
     @property
     def is_ready(self) -> bool:
@@ -97,11 +106,16 @@ class Stage:
 
     def set_scene(self, scene: Scene) -> None:
         """Put another scene on the stage; it must be mapped anew."""
-        with self._lock:
+        with self.lock:
             self._set(scene)
 
-    def map(self) -> bool:
+    def map(self, said: Callable[[], object] | None = None) -> bool:
         """Map every run, in its own execution first; takes long, and may run beside everything else.
+
+        Parameters
+        ----------
+        said : callable, optional
+            Called whenever a rollout is mapped.
 
         Returns
         -------
@@ -115,12 +129,16 @@ class Stage:
             same = next((j for j in range(k) if scene.runs[j].pattern.values == scene.runs[k].pattern.values), None)
             known = self.mapped.get((same, execution)) if same is not None else None
             found = known or map_run(scene.network, scene.chip, scene.runs[k], execution)
-            with self._lock:
+            if place < len(scene.runs) and found.program is not None:  # compiled here, where nobody waits for the lock
+                make_engine(found.program, self._choice).run(HostEvents.none(1))
+            with self.lock:
                 if generation != self._generation:
                     return False
                 self.mapped[k, execution] = found
                 if place + 1 == len(scene.runs):
                     self._begin()
+            if said is not None:
+                said()
         return True
 
     def _begin(self) -> None:
@@ -151,7 +169,7 @@ class Stage:
         InputError
             If the recording is full, or an edit or a picture of it does not fit.
         """
-        with self._lock:
+        with self.lock:
             if not self._played:
                 return 0
             was_replaying = self.is_replaying
@@ -170,9 +188,13 @@ class Stage:
                 self.verdict = sums == self._scene.checksums if self._scene.checksums else None
             return n_ticks
 
+    def takes(self, node: str, shape: tuple[int, int, int]) -> bool:
+        """Whether pictures of a shape can be shown to an input node."""
+        return self._world.takes(node, shape)
+
     def ticks_to_frame(self) -> int:
         """Ticks until every output of the first run has shown a further frame."""
-        with self._lock:
+        with self.lock:
             return self._played[0].live.ticks_to_frame if self._played else 0
 
     def show(self, shown: Shown) -> None:
@@ -183,7 +205,7 @@ class Stage:
         InputError
             If it does not fit the input, or the recording is full.
         """
-        with self._lock:
+        with self.lock:
             self._world.check(shown)
             self._record(Change(self._now, shown=shown))
 
@@ -195,7 +217,7 @@ class Stage:
         InputError
             If one does not fit the program, or the recording is full.
         """
-        with self._lock:
+        with self.lock:
             if not self._played:
                 raise InputError("edit: nothing runs yet; wait until the network is mapped")
             change = Change(self._now, run=run, edits=tuple(edits))
@@ -222,7 +244,7 @@ class Stage:
 
     def restart(self) -> None:
         """Begin again at tick 0 with what is in force now, and forget what was recorded."""
-        with self._lock:
+        with self.lock:
             now = self.scene if not self.is_replaying else replace(self._scene, ticks=self._now)
             kept = tuple(change for change in now.changes if change.tick <= self._now)
             self._scene = replace(now, changes=kept).begun_again()
@@ -238,7 +260,7 @@ class Stage:
         InputError
             If nothing is recorded.
         """
-        with self._lock:
+        with self.lock:
             scene = self.scene
             if not scene.ticks:
                 raise InputError("replay: nothing is recorded yet; run some ticks first")

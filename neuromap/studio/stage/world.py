@@ -56,6 +56,11 @@ class World:
         for name in self._sizes:
             self.bits(shown, name, 0, 1)
 
+    def takes(self, node: str, shape: tuple[int, int, int]) -> bool:
+        """Whether pictures of a shape become frames of a node."""
+        encoding = self._encodings.get(node)
+        return self._shapes[node] == (shape if encoding is None else encoding.frame_shape(shape))
+
     def bits(self, shown: Shown, node: str, tick: int, frame: int) -> Bits:
         """Give what a node samples at a tick, shape (size,); ``frame`` is the number of its frame."""
         rng = np.random.default_rng((shown.seed, self._numbers[node], tick + _BEFORE))
