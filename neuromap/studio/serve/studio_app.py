@@ -74,6 +74,8 @@ class StudioApp:
         reads = method in ("GET", "HEAD")
         if reads and words == [""]:
             return 303, "txt", b"", [(b"location", f"/s/{Sessions.new_name()}".encode())]
+        if reads and words == ["open.json"]:
+            return 200, "json", json.dumps({"sessions": len(self._sessions.names)}).encode(), []
         if reads and len(words) == 2 and words[0] == "static" and words[1] in _STATIC:
             package, folder = _STATIC[words[1]]
             data = files(package).joinpath(folder, words[1]).read_bytes()

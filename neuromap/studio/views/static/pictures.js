@@ -198,7 +198,7 @@ function grid(run, width) {
 function chip(run, k, c) {
   const canvas = document.getElementById(`chip-${k}`);
   const g = run.grid = grid(run, canvas.clientWidth || 300);
-  canvas.setAttribute("data-height", Math.ceil(g.rows * g.side + 34));
+  canvas.setAttribute("data-height", Math.ceil(g.rows * g.side + 42));
   const { pen } = context(canvas);
   const b = run.board, gap = g.side > 8 ? 1.5 : g.side > 4 ? 0.5 : 0;
   for (let core = 0; core < b.x.length; core++) {
@@ -223,8 +223,8 @@ function chip(run, k, c) {
   pen.fillText("x, y: place on the board", g.left, g.top + g.rows * g.side + 28);
   const scale = document.getElementById(`scale-${k}`);
   const text = run.most
-    ? `Bottom strip: node of most neurons. Darkest: ${run.most.toFixed(1)} spikes per tick and core, grey: none; mean of the last ${run.chip_ticks} ticks.`
-    : `Bottom strip: node of most neurons. Grey: no spike in the last ${run.chip_ticks} ticks.`;
+    ? `Strip below: node of most neurons. Strongest colour: ${run.most.toFixed(1)} spikes per tick and core, grey: none; mean of the last ${run.chip_ticks} ticks.`
+    : `Strip below: node of most neurons. Grey: no spike in the last ${run.chip_ticks} ticks.`;
   if (scale && scale.textContent !== text) scale.textContent = text;
 }
 
