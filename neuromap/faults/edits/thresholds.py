@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from neuromap.hardware.program.list_program import ListProgram
 from neuromap.hardware.program.program import Program
 
 __all__ = ["with_threshold"]
+
+_T = TypeVar("_T", bound=np.integer)
 
 
 def with_threshold(program: ChipProgram, edit: ThresholdEdit) -> ChipProgram:
@@ -35,6 +38,8 @@ def with_threshold(program: ChipProgram, edit: ThresholdEdit) -> ChipProgram:
     ------
     InputError
         If there is no such neuron, or the chip cannot hold the value.
+    NotSupportedError
+        If cores are of a kind that has no thresholds.
     """
     core, neuron = at = places_of(program, edit.node, edit.index)
     if isinstance(program, Program):
@@ -54,13 +59,13 @@ def with_threshold(program: ChipProgram, edit: ThresholdEdit) -> ChipProgram:
 
 
 def _moved(
-    table: NDArray[np.integer],
+    table: NDArray[_T],
     at: tuple[NDArray[np.int64], NDArray[np.int64]],
     step: int,
     low: int,
     high: int,
     edit: ThresholdEdit,
-) -> NDArray[np.integer]:
+) -> NDArray[_T]:
     """Add ``step`` for every 1 of the edit, within bounds."""
     if not len(at[0]):
         return table

@@ -40,6 +40,8 @@ def with_weight(program: ChipProgram, edit: WeightEdit) -> ChipProgram:
     ------
     InputError
         If there is no such connection, or the chip cannot hold the value; the values that it can hold are named.
+    NotSupportedError
+        If cores are of a kind that has no weights.
     """
     places = list(zip(*(part.tolist() for part in places_of(program, edit.target, edit.target_index)), strict=True))
     if isinstance(program, Program):
@@ -95,12 +97,14 @@ def _in_lists(program: ListProgram, edit: WeightEdit, places: Sequence[tuple[int
 
 
 def _sources(program: ChipProgram, edit: WeightEdit, core: int) -> list[int]:
-    return axons_from(program, edit.source, edit.source_index, core).tolist()
+    found: list[int] = axons_from(program, edit.source, edit.source_index, core).tolist()
+    return found
 
 
 def _of_target(program: Program, core: int, target: str) -> NDArray[np.bool_]:
     position = [port.name for port in program.nodes].index(target)
-    return (program.neuron_node[core] == position) & ~program.is_relay[core]
+    found: NDArray[np.bool_] = (program.neuron_node[core] == position) & ~program.is_relay[core]
+    return found
 
 
 def _refusal(edit: WeightEdit, values: Sequence[int]) -> InputError:

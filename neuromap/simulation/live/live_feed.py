@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from neuromap.simulation.stimulus.stimulus import input_sizes
 __all__ = ["LiveFeed"]
 
 
-class _Rows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Rows:
     """Rows of the host table that share node, arrival and first frame."""
 
     node: str | None

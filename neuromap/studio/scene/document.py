@@ -66,7 +66,13 @@ class Document:
         self._values, self.path = values, path
 
     def allow(self, names: Sequence[str]) -> None:
-        """Refuse names that are none of these."""
+        """Refuse names that are none of these.
+
+        Raises
+        ------
+        InputError
+            If there is another.
+        """
         for name in self._values:
             if name not in names:
                 raise InputError(f"{self.path}: {show(name)} is not known; known are {', '.join(names)}")
@@ -75,7 +81,13 @@ class Document:
         return self._values.get(name) is not None
 
     def of(self, name: str, kind: type[Any]) -> Any:
-        """Give a value of a kind."""
+        """Give a value of a kind.
+
+        Raises
+        ------
+        InputError
+            If it is missing or of another.
+        """
         value = self._values.get(name)
         fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
         if not fits or (isinstance(value, bool) and kind is not bool):
@@ -83,7 +95,13 @@ class Document:
         return value
 
     def text(self, name: str, longest: int) -> str:
-        """Give a text of a length."""
+        """Give a text of a length.
+
+        Raises
+        ------
+        InputError
+            If it is none, or longer.
+        """
         text: str = self.of(name, str)
         if len(text) > longest:
             raise InputError(f"{self.path}.{name}: has {len(text)} characters; at most {longest}")
@@ -94,20 +112,38 @@ class Document:
         return Document(self.of(name, dict), f"{self.path}.{name}")
 
     def each(self, name: str, most: int) -> list[Document]:
-        """Give the objects of a list."""
+        """Give the objects of a list.
+
+        Raises
+        ------
+        InputError
+            If it is none, or longer.
+        """
         found = self.of(name, list)
         if len(found) > most:
             raise InputError(f"{self.path}.{name}: has {len(found)} entries; at most {most}")
         return [Document(value, f"{self.path}.{name}[{k}]") for k, value in enumerate(found)]
 
     def items(self, most: int) -> list[tuple[str, Document]]:
-        """Give the objects inside by their names."""
+        """Give the objects inside by their names.
+
+        Raises
+        ------
+        InputError
+            If there are more.
+        """
         if len(self._values) > most:
             raise InputError(f"{self.path}: has {len(self._values)} entries; at most {most}")
         return [(name, Document(value, f"{self.path}.{name}")) for name, value in self._values.items()]
 
     def raw(self, name: str, most: int) -> bytes:
-        """Give bytes that are written in base 64."""
+        """Give bytes that are written in base 64.
+
+        Raises
+        ------
+        InputError
+            If they are not, or too many.
+        """
         text = self.text(name, most * 4 // 3 + 8)
         try:
             return base64.b64decode(text, validate=True)

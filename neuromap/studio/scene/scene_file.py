@@ -144,7 +144,7 @@ def _run(network: Network, run: Document) -> SceneRun:
 
 
 def _checksums(top: Document) -> list[int]:
-    found = top.of("checksums", list)
+    found: list[int] = top.of("checksums", list)
     if len(found) > MOST_RUNS or any(type(k) is not int or not 0 <= k < 2**32 for k in found):
         raise InputError(f"{top.path}.checksums: must be at most {MOST_RUNS} numbers of 32 bits")
     return found

@@ -116,13 +116,24 @@ class Session:
         self.changed(self.line)
 
     def play(self) -> None:
-        """Let ticks run by the clock."""
+        """Let ticks run by the clock.
+
+        Raises
+        ------
+        InputError
+            If nothing can run yet.
+        """
         with self.lock:
-            if not self.stage.is_ready or self._is_behind:
-                raise InputError("play: nothing runs yet; wait until the network is mapped, or choose a valid pattern")
+            self._require_ready()
             self._is_playing = True
             self._wake.set()
             self.changed()
+
+    def _require_ready(self) -> None:
+        if not self.stage.is_ready:
+            raise InputError("run: nothing runs yet; wait until the network is mapped, or choose a valid pattern")
+        if self._is_behind:
+            raise InputError("run: what was saved is played up to where it was; wait a moment")
 
     def pause(self) -> None:
         """Stop the clock."""
@@ -131,11 +142,16 @@ class Session:
             self.changed()
 
     def step(self, n_ticks: int) -> None:
-        """Run some ticks, paused."""
+        """Run some ticks, paused.
+
+        Raises
+        ------
+        InputError
+            If nothing can run yet, or the recording is full.
+        """
         with self.lock:
+            self._require_ready()
             self._is_playing = False
-            if self._is_behind:
-                raise InputError("step: the saved run is played up to where it was; wait a moment")
             self.stage.advance(n_ticks)
             self.changed()
 

@@ -72,7 +72,8 @@ class World:
     def _clear(self, shown: Shown, node: str, frame: int, rng: np.random.Generator) -> Bits:
         size = self._sizes[node]
         if shown.kind == "random":
-            return rng.random(size) < shown.density
+            random: Bits = rng.random(size) < shown.density
+            return random
         if shown.kind == "stimulus" and self._stimulus is not None:
             rows = self._stimulus[node]
             return rows[frame if frame < len(rows) else 1 + (frame - 1) % (len(rows) - 1)]

@@ -83,7 +83,7 @@ function tickAxis(pen, c, left, width, bottom, first, cell) {
   for (let tick = Math.ceil(first / step) * step; tick < first + SHOWN_TICKS; tick += step) {
     const x = left + (tick - first + 0.5) * cell;
     pen.fillRect(x - 0.5, bottom, 1, 4);
-    if (x > left + 8 && x < left + width - 44) pen.fillText(String(tick), x, bottom + 16);
+    if (x < left + width - 44) pen.fillText(String(tick), x, bottom + 16);
   }
   pen.textAlign = "right";
   pen.fillText("[ticks]", left + width, bottom + 16);
