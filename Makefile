@@ -31,8 +31,8 @@ IMPORTED := import brian2, h5py, hypothesis.extra.numpy, jsonschema, networkx, n
 .PHONY: help demo digits-networks e2e test test-thorough lint docs wheel-check readme clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
-		|| grep -hE '^[a-z-]+:.*## ' Makefile
+	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
+		|| grep -hE '^[a-z0-9-]+:.*## ' Makefile
 
 $(BIN)/python:
 	@command -v "$(PYTHON)" >/dev/null \
