@@ -76,7 +76,8 @@ class World:
             return random
         if shown.kind == "stimulus" and self._stimulus is not None:
             rows = self._stimulus[node]
-            return rows[frame if frame < len(rows) else 1 + (frame - 1) % (len(rows) - 1)]
+            row: Bits = rows[frame if frame < len(rows) else 1 + (frame - 1) % (len(rows) - 1)]
+            return row
         picture = shown.pictures.get(node)
         if picture is None:
             return np.zeros(size, np.bool_)
