@@ -1,7 +1,7 @@
 """Who may ask: origins, hosts, tokens, sizes; asked as a server would ask, for pages and sockets."""
 
 import asyncio
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -36,7 +36,7 @@ def ask(rules, address="/", kind="http", method="GET", parts=(b"",), **headers):
     found = urlsplit(address)
     given = [(k.replace("_", "-").encode(), v.encode()) for k, v in {"host": "127.0.0.1:8000", **headers}.items() if v]
     scope = {
-        "type": kind, "method": method, "path": found.path, "raw_path": found.path.encode(),
+        "type": kind, "method": method, "path": unquote(found.path), "raw_path": found.path.encode(),
         "query_string": found.query.encode(), "headers": given,
     }  # fmt: skip
     messages = [{"type": "http.request", "body": p, "more_body": k + 1 < len(parts)} for k, p in enumerate(parts)]
@@ -98,6 +98,7 @@ def test_a_token_is_asked_for_once_and_kept_in_a_cookie():
     status, head, _ = ask(LOCKED, f"//evil.example/s/x?a=1&token={TOKEN}", **own)
     assert (status, head["location"]) == (303, "/s/x?a=1")
     assert "HttpOnly" in head["set-cookie"]
+    assert ask(LOCKED, f"/a%0D%0Ab?token={TOKEN}", **own)[1]["location"] == "/a%0D%0Ab"
     assert "SameSite=Strict" in head["set-cookie"]
     cookie = head["set-cookie"].split(";")[0]
     assert ask(LOCKED, cookie=f"other=1; {cookie}", **own)[0] == 200

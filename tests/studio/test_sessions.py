@@ -98,7 +98,8 @@ def test_tabs_of_one_session_see_the_same_and_those_of_another_do_not(open_sessi
             await one.ask(do="random", value=0.5)
             for _ in range(4):
                 await one.ask(do="tick")
-            await two.until(lambda m: m.get("kind") == "look" and m["tick"] == 4)
+            for tab in (one, two):
+                await tab.until(lambda m: m.get("kind") == "look" and m["tick"] == 4)
             looks = [[m for m in tab.told if m["kind"] == "look" and m["runs"]] for tab in (one, two)]
             seen = [[column for look in some for column in look["runs"][0]["columns"]] for some in looks]
             assert seen[0] == seen[1]

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 __all__ = ["COOKIE", "Guard", "Rules"]
 
@@ -114,7 +114,7 @@ class Guard:
         if scope["method"] != "GET" or all(name != "token" for name, _ in query):
             return None
         rest = urlencode([(name, value) for name, value in query if name != "token"])
-        return "/" + str(scope["path"]).lstrip("/\\") + (f"?{rest}" if rest else "")
+        return "/" + quote(str(scope["path"]).lstrip("/\\")) + (f"?{rest}" if rest else "")
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand on a request whose body is counted as it comes."""

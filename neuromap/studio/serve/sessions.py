@@ -24,6 +24,8 @@ MOST_OPEN = 16
 _GRACE = 3.0
 """Seconds for which a session waits for a tab that is loaded anew."""
 _SAVE_EVERY = 1.0
+_TICKS_EVERY = 5.0
+"""Seconds after which a session is saved of which nothing but ticks has passed."""
 _LOG = logging.getLogger("neuromap.studio")
 
 
@@ -33,6 +35,7 @@ class _Open:
     viewers: int = 0
     empty_since: float = 0.0
     saved: tuple[int, int] = (-1, -1)
+    saved_at: float = 0.0
 
 
 class Sessions:
@@ -106,7 +109,8 @@ class Sessions:
         with self._lock:
             entries = list(self._open.items())
         for name, entry in entries:
-            self._save(name, entry)
+            if entry.session.version != entry.saved[0] or now - entry.saved_at > _TICKS_EVERY:
+                self._save(name, entry)
             with self._lock:
                 is_left = not entry.viewers and now - entry.empty_since > _GRACE
                 if is_left and self._open.get(name) is entry:
@@ -124,12 +128,11 @@ class Sessions:
             if state == entry.saved or session.is_closed:
                 return
             scene = session.stage.scene
+        entry.saved, entry.saved_at = state, time.monotonic()
         try:
             self._kept.save(name, scene_bytes(scene))
-            entry.saved = state
         except (NeuromapError, OSError) as error:  # a full disk ends no session
             _LOG.warning("session %s is not saved: %s", name[:8], error)
-            entry.saved = state
 
     def close(self) -> None:
         """Save and end every session."""

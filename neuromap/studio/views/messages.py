@@ -10,7 +10,7 @@ from neuromap.studio.stage.commands import picture_shape
 from neuromap.studio.stage.look import CHIP_TICKS, board, look_at, raster_rows
 from neuromap.studio.stage.played_run import PlayedRun
 from neuromap.studio.stage.session import Session
-from neuromap.studio.views.parts import parts_of
+from neuromap.studio.views.parts import PartsWriter
 
 __all__ = ["Viewer"]
 
@@ -26,6 +26,7 @@ class Viewer:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._version = -1
+        self._writer = PartsWriter(session)
         self._parts: dict[str, str] = {}
         self._runs: tuple[PlayedRun, ...] = ()
         self._since: int = 0
@@ -53,7 +54,7 @@ class Viewer:
             return found
 
     def _changed_parts(self) -> list[dict[str, Any]]:
-        parts = parts_of(self._session)
+        parts = self._writer.parts()
         changed = {name: part for name, part in parts.items() if self._parts.get(name) != part}
         self._parts = parts
         scene = self._session.stage.scene

@@ -21,7 +21,7 @@ from neuromap.studio.stage.session import SPEEDS, Session
 from neuromap.studio.stage.stage import EXECUTIONS
 from neuromap.studio.views.numbers import ROWS, figure_texts
 
-__all__ = ["SHEETS", "page_html", "parts_of"]
+__all__ = ["SHEETS", "PartsWriter", "page_html"]
 
 SHEETS = ("colours.css", "style.css", "drawing.css", "studio.css")
 _MOST_LINKS = 500
@@ -42,33 +42,47 @@ def page_html(name: str) -> str:
     return page
 
 
-def parts_of(session: Session) -> dict[str, str]:
-    """Write every part of a session's page.
+class PartsWriter:
+    """Writes every part of a session's page; what only mapping changes is drawn once.
 
     Parameters
     ----------
     session : Session
-
-    Returns
-    -------
-    dict of str to str
-        HTML by the id of its element.
     """
-    scene, macros = session.stage.scene, _templates().get_template("parts.html.jinja").module
-    names = list(session.offer.networks)
-    chips = [chip.name for chip in list_chips()]
-    parts = {
-        "setup": macros.setup(names, _chosen(session), chips, scene.chip.name, len(scene.runs) > 1),
-        "input": _input(session, macros),
-    }
-    for k, run in enumerate(scene.runs):
-        known = scene.network.pattern_names
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._drawn: dict[int, tuple[tuple[Any, ...], dict[str, str]]] = {}
+
+    def parts(self) -> dict[str, str]:
+        """Write all parts: HTML by the id of its element."""
+        session = self._session
+        scene, macros = session.stage.scene, _templates().get_template("parts.html.jinja").module
+        names = list(session.offer.networks)
+        chips = [chip.name for chip in list_chips()]
+        parts = {
+            "setup": macros.setup(names, _chosen(session), chips, scene.chip.name, len(scene.runs) > 1),
+            "input": _input(session, macros),
+        }
+        for k, run in enumerate(scene.runs):
+            parts |= self._of_mapping(k, run, macros)
+            parts[f"edits-{k}"] = _edits(session, k, macros)
+        return {name: str(part) for name, part in parts.items()}
+
+    def _of_mapping(self, k: int, run: SceneRun, macros: Any) -> dict[str, str]:
+        """Write what depends on the rollout and what became of it on the chip."""
+        stage = self._session.stage
         kinds = tuple(dict.fromkeys((*EXECUTIONS, run.execution)))
-        parts[f"pattern-{k}"] = macros.pattern(k, "AB"[k], known, run.pattern.name, run.execution, kinds)
-        parts |= _drawings(session, k, run)
-        parts[f"figures-{k}"] = _figures(session, k, run, macros)
-        parts |= _edits(session, k, macros)
-    return {name: str(part) for name, part in parts.items()}
+        played = stage.runs[k] if k < len(stage.runs) else None
+        key = (run, played, *(stage.mapped.get((k, kind)) for kind in kinds))
+        if k not in self._drawn or self._drawn[k][0] != key:
+            names = stage.scene.network.pattern_names
+            parts = {f"pattern-{k}": macros.pattern(k, "AB"[k], names, run.pattern.name, run.execution, kinds)}
+            parts |= _drawings(self._session, k, run)
+            parts[f"figures-{k}"] = _figures(self._session, k, run, macros)
+            parts[f"forms-{k}"] = _forms(self._session, k, macros)
+            self._drawn[k] = key, parts
+        return self._drawn[k][1]
 
 
 def _chosen(session: Session) -> str:
@@ -126,12 +140,20 @@ def _figures(session: Session, k: int, run: SceneRun, macros: Any) -> str:
     return figures
 
 
-def _edits(session: Session, k: int, macros: Any) -> dict[str, str]:
+def _edits(session: Session, k: int, macros: Any) -> str:
     runs = session.stage.runs
     if k >= len(runs):
-        return {f"edits-{k}": "<p class='soft'>Nothing runs yet.</p>", f"forms-{k}": ""}
-    program = runs[k].program
+        return '<p class="soft">Nothing runs yet.</p>'
+    listed: str = macros.edits(k, [edit.what for edit in runs[k].edits])
+    return listed
+
+
+def _forms(session: Session, k: int, macros: Any) -> str:
+    if k >= len(session.stage.runs):
+        return ""
+    program = session.stage.runs[k].program
     inside = [port.name for port in program.nodes if port.kind != "input"]
+    sources = [port.name for port in program.nodes]
     links: list[tuple[str, str]] = []
     try:
         used = links_in_use(program)
@@ -139,9 +161,5 @@ def _edits(session: Session, k: int, macros: Any) -> dict[str, str]:
             links.append((f"{x},{y},{up}", f"({x}, {y}) and ({x + 1 - up}, {y + up})"))
     except (NeuromapError, IndexError):  # cores beyond the board have no ways
         links = []
-    words = [edit.what for edit in runs[k].edits]
-    sources = [port.name for port in program.nodes]
-    return {
-        f"edits-{k}": macros.edits(k, words),
-        f"forms-{k}": macros.forms(k, inside, sources, program.n_cores, links),
-    }
+    forms: str = macros.forms(k, inside, sources, program.n_cores, links)
+    return forms
