@@ -256,7 +256,7 @@ def test_a_scene_travels_as_a_file_and_bad_files_are_one_line(server, open_page,
     other.allowed.append("400")
     other.set_input_files("#scene-file", {"name": "scene.json", "mimeType": "application/json", "buffer": scene})
     until(other, f"{TICK} === {json.loads(scene)['ticks']}")
-    assert "image 0" in other.inner_text("#shown-label")
+    until(other, f"{text('shown-label')}.includes('image 0')")
     wrong = json.loads(scene)
     wrong["ticks"] = 10**9
     other.set_input_files(

@@ -40,6 +40,8 @@ class Stage:
         What became of (number of the run, execution) on the chip, as far as it is known.
     lock : RLock
         Held by whoever looks at runs, so that they stand still.
+    turns : int
+        Changes that were put in force, by hand or by a replay.
     verdict : bool or None
         Whether the last replay gave every spike as it was recorded; None before one has ended.
     """
@@ -49,6 +51,7 @@ class Stage:
         self._choice = choice or EngineChoice(threads=1)
         self.mapped: dict[tuple[int, str], Mapped] = {}
         self.verdict: bool | None = None
+        self.turns = 0
         self._generation = 0
         self._set(scene)
 
@@ -237,6 +240,7 @@ class Stage:
         while self._applied < len(changes) and changes[self._applied].tick <= self._now:
             change = changes[self._applied]
             self._applied += 1
+            self.turns += 1
             if change.shown is not None:
                 self._shown = change.shown
             elif change.edits is not None and self._played:

@@ -25,7 +25,7 @@ class Viewer:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._version = -1
+        self._version = (-1, -1)
         self._writer = PartsWriter(session)
         self._parts: dict[str, str] = {}
         self._runs: tuple[PlayedRun, ...] = ()
@@ -38,8 +38,9 @@ class Viewer:
         session = self._session
         with session.lock, session.stage.lock:
             found: list[dict[str, Any]] = []
-            if session.version != self._version:
-                self._version = session.version
+            version = (session.version, session.stage.turns)
+            if version != self._version:
+                self._version = version
                 found += self._changed_parts()
             if session.stage.runs != self._runs:
                 self._runs, self._since, self._told = session.stage.runs, 0, {}

@@ -14,7 +14,9 @@ function say(line) {
 }
 
 export function send(command) {
-  if (socket && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
+  if (!socket || socket.readyState !== WebSocket.OPEN) return;
+  say("");
+  socket.send(JSON.stringify(command));
 }
 
 function connect() {
@@ -87,6 +89,7 @@ function makeEdgesButtons(place, run) {
 }
 
 let isPlaying = false;
+let lineOfLook = "";
 function takeLook(look) {
   isPlaying = look.playing;
   byId("play").textContent = look.playing ? "Pause" : "Play";
@@ -96,7 +99,10 @@ function takeLook(look) {
   byId("clock").textContent = `tick ${look.tick} (${look.time})`;
   byId("clock").dataset.tick = look.tick;
   if (byId("status").textContent !== look.status) byId("status").textContent = look.status;
-  say(look.line);
+  if (look.line !== lineOfLook) {
+    lineOfLook = look.line; // a line of this tab alone stays until the next command
+    say(look.line);
+  }
   drawLook(look);
   takeSampled(look.sampled);
 }
