@@ -91,7 +91,7 @@ def leave(server):
 
 
 def ready(page):
-    page.wait_for_selector(READY)
+    page.wait_for_selector(READY, timeout=180_000)  # the engine may have to be compiled
     return page
 
 
