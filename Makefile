@@ -12,6 +12,7 @@ BIN := $(VENV)/bin
 DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 DOCS_STAMP := $(VENV)/.installed-docs
+E2E_STAMP := $(VENV)/.installed-e2e
 DEMO_REPORT := report examples/digits/sr.toml \
 	--patterns streaming,sequential,hybrid --executions windowed,pipelined --data digits
 DIGITS_TRAINING := --for truenorth --pattern streaming --pattern sequential --no-bias --epochs 300 --batch 64 --frames 5 \
@@ -27,11 +28,11 @@ IMPORTED := import brian2, h5py, hypothesis.extra.numpy, jsonschema, networkx, n
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo digits-networks test test-thorough lint docs wheel-check readme clean
+.PHONY: help demo digits-networks e2e test test-thorough lint docs wheel-check readme clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
-		|| grep -hE '^[a-z-]+:.*## ' Makefile
+	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
+		|| grep -hE '^[a-z0-9-]+:.*## ' Makefile
 
 $(BIN)/python:
 	@command -v "$(PYTHON)" >/dev/null \
@@ -82,6 +83,14 @@ test: lint  ## Check style and types, then run all tests
 
 test-thorough: lint  ## The same with three times as many random examples
 	$(BIN)/python -m pytest --examples thorough $(PYTEST_ARGS)
+
+$(E2E_STAMP): pyproject.toml | $(TEST_STAMP)
+	$(PIP) -e '.[e2e]'
+	@touch $@
+
+# The browser is the system's (apt-get install chromium); CHROMIUM names another.
+e2e: $(E2E_STAMP)  ## Open pages and the studio in headless Chromium; leaves screenshots in build/e2e
+	NEUROMAP_E2E=$(or $(NEUROMAP_E2E),1) $(BIN)/python -m pytest -n 0 tests/e2e $(PYTEST_ARGS)
 
 docs: $(DOCS_STAMP)  ## Build the documentation into docs/_build; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

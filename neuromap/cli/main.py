@@ -28,6 +28,8 @@ from neuromap.cli.commands.explore import EXAMPLES as EXPLORE_EXAMPLES
 from neuromap.cli.commands.explore import explore
 from neuromap.cli.commands.faults import EXAMPLES as FAULTS_EXAMPLES
 from neuromap.cli.commands.faults import faults
+from neuromap.cli.commands.live.studio import EXAMPLES as STUDIO_EXAMPLES
+from neuromap.cli.commands.live.studio import studio
 from neuromap.cli.commands.live.watch import EXAMPLES as WATCH_EXAMPLES
 from neuromap.cli.commands.live.watch import watch
 from neuromap.cli.commands.map import EXAMPLES as MAP_EXAMPLES
@@ -96,6 +98,7 @@ app.command("explore", short_help="Which rollout to run: Pareto fronts.", epilog
 app.command("sweep", short_help="Many runs at once, into one store.", epilog=SWEEP_EXAMPLES)(sweep)
 app.command("accuracy", short_help="How often a chip is right, by tick.", epilog=ACCURACY_EXAMPLES)(accuracy)
 app.command("faults", short_help="What a network does on a chip with faults.", epilog=FAULTS_EXAMPLES)(faults)
+app.command("studio", short_help="Patterns and a running chip in the browser.", epilog=STUDIO_EXAMPLES)(studio)
 app.command("bench", short_help="How fast this machine runs a chip.", epilog=BENCH_EXAMPLES)(bench)
 app.command("train", short_help="Train a network under a rollout pattern.", epilog=TRAIN_EXAMPLES)(train)
 app.command("experiment", short_help="Patterns trained and compared.", epilog=EXPERIMENT_EXAMPLES)(experiment)

@@ -10,8 +10,12 @@ _HOMES = {
     "Activity": "activity.activity",
     "Batch": "trace.batch",
     "Checkpoints": "checkpoint.checkpoints",
+    "GivenFrames": "live.sources",
+    "HeldFrame": "live.sources",
+    "LiveRun": "live.live_run",
     "NumpyEngine": "engine.numpy_engine",
     "Potentials": "trace.readout",
+    "RandomSource": "live.sources",
     "Readout": "trace.readout",
     "Recording": "trace.recording",
     "SteadyActivity": "activity.steady_figures",
@@ -46,6 +50,10 @@ if TYPE_CHECKING:
     from neuromap.simulation.engine.neuron import integrate as integrate
     from neuromap.simulation.engine.neuron import leak as leak
     from neuromap.simulation.engine.numpy_engine import NumpyEngine as NumpyEngine
+    from neuromap.simulation.live.live_run import LiveRun as LiveRun
+    from neuromap.simulation.live.sources import GivenFrames as GivenFrames
+    from neuromap.simulation.live.sources import HeldFrame as HeldFrame
+    from neuromap.simulation.live.sources import RandomSource as RandomSource
     from neuromap.simulation.reference_frames import reference as reference
     from neuromap.simulation.run.run_events import run_events as run_events
     from neuromap.simulation.run.simulate import simulate as simulate

@@ -25,6 +25,7 @@ def test_the_commands():
         "sweep",
         "accuracy",
         "faults",
+        "studio",
         "bench",
         "train",
         "experiment",
@@ -43,6 +44,8 @@ def test_help_of_the_program_names_commands_and_exit_codes(neuromap):
             assert words in done.out
 
 
+SERVING = ("studio",)
+"""They serve until they are interrupted, and print an address only."""
 FOR_EYES = ("watch",)
 """Commands without a document: what they show goes on."""
 
@@ -51,7 +54,7 @@ FOR_EYES = ("watch",)
 def test_help_of_a_command_has_examples_and_json(command, neuromap):
     done = neuromap(command, "--help")
     assert (done.code, done.err) == (0, "")
-    assert ("--json" in done.out) == (command not in FOR_EYES)
+    assert ("--json" in done.out) == (command not in (*FOR_EYES, *SERVING))
     examples = re.findall(r"^ +(neuromap .*)$", done.out.split("Examples:")[1], re.MULTILINE)
     assert len(examples) >= 3
     for example in examples:
@@ -76,7 +79,7 @@ LONG = ("experiment", "import", "train")
 @pytest.mark.usefixtures("short_streams")
 @pytest.mark.parametrize("many", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize(  # long ones have tests of their own
-    "command", [pytest.param(c, marks=pytest.mark.thorough) if c in LONG else c for c in COMMANDS]
+    "command", [pytest.param(c, marks=pytest.mark.thorough) if c in LONG else c for c in COMMANDS if c not in SERVING]
 )
 def test_examples_of_the_help_run(
     command, many, neuromap, root_of_examples, monkeypatch, folder, tiny_text, sr, request

@@ -103,7 +103,10 @@ def shoot():
         path = SHOTS / f"{name}.png"
         page.screenshot(path=path, full_page=full_page)
         if for_docs and os.environ.get("NEUROMAP_E2E") == "docs":
-            shutil.copyfile(path, ROOT / "docs" / "img" / f"{name}.png")
+            from PIL import Image
+
+            few = Image.open(path).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+            few.save(ROOT / "docs" / "img" / f"{name}.png", optimize=True)
         return path
 
     return write

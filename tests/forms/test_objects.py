@@ -65,7 +65,8 @@ def values(network, shown):
     with_potentials = nm.simulate(program, {"I": np.ones((3, 2), bool)}, record=nm.Recording(potentials="outputs"))
     study = nm.faults.study_faults([nm.Rollout(network, "streaming")], rates=[1], seeds=1, kinds=["dead-cores"])
     more = [
-        study, *study.points, nm.faults.Faults({"dead-cores": 0.5}),
+        study, *study.points, nm.faults.Faults({"dead-cores": 0.5}), nm.faults.ThresholdEdit("A", 1),
+        nm.faults.WeightEdit("I", 0, "A", 1, 2), nm.faults.SilentCore(0), nm.faults.DeadLink(0, 1, True),
         *spiking, image, caught.value.infeasibility, with_potentials, rollout.count_valid_patterns(network),
         rollout.lemma1_bounds(network), rollout.most_sequential_summary(network), rollout.check_theorem1(pattern),
         rollout.RolloutWindow(pattern, 1), verification.measure(program), with_potentials.potential_table,

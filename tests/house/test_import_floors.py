@@ -32,6 +32,9 @@ OPTIONAL = {
     "distributed",
     "pyarrow",
     "mpi4py",
+    "uvicorn",
+    "websockets",
+    "playwright",
 }
 ADAPTERS: dict[str, set[str]] = {
     "backends/brian2": {"brian2"},

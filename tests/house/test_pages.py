@@ -78,9 +78,9 @@ def test_the_picture_is_what_its_script_draws(root):
 
 
 def test_make_commands_of_the_pages_exist(root, pages):
-    targets = set(re.findall(r"^([a-z][a-z-]*):", (root / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z][a-z0-9-]*):", (root / "Makefile").read_text(), re.MULTILINE))
     for path, text in pages.items():
-        for target in re.findall(r"(?:`|^    )make ([a-z][a-z-]*)", text, re.MULTILINE):
+        for target in re.findall(r"(?:`|^    )make ([a-z][a-z0-9-]*)", text, re.MULTILINE):
             assert target in targets, f"{path.name}: make {target}"
 
 

@@ -20,7 +20,7 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.neurons_in_use import further_compartments, neurons_in_use
 from neuromap.simulation.engine.noise import core_numbers
 
-__all__ = ["Count", "Struck", "strike", "without_ways"]
+__all__ = ["Count", "Struck", "strike", "with_stuck", "without_ways"]
 
 Bools = NDArray[np.bool_]
 
@@ -103,6 +103,23 @@ def without_ways(program: ChipProgram, cut: Bools) -> ChipProgram:
     return _OF_CORES[program.chip.core_model].without_ways(program, cut)
 
 
+def with_stuck(program: ChipProgram, stuck: Bools, *, fires: bool) -> ChipProgram:
+    """Let neurons never fire, or fire in every tick, whatever reaches them.
+
+    Parameters
+    ----------
+    program : ChipProgram
+    stuck : ndarray of bool, shape (C, N)
+    fires : bool
+        Whether they fire in every tick.
+
+    Returns
+    -------
+    ChipProgram
+    """
+    return _OF_CORES[program.chip.core_model].with_stuck(program, stuck, fires)
+
+
 def _flipped(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[ChipProgram, Count]:
     found, struck, at_risk = _OF_CORES[now.chip.core_model].flipped(now, core_numbers(before), faults)
     return found, Count(struck, at_risk)
@@ -110,19 +127,19 @@ def _flipped(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[Chi
 
 def _firing(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[ChipProgram, Count]:
     stuck, count = _stuck(before, faults, "firing-neurons")
-    return _with_stuck(now, stuck, fires=True), count
+    return with_stuck(now, stuck, fires=True), count
 
 
 def _silent(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[ChipProgram, Count]:
     stuck, count = _stuck(before, faults, "silent-neurons")
-    return _with_stuck(now, stuck, fires=False), count
+    return with_stuck(now, stuck, fires=False), count
 
 
 def _dead_cores(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[ChipProgram, Count]:
     """Silence all neurons of dead cores: what still reaches them is of no effect."""
     dead = fails(faults, "dead-cores", core_numbers(before))
     stuck = np.broadcast_to(dead[:, None], before.shape)
-    return _with_stuck(now, stuck, fires=False), Count(int(dead.sum()), len(dead))
+    return with_stuck(now, stuck, fires=False), Count(int(dead.sum()), len(dead))
 
 
 def _dead_links(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[ChipProgram, Count]:
@@ -138,10 +155,6 @@ def _stuck(program: ChipProgram, faults: Faults, kind: str) -> tuple[Bools, Coun
     stuck = np.zeros_like(used)
     stuck[core, neuron] = fails(faults, kind, core_numbers(program)[core], neuron)
     return stuck, Count(int(stuck.sum()), len(core))
-
-
-def _with_stuck(program: ChipProgram, stuck: Bools, *, fires: bool) -> ChipProgram:
-    return _OF_CORES[program.chip.core_model].with_stuck(program, stuck, fires)
 
 
 class _CoreEffects(NamedTuple):

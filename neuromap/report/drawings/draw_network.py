@@ -69,7 +69,7 @@ def draw_network(network: Network, pattern: RolloutPattern) -> str:
             points = [(_bend_x(places.layer[u] + k), top + y) for k, y in enumerate(places.bends[u, v], start=1)]
             path, before, end = _forward(centre[u], centre[v], points)
         title = _delay_title(network, u, v) if network.is_spiking else edge_title(u, v, r)
-        edges.append(arrow(path, before, end, edge_class(r), title))
+        edges.append(arrow(path, before, end, edge_class(r), title, data_source=u, data_target=v))
     nodes = [_node(network, name, centre[name]) for name in network.nodes]
     width = 2 * _MARGIN + _WIDTH + _COLUMN * max(places.layer.values())
     height = floor + _MARGIN + 26.0 * n_back

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.value import Value
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.run.tick_run import TickSpikes
 from neuromap.simulation.trace.recording import node_labels
@@ -25,7 +28,8 @@ def spikes_by_core(program: ChipProgram, ticks: Sequence[TickSpikes]) -> Ints:
     return counts
 
 
-class NodeSpikes(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class NodeSpikes(Value):
     """Spikes of nodes, copies of a neuron as one; all of shape (n,), int64, ordered by tick, node, index.
 
     Attributes
@@ -41,6 +45,9 @@ class NodeSpikes(NamedTuple):
     tick: Ints
     node: Ints
     index: Ints
+
+    def __post_init__(self) -> None:
+        freeze_arrays(self)
 
     @classmethod
     def none(cls) -> Self:
@@ -67,13 +74,15 @@ class SpikeLabels:
         """Name the spikes of some ticks."""
         if not ticks:
             return NodeSpikes.none()
-        rows = []
+        parts = []
         for sent in ticks:
             node = self._node[sent.cores, sent.neurons]
             index = self._index[sent.cores, sent.neurons][node >= 0]
-            named = np.unique(np.stack([node[node >= 0], index], axis=1).astype(np.int64), axis=0)
-            rows.append(np.column_stack([np.full(len(named), sent.tick, np.int64), named]))
-        return NodeSpikes(*np.concatenate(rows).T)
+            # as one number: distinct rows of a table take ten times as long
+            parts.append(np.unique(node[node >= 0].astype(np.int64) << 32 | index))
+        named = np.concatenate(parts)
+        tick = np.repeat([sent.tick for sent in ticks], [len(part) for part in parts]).astype(np.int64)
+        return NodeSpikes(tick, named >> 32, named & 0xFFFFFFFF)
 
     def by_node(self, ticks: Sequence[TickSpikes]) -> Ints:
         """Count the spikes of every node in some ticks, shape (number of nodes,)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from neuromap.simulation.stimulus.stimulus import input_sizes
 __all__ = ["LiveFeed"]
 
 
-class _Rows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Rows:
     """Rows of the host table that share node, arrival and first frame."""
 
     node: str | None
@@ -66,6 +67,11 @@ class LiveFeed:
     def latest(self) -> InputFrame | None:
         """The frame that was sampled last, of those that are still fed."""
         return self._frames.get(self._next - 1)
+
+    @property
+    def latest_number(self) -> int:
+        """Number of the frame that was sampled last; -1 before the first."""
+        return self._next - 1
 
     def events(self, tick: int) -> HostEvents:
         """Lay out what is fed in a tick; ticks are asked for in order.

@@ -151,6 +151,11 @@ class LiveRun:
         """The input frame that was sampled last; None before the first, and where there is no input node."""
         return self._feed.latest
 
+    @property
+    def input_number(self) -> int:
+        """Number of that frame; -1 before the first."""
+        return self._feed.latest_number
+
     def tick(self) -> TickSpikes:
         """Run one tick and give what is sent in it."""
         tick = self.now

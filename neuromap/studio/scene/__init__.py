@@ -1,0 +1,1 @@
+"""What is looked at, as a value and as a file."""

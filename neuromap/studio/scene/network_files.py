@@ -1,0 +1,74 @@
+"""Networks as the bytes of their two files: from an upload, or out of a scene. Nothing else on the disk is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from neuromap.errors import InputError, NetworkError
+from neuromap.files.toml_file import parse_toml
+from neuromap.network.file.network_file import load_network
+from neuromap.network.network import Network
+
+__all__ = ["MOST_TOML_BYTES", "MOST_WEIGHT_BYTES", "network_bytes", "network_from_bytes"]
+
+MOST_TOML_BYTES = 2**21
+MOST_WEIGHT_BYTES = 2**25
+_SAFE = "network.toml"
+
+
+def network_from_bytes(text: bytes, weights: bytes | None, what: str = "network") -> Network:
+    """Read a network from the bytes of its files.
+
+    Parameters
+    ----------
+    text : bytes
+        The network file (TOML).
+    weights : bytes or None
+        The weights file (safetensors) that it names.
+    what : str
+        For messages.
+
+    Returns
+    -------
+    Network
+
+    Raises
+    ------
+    InputError
+        If a file is too large, or another file is named.
+    NetworkError
+        As :func:`neuromap.load_network`.
+    """
+    for data, most, kind in ((text, MOST_TOML_BYTES, "network file"), (weights, MOST_WEIGHT_BYTES, "weights file")):
+        if data is not None and len(data) > most:
+            raise InputError(f"{what}: the {kind} has {len(data)} bytes; the studio takes at most {most}")
+    named = parse_toml(text, NetworkError, long_table="edges").get("weights", {})
+    file = named.get("file") if isinstance(named, dict) else None
+    if file is not None and (not isinstance(file, str) or Path(file).name != file or file in ("", ".", "..", _SAFE)):
+        raise InputError(f"{what}: weights.file = {file!r:.60}: must be the name of a file beside it, without folders")
+    if file is not None and weights is None:
+        raise InputError(f"{what}: names the weights file {file:.60}; choose that file too")
+    with TemporaryDirectory(prefix="neuromap-") as folder:
+        Path(folder, _SAFE).write_bytes(text)
+        if isinstance(file, str) and weights is not None:
+            Path(folder, file).write_bytes(weights)
+        try:
+            return load_network(Path(folder, _SAFE))
+        except InputError as error:
+            raise type(error)(str(error).replace(f"{folder}/", "")) from None
+
+
+def network_bytes(network: Network) -> tuple[bytes, bytes | None]:
+    """Write a network as the bytes of its two files; None where there are no weights.
+
+    Raises
+    ------
+    NetworkError
+        If it cannot be written to a file.
+    """
+    with TemporaryDirectory(prefix="neuromap-") as folder:
+        path = Path(folder, _SAFE)
+        network.save(path)
+        weights = path.with_suffix(".safetensors")
+        return path.read_bytes(), weights.read_bytes() if weights.exists() else None

@@ -1,0 +1,174 @@
+"""``Scene``: a network, one or two rollouts of it, a chip, and all that happened on it, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.errors import InputError
+from neuromap.faults.edits.edit import Edit
+from neuromap.files.given import whole_number
+from neuromap.forms.card import Card
+from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.network.network import Network
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.execution import chosen_period
+from neuromap.studio.scene.shown import Shown
+
+__all__ = ["MOST_CHANGES", "MOST_TICKS", "Change", "Scene", "SceneRun"]
+
+MOST_TICKS = 100_000
+"""Ticks that a recording holds."""
+MOST_CHANGES = 5_000
+"""Changes that a recording holds."""
+MOST_EDITS = 100
+"""Edits that are in force at the same time."""
+MOST_RUNS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class SceneRun(Card):
+    """A rollout that runs in a scene.
+
+    Attributes
+    ----------
+    pattern : RolloutPattern
+        Valid or not; one that is not is shown, but does not run.
+    execution : str
+        As of :class:`neuromap.Rollout`.
+
+    Raises
+    ------
+    InputError
+        If there is no such execution.
+    """
+
+    pattern: RolloutPattern
+    execution: str = "windowed"
+
+    def __post_init__(self) -> None:
+        chosen_period(self.execution)
+
+
+@dataclass(frozen=True)
+class Change(Card):
+    """Something that changes just before a tick: what is shown, or the edits of a run.
+
+    Attributes
+    ----------
+    tick : int
+        0 or more.
+    shown : Shown or None
+        What the input sees from now on.
+    run : int
+        Whose edits; 0 or 1.
+    edits : tuple of Edit or None
+        All that are in force from now on; None where ``shown`` changes.
+
+    Raises
+    ------
+    InputError
+        If it changes nothing or both, or a number is out of range.
+    """
+
+    tick: int
+    shown: Shown | None = None
+    run: int = 0
+    edits: tuple[Edit, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= whole_number("change: tick", self.tick) <= MOST_TICKS:
+            raise InputError(f"change: tick = {self.tick}: must be 0 to {MOST_TICKS}")
+        if (self.shown is None) == (self.edits is None):
+            raise InputError("change: needs either what is shown or edits; give one of them")
+        if not 0 <= whole_number("change: run", self.run) < MOST_RUNS:
+            raise InputError(f"change: run = {self.run}: must be 0 to {MOST_RUNS - 1}")
+        if self.edits is not None and len(self.edits) > MOST_EDITS:
+            raise InputError(f"change: {len(self.edits)} edits; at most {MOST_EDITS}")
+
+    @property
+    def what(self) -> str:
+        """The kind of change: changes of one kind at one tick take each other's place."""
+        return "shown" if self.edits is None else f"edits of {self.run}"
+
+
+@dataclass(frozen=True, eq=False)
+class Scene(Card):
+    """What somebody looks at, and what they did: enough to see it again, spike by spike.
+
+    Attributes
+    ----------
+    network : Network
+        With or without weights; without, nothing runs.
+    chip : ChipSpec
+        What it runs on.
+    runs : tuple of SceneRun
+        One, or two that see the same input.
+    changes : tuple of Change
+        In the order of their ticks: the recording.
+    ticks : int
+        Ticks that were run.
+    stimulus : mapping of str to ndarray of bool, shape (n_frames, size), or None
+        Frames that can be shown.
+    checksums : tuple of int
+        Of all spikes of every run up to ``ticks``; empty where nothing ran.
+
+    Raises
+    ------
+    InputError
+        If the changes are out of order or too many, or a number is out of range.
+    """
+
+    network: Network
+    chip: ChipSpec
+    runs: tuple[SceneRun, ...]
+    changes: tuple[Change, ...] = ()
+    ticks: int = 0
+    stimulus: Mapping[str, NDArray[np.bool_]] | None = None
+    checksums: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.runs) <= MOST_RUNS:
+            raise InputError(f"scene: {len(self.runs)} runs; give 1 to {MOST_RUNS}")
+        if not 0 <= whole_number("scene: ticks", self.ticks) <= MOST_TICKS:
+            raise InputError(f"scene: ticks = {self.ticks}: must be 0 to {MOST_TICKS}")
+        if len(self.changes) > MOST_CHANGES:
+            raise InputError(f"scene: {len(self.changes)} changes; at most {MOST_CHANGES}")
+        ticks = [change.tick for change in self.changes]
+        if ticks != sorted(ticks):
+            raise InputError("scene: changes are not in the order of their ticks")
+        for run in self.runs:
+            if tuple(run.pattern.network.edges) != tuple(self.network.edges):
+                raise InputError(f"scene: pattern {run.pattern.name} is not of network {self.network.name}")
+        if any(change.run >= len(self.runs) for change in self.changes):
+            raise InputError("scene: a change is of a run that it lacks")
+
+    def begun_again(self) -> Scene:
+        """Give the scene at tick 0, with what was in force at the end."""
+        last = {change.what: replace(change, tick=0) for change in self.changes}
+        return replace(self, changes=tuple(last.values()), ticks=0, checksums=())
+
+    def with_change(self, change: Change) -> Scene:
+        """Give the scene with a change at its end; what was recorded after it is cut off.
+
+        Raises
+        ------
+        InputError
+            If the recording is full.
+        """
+        kept = [c for c in self.changes if c.tick < change.tick or (c.tick == change.tick and c.what != change.what)]
+        if len(kept) >= MOST_CHANGES:
+            raise InputError(f"recording: holds {MOST_CHANGES} changes, which is its most; start again at tick 0")
+        return replace(self, changes=(*kept, change), ticks=change.tick, checksums=())
+
+    def shown_at(self, tick: int) -> Shown:
+        """Say what is shown when a tick runs."""
+        return next((c.shown for c in reversed(self.changes) if c.shown and c.tick <= tick), Shown())
+
+    def edits_at(self, tick: int, run: int) -> tuple[Edit, ...]:
+        """Say which edits of a run are in force when a tick runs."""
+        mine = (c.edits for c in reversed(self.changes) if c.edits is not None and c.run == run and c.tick <= tick)
+        return next(mine, ())

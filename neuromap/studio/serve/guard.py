@@ -1,0 +1,183 @@
+"""Who may ask: an ASGI layer that refuses foreign origins, missing tokens and absurd sizes, for pages and sockets."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+__all__ = ["COOKIE", "Guard", "Rules"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+COOKIE = "neuromap_studio"
+_LONGEST_URL = 4096
+_HEADERS = (
+    (b"x-frame-options", b"DENY"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        b"frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is let through.
+
+    Attributes
+    ----------
+    hosts : frozenset of str or None
+        Values of the header Host; None where any is taken, which asks for a token. Names of other machines that lead
+        here (DNS rebinding) are refused so.
+    token : str
+        Must be in the address once, and in a cookie from then on; empty where none is asked for.
+    most_bytes : int
+        Of a request's body.
+    """
+
+    hosts: frozenset[str] | None
+    token: str
+    most_bytes: int
+
+
+class Guard:
+    """Lets requests through that obey the rules.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What answers them.
+    rules : Rules
+        The rules.
+    """
+
+    def __init__(self, app: App, rules: Rules) -> None:
+        self._app, self._rules = app, rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it in one line."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await _refuse(scope, send, *refusal)
+        elif scope["type"] == "websocket":
+            await self._app(scope, receive, send)
+        elif self._rules.token and (place := self._without_token(scope)) is not None:
+            cookie = f"{COOKIE}={self._rules.token}; HttpOnly; SameSite=Strict; Path=/"
+            await _answer(send, 303, "", [(b"location", place.encode()), (b"set-cookie", cookie.encode())])
+        else:
+            await self._bounded(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        rules, is_socket = self._rules, scope["type"] == "websocket"
+        if len(scope.get("raw_path") or b"") + len(scope.get("query_string", b"")) > _LONGEST_URL:
+            return 414, f"address: longer than {_LONGEST_URL} bytes"
+        host, origins = _one(scope, b"host"), _all(scope, b"origin")
+        if host is None or (rules.hosts is not None and host.lower() not in rules.hosts):
+            return 403, "host: is none of this studio; open the address that it printed"
+        if (is_socket and not origins) or any(not _is_own(origin, host) for origin in origins):
+            return 403, "origin: another site asks; open the studio itself"
+        if rules.token and not self._has_token(scope):
+            return 401, "token: missing or wrong; open the address with the token that the studio printed"
+        length = _one(scope, b"content-length")
+        if length is not None and (not length.isdigit() or len(length) > 12 or int(length) > rules.most_bytes):
+            return 413, f"body: larger than {rules.most_bytes} bytes"
+        return None
+
+    def _has_token(self, scope: Scope) -> bool:
+        given = [value for name, value in _query(scope) if name == "token"]
+        for header in _all(scope, b"cookie"):
+            try:
+                cookie = SimpleCookie(header).get(COOKIE)
+            except CookieError:
+                continue
+            given += [] if cookie is None else [cookie.value]
+        return any(hmac.compare_digest(value.encode(), self._rules.token.encode()) for value in given)
+
+    @staticmethod
+    def _without_token(scope: Scope) -> str | None:
+        """Give the address without its token; None where it has none."""
+        query = _query(scope)
+        if scope["method"] != "GET" or all(name != "token" for name, _ in query):
+            return None
+        rest = urlencode([(name, value) for name, value in query if name != "token"])
+        return "/" + quote(str(scope["path"]).lstrip("/\\")) + (f"?{rest}" if rest else "")
+
+    async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand on a request whose body is counted as it comes."""
+        n_bytes, has_begun = 0, False
+
+        async def counted() -> Message:
+            nonlocal n_bytes
+            message = await receive()
+            if message["type"] == "http.request":
+                n_bytes += len(message.get("body", b""))
+                if n_bytes > self._rules.most_bytes:
+                    return {"type": "http.disconnect"}
+            return message
+
+        async def answered(message: Message) -> None:
+            nonlocal has_begun
+            if n_bytes > self._rules.most_bytes and not has_begun:
+                return
+            has_begun = True
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            await send(message)
+
+        try:
+            await self._app(scope, counted, answered)
+        except Exception:
+            if n_bytes <= self._rules.most_bytes or has_begun:
+                raise
+        if n_bytes > self._rules.most_bytes and not has_begun:
+            await _refuse(scope, send, 413, f"body: larger than {self._rules.most_bytes} bytes")
+
+
+def _all(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope.get("headers", ()) if key.lower() == name]
+
+
+def _one(scope: Scope, name: bytes) -> str | None:
+    """Give the value of a header that may come once."""
+    found = _all(scope, name)
+    return found[0] if len(found) == 1 else None
+
+
+def _query(scope: Scope) -> list[tuple[str, str]]:
+    return parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
+
+
+def _is_own(origin: str, host: str) -> bool:
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+
+
+async def _refuse(scope: Scope, send: Send, status: int, line: str) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": line[:120]})
+        return
+    await _answer(send, status, f"neuromap studio: {line}\n", [])
+
+
+async def _answer(send: Send, status: int, text: str, headers: list[tuple[bytes, bytes]]) -> None:
+    body = text.encode()
+    plain = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": [*plain, *_HEADERS, *headers]})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,73 @@
+"""Start the server of the studio, and end it in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from neuromap.errors import InputError, NotSupportedError
+from neuromap.studio.scene.scene import Scene
+from neuromap.studio.serve.address import Address
+from neuromap.studio.serve.guard import Guard
+from neuromap.studio.serve.kept import KeptSessions
+from neuromap.studio.serve.sessions import Sessions
+from neuromap.studio.serve.studio_app import MOST_MESSAGE, StudioApp
+from neuromap.studio.stage.offer import Offer
+
+__all__ = ["run_server"]
+
+
+def run_server(
+    address: Address, kept: KeptSessions, offer: Offer, first: Scene, said: Callable[[str], object] = print
+) -> None:
+    """Serve the studio until it is interrupted; sessions are saved then.
+
+    Parameters
+    ----------
+    address : Address
+        Where.
+    kept : KeptSessions
+        Where sessions are saved.
+    offer : Offer
+        Networks and images to choose from.
+    first : Scene
+        What a new session begins with.
+    said : callable
+        Takes the line that is printed when the server listens.
+
+    Raises
+    ------
+    NotSupportedError
+        If uvicorn is not installed.
+    InputError
+        If nobody can listen there.
+    """
+    try:
+        import uvicorn
+    except ImportError:
+        raise NotSupportedError(
+            "studio: needs uvicorn and websockets; pip install 'neuromap-rollouts[studio]'"
+        ) from None
+    import socket
+
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((address.host.strip("[]"), address.port))
+    except OSError as error:
+        listener.close()
+        why = error.strerror or str(error)
+        raise InputError(f"{address.host}:{address.port}: cannot listen there ({why}); choose another --port") from None
+    sessions = Sessions(kept, offer, first)
+    app: Any = Guard(StudioApp(sessions), address.rules)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, ws_max_size=MOST_MESSAGE,
+        ws="websockets-sansio", http="h11", timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    try:
+        said(f"neuromap studio: {address.url} (Ctrl-C ends it; sessions are kept)")
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        sessions.close()
+        listener.close()

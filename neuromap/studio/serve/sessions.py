@@ -1,0 +1,145 @@
+"""Sessions that are open: found by name, counted by tabs, saved as they change, freed when nobody looks."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event, RLock, Thread
+
+from neuromap.errors import InputError, NeuromapError
+from neuromap.studio.scene.scene import Scene
+from neuromap.studio.scene.scene_file import read_scene, scene_bytes
+from neuromap.studio.serve.kept import KeptSessions
+from neuromap.studio.stage.offer import Offer
+from neuromap.studio.stage.session import Session
+
+__all__ = ["MOST_OPEN", "Sessions"]
+
+MOST_OPEN = 16
+"""Sessions that are open at the same time."""
+_GRACE = 3.0
+"""Seconds for which a session waits for a tab that is loaded anew."""
+_SAVE_EVERY = 1.0
+_TICKS_EVERY = 5.0
+"""Seconds after which a session is saved of which nothing but ticks has passed."""
+_LOG = logging.getLogger("neuromap.studio")
+
+
+@dataclass
+class _Open:
+    session: Session
+    viewers: int = 0
+    empty_since: float = 0.0
+    saved: tuple[int, int] = (-1, -1)
+    saved_at: float = 0.0
+
+
+class Sessions:
+    """All sessions of a server.
+
+    Parameters
+    ----------
+    kept : KeptSessions
+        Where they are saved.
+    offer : Offer
+        What each can choose from.
+    first : Scene
+        What a new one begins with.
+    """
+
+    def __init__(self, kept: KeptSessions, offer: Offer, first: Scene) -> None:
+        self._kept, self._offer, self._first = kept, offer, first
+        self._open: dict[str, _Open] = {}
+        self._lock, self._ended = RLock(), Event()
+        self._keeper = Thread(target=self._keep, name="studio keeper", daemon=True)
+        self._keeper.start()
+
+    @staticmethod
+    def new_name() -> str:
+        """Draw a name that nobody guesses."""
+        return secrets.token_urlsafe(18)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the sessions that are open."""
+        with self._lock:
+            return tuple(self._open)
+
+    @contextmanager
+    def looked_at(self, name: str) -> Iterator[Session]:
+        """Open a session while somebody looks at it: the one that runs, the saved one, or a new one.
+
+        Raises
+        ------
+        InputError
+            If the name is none, too many are open, or what was saved cannot be read.
+        """
+        found = self._enter(name)
+        try:
+            yield found.session
+        finally:
+            with self._lock:
+                found.viewers -= 1
+                found.empty_since = time.monotonic()
+
+    def _enter(self, name: str) -> _Open:
+        with self._lock:
+            found = self._open.get(name)
+            if found is None:
+                if len(self._open) >= MOST_OPEN:
+                    raise InputError(
+                        f"studio: {MOST_OPEN} sessions are open, which is its most; close a tab of another"
+                    )
+                data = self._kept.load(name)
+                scene = self._first if data is None else read_scene(data, "saved session")
+                found = self._open[name] = _Open(Session(name, scene, self._offer))
+            found.viewers += 1
+            return found
+
+    def _keep(self) -> None:
+        while not self._ended.wait(_SAVE_EVERY):
+            self.sweep(time.monotonic())
+
+    def sweep(self, now: float) -> None:
+        """Save what has changed and free what nobody has looked at for a while."""
+        with self._lock:
+            entries = list(self._open.items())
+        for name, entry in entries:
+            if entry.session.version != entry.saved[0] or now - entry.saved_at > _TICKS_EVERY:
+                self._save(name, entry)
+            with self._lock:
+                is_left = not entry.viewers and now - entry.empty_since > _GRACE
+                if is_left and self._open.get(name) is entry:
+                    del self._open[name]
+                else:
+                    is_left = False
+            if is_left:
+                self._save(name, entry)
+                entry.session.close()
+
+    def _save(self, name: str, entry: _Open) -> None:
+        session = entry.session
+        with session.lock:
+            state = (session.version, session.stage.now)
+            if state == entry.saved or session.is_closed:
+                return
+            scene = session.stage.scene
+        entry.saved, entry.saved_at = state, time.monotonic()
+        try:
+            self._kept.save(name, scene_bytes(scene))
+        except (NeuromapError, OSError) as error:  # a full disk ends no session
+            _LOG.warning("session %s is not saved: %s", name[:8], error)
+
+    def close(self) -> None:
+        """Save and end every session."""
+        self._ended.set()
+        self._keeper.join(5)
+        with self._lock:
+            entries, self._open = list(self._open.items()), {}
+        for name, entry in entries:
+            self._save(name, entry)
+            entry.session.close()

@@ -1,0 +1,132 @@
+"""Who may ask: origins, hosts, tokens, sizes; asked as a server would ask, for pages and sockets."""
+
+import asyncio
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from neuromap.errors import InputError
+from neuromap.studio.serve.address import Address
+from neuromap.studio.serve.guard import COOKIE, Guard, Rules
+
+TOKEN = "t" * 20
+OPEN = Address(port=8000).rules
+LOCKED = Address("0.0.0.0", 8000, TOKEN).rules
+
+
+async def echo(scope, receive, send):
+    """Answers with the size of the body; accepts every socket."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.accept"})
+        return
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise RuntimeError("client went away")
+        size += len(message.get("body", b""))
+        if not message.get("more_body"):
+            break
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": str(size).encode()})
+
+
+def ask(rules, address="/", kind="http", method="GET", parts=(b"",), **headers):
+    """Status, headers and body of the answer; of a socket 101 or 403."""
+    found = urlsplit(address)
+    given = [(k.replace("_", "-").encode(), v.encode()) for k, v in {"host": "127.0.0.1:8000", **headers}.items() if v]
+    scope = {
+        "type": kind, "method": method, "path": unquote(found.path), "raw_path": found.path.encode(),
+        "query_string": found.query.encode(), "headers": given,
+    }  # fmt: skip
+    messages = [{"type": "http.request", "body": p, "more_body": k + 1 < len(parts)} for k, p in enumerate(parts)]
+    sent = []
+
+    async def receive():
+        return messages.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(Guard(echo, rules)(scope, receive, send))
+    if kind == "websocket":
+        return 101 if sent[0]["type"] == "websocket.accept" else 403
+    head = {k.decode().lower(): v.decode() for k, v in sent[0]["headers"]}
+    return sent[0]["status"], head, b"".join(message.get("body", b"") for message in sent[1:]).decode()
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize(
+    ("headers", "is_let_in"),
+    [
+        ({"origin": "http://127.0.0.1:8000"}, True),
+        ({"origin": "http://localhost:8000", "host": "localhost:8000"}, True),
+        ({"origin": "http://127.0.0.1:8001"}, False),
+        ({"origin": "http://localhost:8000"}, False),
+        ({"origin": "http://evil.example"}, False),
+        ({"origin": "null"}, False),
+        ({"origin": "http://127.0.0.1:8000.evil.example"}, False),
+        ({"origin": "http://["}, False),
+        ({"origin": "http://evil.example", "host": "evil.example"}, False),
+        ({"origin": "http://127.0.0.1:8000", "host": ""}, False),
+    ],
+)
+def test_only_the_studio_itself_asks(kind, headers, is_let_in):
+    found = ask(OPEN, kind=kind, **headers)
+    status = found if kind == "websocket" else found[0]
+    assert status == ((200 if kind == "http" else 101) if is_let_in else 403)
+
+
+def test_a_socket_says_where_it_comes_from_and_a_page_need_not():
+    assert ask(OPEN, kind="websocket") == 403
+    assert ask(OPEN)[0] == 200
+
+
+def test_a_token_is_asked_for_once_and_kept_in_a_cookie():
+    own = {"host": "box:8000", "origin": "http://box:8000"}
+    for address, cookie in (
+        ("/", ""),
+        ("/?token=wrong", ""),
+        ("/?token=", ""),
+        ("/", f"{COOKIE}=wrong"),
+        ("/", "a=b;;="),
+    ):
+        status, _, body = ask(LOCKED, address, cookie=cookie, **own)
+        assert status == 401
+        assert TOKEN not in body
+        assert ask(LOCKED, address, kind="websocket", cookie=cookie, **own) == 403
+    status, head, _ = ask(LOCKED, f"//evil.example/s/x?a=1&token={TOKEN}", **own)
+    assert (status, head["location"]) == (303, "/s/x?a=1")
+    assert "HttpOnly" in head["set-cookie"]
+    assert ask(LOCKED, f"/a%0D%0Ab?token={TOKEN}", **own)[1]["location"] == "/a%0D%0Ab"
+    assert "SameSite=Strict" in head["set-cookie"]
+    cookie = head["set-cookie"].split(";")[0]
+    assert ask(LOCKED, cookie=f"other=1; {cookie}", **own)[0] == 200
+    assert ask(LOCKED, kind="websocket", cookie=cookie, **own) == 101
+    assert ask(LOCKED, kind="websocket", cookie=cookie, **{**own, "origin": "http://evil.example"}) == 403
+
+
+def test_absurd_sizes_are_refused_whether_they_are_said_or_not():
+    rules = Rules(OPEN.hosts, "", 100)
+    assert ask(rules, method="POST", parts=(b"x" * 60, b"x" * 40))[2] == "100"
+    assert ask(rules, method="POST", parts=(b"x" * 60, b"x" * 41, b"x"))[0] == 413
+    for length in ("101", "9" * 30, "-1", "1e3"):
+        assert ask(rules, method="POST", content_length=length)[0] == 413
+    assert ask(OPEN, "/?" + "a" * 5000)[0] == 414
+    _, head, body = ask(rules, method="POST", content_length="101")
+    assert body.count("\n") == 1
+    assert head["x-frame-options"] == "DENY"
+
+
+def test_only_loopback_goes_without_a_token():
+    for host in ("127.0.0.1", "localhost", "::1", "127.0.0.9"):
+        assert Address(host).is_loopback
+        assert Address(host).rules.hosts
+    assert Address("::1", 80).url == "http://[::1]:80/"
+    for host in ("0.0.0.0", "::", "192.168.0.2", "box", "127.0.0.1.evil.example"):
+        with pytest.raises(InputError, match="asks for a token"):
+            Address(host)
+        assert Address(host, token=TOKEN).url.endswith(f"/?token={TOKEN}")
+    for wrong in ({"port": 0}, {"port": 65536}, {"host": "a b"}, {"host": ""}, {"token": "short"}, {"token": "ü" * 20}):
+        with pytest.raises(InputError):
+            Address(**wrong)

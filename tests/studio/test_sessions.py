@@ -1,0 +1,222 @@
+"""A server's sessions, asked as a browser asks, without one: what each tab is told, what is kept, what is freed."""
+
+import asyncio
+import base64
+import json
+import time
+
+import pytest
+
+from neuromap.studio.scene.network_files import network_bytes
+from neuromap.studio.scene.scene_file import read_scene
+from neuromap.studio.serve.kept import MOST_SESSIONS, KeptSessions
+from neuromap.studio.serve.sessions import MOST_OPEN, Sessions
+from neuromap.studio.serve.studio_app import StudioApp
+from neuromap.studio.stage.offer import Offer
+
+NAME = "session-of-a-test-0001"
+LATER = 60.0
+
+
+@pytest.fixture
+def open_sessions(scene, tmp_path):
+    """Make the sessions of a server; the folder stays, as it does when a server is killed."""
+    every = []
+
+    def make():
+        found = Sessions(KeptSessions(tmp_path), Offer({"small": scene.network}), scene)
+        found._ended.set()  # the tests sweep themselves
+        every.append(found)
+        return found
+
+    yield make
+    for sessions in every:
+        sessions.close()
+
+
+class Tab:
+    """A tab of a browser: sends commands, keeps what it is told."""
+
+    def __init__(self, app, name=NAME):
+        self.app, self.name = app, name
+        self.asked, self.told = asyncio.Queue(), []
+
+    async def __aenter__(self):
+        await self.asked.put({"type": "websocket.connect"})
+        scope = {"type": "websocket", "path": f"/s/{self.name}/live"}
+        self.task = asyncio.create_task(self.app(scope, self.asked.get, self._hear))
+        return self
+
+    async def __aexit__(self, *_):
+        await self.asked.put({"type": "websocket.disconnect"})
+        await self.task
+
+    async def _hear(self, message):
+        self.told.append(json.loads(message["text"]) if "text" in message else {"kind": "socket", **message})
+
+    async def ask(self, **command):
+        await self.asked.put({"type": "websocket.receive", "text": json.dumps(command)})
+
+    async def until(self, is_true):
+        """Wait for a message; the last look by default."""
+        end = time.monotonic() + 60
+        while not any(map(is_true, self.told)):
+            assert time.monotonic() < end, self.told[-1:]
+            await asyncio.sleep(0.01)
+        return next(filter(is_true, self.told))
+
+    async def ready(self):
+        return await self.until(lambda m: m.get("kind") == "look" and m["ready"])
+
+
+async def post(app, kind, data, name=NAME):
+    """Status and answer of an upload."""
+    sent, body = [], [{"type": "http.request", "body": data}]
+
+    async def receive():
+        return body.pop()
+
+    async def send(message):
+        sent.append(message)
+
+    await app({"type": "http", "method": "POST", "path": f"/s/{name}/{kind}"}, receive, send)
+    return sent[0]["status"], json.loads(sent[1]["body"])
+
+
+def run(scenario):
+    asyncio.run(scenario)
+
+
+def test_tabs_of_one_session_see_the_same_and_those_of_another_do_not(open_sessions):
+    sessions = open_sessions()
+    app = StudioApp(sessions)
+
+    async def scenario():
+        async with Tab(app) as one, Tab(app) as two, Tab(app, "another-session-0001") as other:
+            for tab in (one, two, other):
+                await tab.ready()
+            await one.ask(do="random", value=0.5)
+            for _ in range(4):
+                await one.ask(do="tick")
+            for tab in (one, two):
+                await tab.until(lambda m: m.get("kind") == "look" and m["tick"] == 4)
+            looks = [[m for m in tab.told if m["kind"] == "look" and m["runs"]] for tab in (one, two)]
+            seen = [[column for look in some for column in look["runs"][0]["columns"]] for some in looks]
+            assert seen[0] == seen[1]
+            assert [tick for tick, _ in seen[0]] == [0, 1, 2, 3]
+            await one.ask(do="toggle", run=0, source="I", target="H")
+            await two.until(lambda m: "valid: 3 of 4" in m.get("parts", {}).get("figures-0", ""))
+            assert not any(m["kind"] == "look" and m["tick"] for m in other.told)
+            assert set(sessions.names) == {NAME, "another-session-0001"}
+        sessions.sweep(time.monotonic() + LATER)
+        assert sessions.names == ()
+
+    run(scenario())
+
+
+def test_wrong_commands_are_told_to_who_asked_and_change_nothing(open_sessions):
+    sessions = open_sessions()
+    app = StudioApp(sessions)
+    wrong = [
+        {}, {"do": 5}, {"do": "eval", "value": "1"}, {"do": "speed", "value": 3}, {"do": "toggle", "run": 7},
+        {"do": "toggle", "run": 0, "source": "O", "target": "I"}, {"do": "pattern", "run": 0, "value": "none"},
+        {"do": "execution", "run": 0, "value": "pipelined:x"}, {"do": "chip", "value": "/etc/chip.toml"},
+        {"do": "network", "value": "../x"}, {"do": "draw", "node": "I", "pixels": [1]}, {"do": "noise", "value": 2},
+        {"do": "draw", "node": "I", "pixels": [300] * 9}, {"do": "image", "value": 0}, {"do": "replay"},
+        {"do": "edit", "run": 0, "edit": {"kind": "threshold", "node": "H", "by": 10**9}}, {"do": "stimulus"},
+        {"do": "edit", "run": 0, "edit": {"kind": "other"}}, {"do": "undo", "run": 0, "value": 0},
+    ]  # fmt: skip
+
+    async def scenario():
+        async with Tab(app) as tab, Tab(app) as two:
+            await tab.ready()
+            for command in wrong:
+                await tab.ask(**command)
+            await tab.asked.put({"type": "websocket.receive", "text": "[1"})
+            await tab.asked.put({"type": "websocket.receive", "bytes": b"x"})
+            end = time.monotonic() + 30
+            while sum(m["kind"] == "error" for m in tab.told) < len(wrong) + 2:
+                assert time.monotonic() < end, [m for m in tab.told if m["kind"] == "error"]
+                await asyncio.sleep(0.01)
+            lines = [m["line"] for m in tab.told if m["kind"] == "error"]
+            assert all(line and "\n" not in line for line in lines)
+            assert not any(m["kind"] == "error" for m in two.told)
+            with sessions.looked_at(NAME) as session:
+                assert (session.stage.now, session.stage.scene.changes) == (0, ())
+
+    run(scenario())
+
+
+def test_what_was_saved_is_played_again_by_another_server(open_sessions):
+    first, second = open_sessions(), open_sessions()
+
+    async def scenario(sessions, commands, tick):
+        async with Tab(StudioApp(sessions)) as tab:
+            await tab.ready()
+            for command in commands:
+                await tab.ask(**command)
+            await tab.until(lambda m: m.get("kind") == "look" and m["tick"] == tick)
+            sessions.sweep(time.monotonic())  # and then it is killed
+            with sessions.looked_at(NAME) as session:
+                return session.stage.scene
+
+    threshold = {"kind": "threshold", "node": "H", "by": 1, "index": None}
+    commands = [{"do": "random", "value": 0.6}, {"do": "tick"}, {"do": "edit", "run": 1, "edit": threshold}]
+    before = asyncio.run(scenario(first, [*commands, *[{"do": "tick"}] * 6], 7))
+    after = asyncio.run(scenario(second, [], 7))
+    assert after.checksums == before.checksums
+    assert after.edits_at(7, 1) == before.edits_at(7, 1) != ()
+    assert len(after.changes) == 2
+
+
+def test_uploads_take_the_stage_or_are_one_line(open_sessions, digits):
+    sessions = open_sessions()
+    app = StudioApp(sessions)
+    text, weights = network_bytes(digits)
+
+    async def scenario():
+        async with Tab(app) as tab:
+            await tab.ready()
+            body = {"toml": text.decode(), "weights": base64.b64encode(weights).decode()}
+            status, answer = await post(app, "network", json.dumps({**body, "weights": None}).encode())
+            assert (status, list(answer)) == (400, ["error"])
+            assert "choose that file too" in answer["error"]
+            for kind, data in (
+                ("network", b"{"),
+                ("scene", b"[]"),
+                ("stimulus", b"PK"),
+                ("network", b'{"toml": "x = "}'),
+            ):
+                status, answer = await post(app, kind, data)
+                assert status == 400
+                assert "\n" not in answer["error"]
+                assert "/tmp" not in answer["error"]
+            assert await post(app, "network", json.dumps(body).encode()) == (200, {"ok": True})
+            await tab.until(lambda m: m.get("title", "").startswith("digits SR"))
+
+    run(scenario())
+
+
+def test_a_server_holds_so_many_sessions_and_keeps_so_many(open_sessions, tmp_path):
+    sessions = open_sessions()
+    holders = [sessions.looked_at(f"session-number-{k:06}") for k in range(MOST_OPEN)]
+    for holder in holders:
+        holder.__enter__()
+
+    async def scenario():
+        tab = Tab(StudioApp(sessions))
+        async with tab:
+            await tab.until(lambda m: m.get("kind") == "refused")
+
+    run(scenario())
+    for holder in holders:
+        holder.__exit__(None, None, None)
+    sessions.sweep(time.monotonic() + LATER)
+    assert sessions.names == ()
+    kept = KeptSessions(tmp_path / "kept")
+    for k in range(MOST_SESSIONS + 3):
+        kept.save(f"session-number-{k:06}", b"{}")
+    assert len(list((tmp_path / "kept").iterdir())) == MOST_SESSIONS
+    for name in ("../../x", "short", "a" * 65, "a/b-----------------"):
+        assert not KeptSessions.is_name(name)
+    assert read_scene((tmp_path / "session-number-000000.json").read_bytes()).ticks == 0
