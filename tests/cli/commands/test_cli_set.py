@@ -18,7 +18,7 @@ SR (streaming, windowed) on tiny with other core.axons, core.neurons: fits 2 of 
      8       16      -             -               -               -  node O: one neuron needs 15
                                                                       axons, a tiny core has 8
     32        8     18             3        1 = 1 ms        2 = 2 ms  yes
-    32       16      5             2        1 = 1 ms        2 = 2 ms  yes
+    32       16      4             2        1 = 1 ms        2 = 2 ms  yes
 
 times: of windowed execution, predicted from the schedule
 first response: from stimulus onset, the least over all outputs
