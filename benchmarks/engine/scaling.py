@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ and a real-time factor above 1 means that the simulation is faster than the chip
 """
 _COLUMNS = (
     "cores", "rate [Hz]", "at rest", "threads", "ms per tick (quartiles)", "real-time factor", "events [10⁹/s]",
-    "limit [ms]", "time / limit",
+    "limit [ms]", "time / limit", "in cache [ms]", "time / in cache",
 )  # fmt: skip
 
 
@@ -111,6 +112,7 @@ def _measure(asked: argparse.Namespace) -> list[dict[str, Any]]:
                     [("cores", cores), ("rate_hz", rate), ("at_rest", at_rest), ("synapses", 128), ("delay", [1, 1])]
                     for cores, rate, at_rest in group
                 ],
+                same_kind=[partial(characterisation_program, rate_hz=rate) for _, rate, _ in group],
                 progress=progress,
             )
         documents.append(bench_to_dict(report))
@@ -134,6 +136,9 @@ def page_text(found: list[dict[str, Any]]) -> str:
     machine = first["machine"]
     gib = f", {machine['memory_bytes'] / 2**30:.0f} GiB" if machine["memory_bytes"] else ""
     cache = f", last-level cache {machine['cache_bytes'] / 2**20:.0f} MiB" if machine["cache_bytes"] else ""
+    if first.get("caches"):
+        near, last = (first["caches"][name] / 2**20 for name in ("near_bytes", "last_bytes"))
+        cache += f" (measured: {near:.3g} MiB near, {last:.3g} MiB in all)"
     load = machine["load_average"]
     others = f" The load average before the start was {load:.1f}: others ran too." if load and load >= 0.5 else ""
     when = (
@@ -147,7 +152,9 @@ def page_text(found: list[dict[str, Any]]) -> str:
     note = (
         "At rest: the fraction of the cores that is silent. Rate: of the active cores, as asked for. Events: synaptic "
         "events per second of wall clock. Limit: set by memory, the bytes that a tick moves over the bandwidth that as "
-        "many threads reach in the same rounds; a tick can be faster where its memory fits into the last-level cache."
+        "many threads reach in the same rounds; a tick can be faster where its memory fits into a cache. In cache: "
+        "what computing alone takes, by the time of a visit in a network of this kind that stays in the near cache, on "
+        "one thread, over the threads; n/a where figures are older than that."
     )
     return "\n".join([_HEAD, when + "\n", *lines, "", note, ""])
 
@@ -159,6 +166,7 @@ def _line(cells: tuple[str, ...]) -> str:
 def _row(run: dict[str, Any], timing: dict[str, Any]) -> tuple[str, ...]:
     tick, settings = timing["wall_seconds_per_tick"], run["settings"]
     limit, distance = timing["memory_limit_seconds_per_tick"], timing["distance_to_memory_limit"]
+    in_cache, to_cache = timing.get("in_cache_seconds_per_tick"), timing.get("distance_to_time_in_cache")
     return (
         f"{run['cores']:,}",
         f"{settings['rate_hz']:g}",
@@ -169,6 +177,8 @@ def _row(run: dict[str, Any], timing: dict[str, Any]) -> tuple[str, ...]:
         f"{timing['synaptic_events_per_wall_second'] / 1e9:.3g}",
         "n/a" if limit is None else _ms(limit),
         "n/a" if distance is None else f"{distance:.3g}",
+        "n/a" if in_cache is None else _ms(in_cache),
+        "n/a" if to_cache is None else f"{to_cache:.3g}",
     )
 
 

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from neuromap.bench.bench_report import Activity, BenchReport, BenchRun, Spread, Timing
+from neuromap.bench.bench_report import Activity, BenchReport, BenchRun, InCache, Spread, Timing
+from neuromap.bench.caches import Caches, measure_caches
 from neuromap.bench.machine import Bandwidth, Stream, this_machine
 from neuromap.bench.session import Session, open_session, require_equal_totals
 from neuromap.errors import InputError
@@ -40,6 +41,7 @@ def bench(
     rounds: int = 7,
     scaling: str | None = None,
     settings: Sequence[Sequence[tuple[str, object]]] | None = None,
+    same_kind: Sequence[Callable[[int], Program]] | None = None,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> BenchReport:
     """Measure the ticks of programs, each on every number of threads.
@@ -62,6 +64,9 @@ def bench(
         What differs between the programs; a label.
     settings : sequence, optional
         How each program was made; labels.
+    same_kind : sequence of callable, optional
+        For each program, what makes one of its kind with another number of cores, none at rest. With this, and an
+        engine that is compiled, time in cache is measured too.
     progress : callable, optional
         Called as ``progress(what is done, steps done, steps in all)``.
 
@@ -82,7 +87,9 @@ def bench(
     machine = this_machine()
     date = datetime.now(UTC).isoformat(timespec="seconds")
     stream = Stream(machine)
-    total = len(programs) * len(threads) * (rounds + 1)
+    caches = measure_caches() if EngineChoice(engine).kind.is_compiled else None
+    makers = same_kind if same_kind is not None and caches is not None else [None] * len(programs)
+    total = (len(programs) * len(threads) + sum(make is not None for make in makers)) * (rounds + 1)
     step = 0
 
     def tell(what: str) -> None:
@@ -92,7 +99,8 @@ def bench(
         step += 1
 
     groups: list[list[Session]] = []
-    for program in programs:
+    small: list[Session | None] = []
+    for program, make in zip(programs, makers, strict=True):
         group: list[Session] = []
         for count in threads:
             tell("loading")
@@ -104,11 +112,16 @@ def bench(
                 session.calibrate(rounds, ticks, seconds, _BLOCK_SECONDS)
             group.append(session)
         groups.append(group)
+        small.append(None)
+        if make is not None and caches is not None:
+            tell("loading")
+            small[-1] = session = open_session(make(_cores_within(caches, group[0])), engine, 1)
+            session.calibrate(rounds, ticks, seconds, _BLOCK_SECONDS)
 
     streams: dict[int, list[Bandwidth]] = {count: [] for count in threads}
     for _ in range(rounds):
-        for group in groups:
-            for session in group:
+        for group, smaller in zip(groups, small, strict=True):
+            for session in [*group, *([] if smaller is None else [smaller])]:
                 tell("measuring")
                 session.measure()
         for count in threads:
@@ -122,8 +135,27 @@ def bench(
         for count, found in streams.items()
     }
     labels = settings if settings is not None else [()] * len(programs)
-    runs = tuple(_run(group, bandwidths, tuple(label)) for group, label in zip(groups, labels, strict=True))
-    return BenchReport(__version__, date, machine, engine, rounds, scaling, runs)
+    runs = tuple(
+        _run(group, bandwidths, tuple(label), _in_cache(smaller))
+        for group, label, smaller in zip(groups, labels, small, strict=True)
+    )
+    return BenchReport(__version__, date, machine, caches, engine, rounds, scaling, runs)
+
+
+def _cores_within(caches: Caches, session: Session) -> int:
+    """How many cores like those of a program stay in half of the near cache; the rest is for what else is touched."""
+    assert session.footprint is not None
+    per_core = max(1, session.footprint.hot_bytes // session.program.n_cores)
+    return max(1, min(session.program.n_cores, caches.near_bytes // 2 // per_core))
+
+
+def _in_cache(session: Session | None) -> InCache | None:
+    if session is None or session.footprint is None or not session.measured_visits:
+        return None
+    visits = session.measured_visits / session.ticks_measured
+    return InCache(
+        session.program.n_cores, session.footprint.hot_bytes, Spread.of([seconds / visits for seconds in session.wall])
+    )
 
 
 def _checked(
@@ -147,7 +179,10 @@ def _checked(
 
 
 def _run(
-    group: Sequence[Session], bandwidths: dict[int, Bandwidth], settings: tuple[tuple[str, object], ...]
+    group: Sequence[Session],
+    bandwidths: dict[int, Bandwidth],
+    settings: tuple[tuple[str, object], ...],
+    in_cache: InCache | None,
 ) -> BenchRun:
     first = group[0]
     require_equal_totals(group)
@@ -176,6 +211,7 @@ def _run(
         program_bytes=sum(array.nbytes for array in program_tensors(program).values()),
         hot_bytes=None if footprint is None else footprint.hot_bytes,
         bytes_per_tick=moved,
+        in_cache=in_cache,
         timings=tuple(
             Timing(
                 threads=session.threads,

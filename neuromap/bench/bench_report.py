@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from neuromap.bench.caches import Caches
 from neuromap.bench.machine import Bandwidth, Machine
 from neuromap.forms.card import Card
 from neuromap.forms.formed import Formed, form
 
-__all__ = ["TIME_AXIS", "Activity", "BenchReport", "BenchRun", "Spread", "Timing"]
+__all__ = ["TIME_AXIS", "Activity", "BenchReport", "BenchRun", "InCache", "Spread", "Timing"]
 
 TIME_AXIS = {
     "tick_seconds": "network time: the length of a tick on the chip",
@@ -83,6 +84,25 @@ class Timing:
 
 
 @dataclass(frozen=True)
+class InCache:
+    """A network of the same kind, so small that it stays in the near cache, on one thread.
+
+    Attributes
+    ----------
+    cores : int
+        Cores that it has; none is at rest.
+    hot_bytes : int
+        What its ticks read and write.
+    visit : Spread
+        Wall-clock seconds per core that is visited.
+    """
+
+    cores: int
+    hot_bytes: int
+    visit: Spread
+
+
+@dataclass(frozen=True)
 class BenchRun(Card):
     """One program on all numbers of threads.
 
@@ -106,6 +126,8 @@ class BenchRun(Card):
         What the engine reads and writes in its ticks; ``None`` where it does not say, like the next.
     bytes_per_tick : float or None
         Of it, what an average tick has to move.
+    in_cache : InCache or None
+        What visits take without memory; ``None`` where that was not measured.
     timings : tuple of Timing
         In the order that was asked for.
     """
@@ -122,6 +144,7 @@ class BenchRun(Card):
     program_bytes: int
     hot_bytes: int | None
     bytes_per_tick: float | None
+    in_cache: InCache | None
     timings: tuple[Timing, ...]
 
     @property
@@ -153,6 +176,17 @@ class BenchRun(Card):
         limit = self.limit_seconds(timing)
         return timing.tick.median / limit if limit else None
 
+    def in_cache_seconds(self, timing: Timing) -> float | None:
+        """Visits * time of a visit in cache / threads: what a tick would take if computing were all."""
+        if self.in_cache is None or self.activity.visits is None:
+            return None
+        return self.activity.visits * self.in_cache.visit.median / timing.threads
+
+    def distance_to_cache(self, timing: Timing) -> float | None:
+        """Time per tick / :meth:`in_cache_seconds`; ``None`` where no core is visited, or it is not known."""
+        limit = self.in_cache_seconds(timing)
+        return timing.tick.median / limit if limit else None
+
 
 @dataclass(frozen=True)
 class BenchReport(Formed):
@@ -166,6 +200,8 @@ class BenchReport(Formed):
         When, in UTC, to the second (ISO 8601).
     machine : Machine
         Where.
+    caches : Caches or None
+        Its caches, as measured; ``None`` for engines that are not compiled.
     engine : str
         What ran the ticks.
     rounds : int
@@ -181,6 +217,7 @@ class BenchReport(Formed):
     version: str
     date: str
     machine: Machine
+    caches: Caches | None
     engine: str
     rounds: int
     scaling: str | None

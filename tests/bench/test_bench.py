@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from neuromap.bench.bench import bench
-from neuromap.bench.bench_report import Activity, BenchReport, BenchRun, Spread, Timing
+from neuromap.bench.bench_report import Activity, BenchReport, BenchRun, InCache, Spread, Timing
+from neuromap.bench.caches import Caches, _last_within, measure_caches
 from neuromap.bench.characterisation import characterisation_program
 from neuromap.bench.forms.json_form import bench_schema, bench_to_dict, bench_to_json
 from neuromap.bench.forms.text import print_bench, scaling_columns, scaling_rows, with_prefix
@@ -43,7 +44,8 @@ def run_of(*timings, **changes):
         "name": "by hand", "chip": "small", "settings": (("cores", 10),), "cores": 10, "neurons": 2560,
         "synapses": 327680, "tick_seconds": 1e-3, "ticks_per_round": 100,
         "activity": Activity(spikes=51.2, axon_events=51.2, synaptic_events=6553.6, visits=10.0),
-        "program_bytes": 200_000, "hot_bytes": 120_000, "bytes_per_tick": 2e6, "timings": timings,
+        "program_bytes": 200_000, "hot_bytes": 120_000, "bytes_per_tick": 2e6,
+        "in_cache": InCache(4, 48_000, Spread(19e-9, 20e-9, 22e-9)), "timings": timings,
     }  # fmt: skip
     return BenchRun(**{**fields, **changes})
 
@@ -51,6 +53,7 @@ def run_of(*timings, **changes):
 def report_of(*runs, **changes):
     fields = {
         "version": "1", "date": "2026-11-21T12:00:00+00:00", "machine": MACHINE, "engine": "fast", "rounds": 7,
+        "caches": Caches(2**19, 3 * 2**20),
         "scaling": None, "runs": runs,
     }  # fmt: skip
     return BenchReport(**{**fields, **changes})
@@ -77,21 +80,26 @@ def test_derived_figures():
     assert run.limit_seconds(one) == pytest.approx(2e6 / 40e9), "the better of reading and updating"
     assert run.limit_seconds(two) == pytest.approx(2e6 / 50e9)
     assert run.distance(one) == pytest.approx(0.5e-3 / 50e-6)
+    assert run.in_cache_seconds(one) == pytest.approx(10 * 20e-9), "visits, each as long as in cache"
+    assert run.in_cache_seconds(two) == pytest.approx(10 * 20e-9 / 2)
+    assert run.distance_to_cache(two) == pytest.approx(0.25e-3 / 100e-9)
 
 
 def test_what_is_not_known_stays_unknown():
-    run = run_of(timing(compile_seconds=None), hot_bytes=None, bytes_per_tick=None)
-    assert run.limit_seconds(run.timings[0]) is None
-    assert run.distance(run.timings[0]) is None
-    text = text_of(report_of(run))
+    run = run_of(timing(compile_seconds=None), hot_bytes=None, bytes_per_tick=None, in_cache=None)
+    (only,) = run.timings
+    assert run.limit_seconds(only) is run.distance(only) is run.in_cache_seconds(only) is None
+    assert run.distance_to_cache(only) is None
+    text = text_of(report_of(run, caches=None))
     assert text.count("n/a") >= 5
     assert "None" not in text
 
 
 def test_no_bytes_have_no_distance():
-    run = run_of(timing(), bytes_per_tick=0.0)
-    assert run.limit_seconds(run.timings[0]) == 0
-    assert run.distance(run.timings[0]) is None
+    nothing = Activity(spikes=0.0, axon_events=0.0, synaptic_events=0.0, visits=0.0)
+    run = run_of(timing(), bytes_per_tick=0.0, activity=nothing)
+    assert run.limit_seconds(run.timings[0]) == run.in_cache_seconds(run.timings[0]) == 0
+    assert run.distance(run.timings[0]) is run.distance_to_cache(run.timings[0]) is None
 
 
 def test_spread_is_median_and_quartiles():
@@ -136,6 +144,28 @@ def test_the_fast_engine_tells_its_footprint_and_visits():
         + run.activity.spikes * footprint.spike_bytes
     )
     assert all(t.tick.median > 0 and t.bandwidth.best > 0 for t in run.timings)
+
+
+def test_time_in_cache_is_that_of_a_smaller_network_of_the_same_kind():
+    made = []
+
+    def same_kind(n_cores):
+        made.append(n_cores)
+        return network(n_cores, rate_hz=100)
+
+    found = bench([network(300, rate_hz=100, at_rest=0.5)], threads=[1, 2], ticks=14, same_kind=[same_kind])
+    (run,) = found.runs
+    assert made == [run.in_cache.cores]
+    assert run.in_cache.hot_bytes <= found.caches.near_bytes // 2 or run.in_cache.cores == 1
+    assert run.in_cache_seconds(run.timings[1]) == pytest.approx(150 * run.in_cache.visit.median / 2)
+
+
+def test_caches_within_which_reads_are_fast():
+    found = measure_caches()
+    assert 2**14 <= found.near_bytes <= 2**20
+    assert 2**14 <= found.last_bytes <= 2**20
+    assert _last_within([1, 2, 4, 8], [1.0, 3.9, 4.1, 2.0], 4.0) == 2, "what is larger does not count, however fast"
+    assert _last_within([1, 2, 4], [1.0, 1.0, 1.0], 4.0) == 4
 
 
 def test_what_was_compiled_once_comes_from_the_cache():
@@ -233,16 +263,24 @@ def test_refusals_are_one_line(change, found):
 def test_json_follows_the_schema():
     schema = bench_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
-    unknown = run_of(timing(compile_seconds=None), hot_bytes=None, bytes_per_tick=None, settings=())
+    unknown = run_of(timing(compile_seconds=None), hot_bytes=None, bytes_per_tick=None, settings=(), in_cache=None)
     bare = replace(MACHINE, memory_bytes=None, cache_bytes=None, load_average=None, numba="")
     measured = bench([network()], engine="numpy", ticks=7)
-    for report in (report_of(run_of(timing(), timing(2))), report_of(unknown, unknown, machine=bare), measured):
+    for report in (
+        report_of(run_of(timing(), timing(2))),
+        report_of(unknown, unknown, machine=bare, caches=None),
+        measured,
+    ):
         document = json.loads(bench_to_json(report))
         jsonschema.validate(document, schema)
         assert document == json.loads(json.dumps(bench_to_dict(report)))
 
 
-@pytest.mark.parametrize("part", [(), ("machine",), ("runs", 0), ("runs", 0, "per_tick"), ("runs", 0, "timings", 0)])
+@pytest.mark.parametrize(
+    "part",
+    [(), ("machine",), ("caches",), ("runs", 0), ("runs", 0, "per_tick"), ("runs", 0, "in_cache"),
+     ("runs", 0, "timings", 0)],
+)  # fmt: skip
 def test_the_schema_is_strict(part):
     def spoilt():
         document = json.loads(bench_to_json(report_of(run_of(timing()))))
@@ -278,7 +316,10 @@ def test_the_table_says_units_and_ratios():
         "2 = 8 k ticks",
         "from cache",
         "13.1 M",
-        "Hot memory below the size of the last-level cache",
+        "caches, measured on 1 thread: 0.5 MiB near, 3 MiB in all",
+        "in cache: 4 cores of this kind, 48 kB hot, take 20 ns of wall clock per core and tick on 1 thread",
+        "time / time in cache",
+        "Hot memory below the size of the caches",
     ):
         assert words in text, words
     assert "Load average" not in text

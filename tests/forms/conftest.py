@@ -33,7 +33,7 @@ def exploration(network):
 
 @pytest.fixture(scope="package")
 def bench():
-    return BenchReport("1", "2026-01-01", this_machine(), HOSTILE, 1, None, ())
+    return BenchReport("1", "2026-01-01", this_machine(), None, HOSTILE, 1, None, ())
 
 
 @pytest.fixture(scope="package")

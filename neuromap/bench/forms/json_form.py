@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from neuromap.bench.bench_report import TIME_AXIS, BenchReport, BenchRun, Timing
+from neuromap.bench.bench_report import TIME_AXIS, BenchReport, BenchRun, InCache, Timing
 from neuromap.forms.documents import json_text
 from neuromap.forms.schemas import load_schema
 
@@ -44,6 +44,7 @@ def bench_to_dict(report: BenchReport) -> dict[str, Any]:
         "neuromap_version": report.version,
         "date": report.date,
         "machine": asdict(report.machine),
+        "caches": None if report.caches is None else asdict(report.caches),
         "engine": report.engine,
         "rounds": report.rounds,
         "scaling": report.scaling,
@@ -68,6 +69,7 @@ def _run(run: BenchRun) -> dict[str, Any]:
         "hot_bytes": run.hot_bytes,
         "hot_bytes_per_core": None if run.hot_bytes is None else run.hot_bytes / run.cores,
         "bytes_per_tick": run.bytes_per_tick,
+        "in_cache": None if run.in_cache is None else _in_cache(run.in_cache),
         "timings": [_timing(run, timing) for timing in run.timings],
     }
 
@@ -85,7 +87,13 @@ def _timing(run: BenchRun, timing: Timing) -> dict[str, Any]:
         "bandwidth_bytes_per_second": {**asdict(timing.bandwidth), "best": timing.bandwidth.best},
         "memory_limit_seconds_per_tick": run.limit_seconds(timing),
         "distance_to_memory_limit": run.distance(timing),
+        "in_cache_seconds_per_tick": run.in_cache_seconds(timing),
+        "distance_to_time_in_cache": run.distance_to_cache(timing),
     }
+
+
+def _in_cache(found: InCache) -> dict[str, Any]:
+    return {"cores": found.cores, "hot_bytes": found.hot_bytes, "wall_seconds_per_visit": asdict(found.visit)}
 
 
 def bench_to_json(report: BenchReport) -> str:

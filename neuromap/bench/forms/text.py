@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from neuromap.bench.bench_report import BenchReport, BenchRun, Spread, Timing
+from neuromap.bench.bench_report import BenchReport, BenchRun, InCache, Spread, Timing
+from neuromap.bench.caches import Caches
 from neuromap.bench.machine import Machine
 from neuromap.files.messages import counted
 from neuromap.forms.numbers import plain, seconds
@@ -78,6 +79,8 @@ def _figures(run: BenchRun) -> list[tuple[str, str, Callable[[Timing], str]]]:
         ("memory bandwidth, update", "GB/s", lambda t: _ratio(t.bandwidth.update / 1e9)),
         ("limit by memory", "ms per tick", lambda t: _milliseconds(run.limit_seconds(t))),
         ("distance to the limit", "time / limit", lambda t: _ratio(run.distance(t))),
+        ("time in cache", "ms per tick", lambda t: _milliseconds(run.in_cache_seconds(t))),
+        ("distance to time in cache", "time / time in cache", lambda t: _ratio(run.distance_to_cache(t))),
     ]
 
 
@@ -106,6 +109,8 @@ def scaling_columns() -> tuple[str, ...]:
         "hot bytes\nper core",
         "limit by\nmemory [ms]",
         "time /\nlimit",
+        "time in\ncache [ms]",
+        "time /\nin cache",
     )
 
 
@@ -124,6 +129,8 @@ def scaling_rows(report: BenchReport) -> list[tuple[str, ...]]:
             _NOT_KNOWN if run.hot_bytes is None else f"{run.hot_bytes / run.cores:.5g}",
             _milliseconds(run.limit_seconds(timing)),
             _ratio(run.distance(timing)),
+            _milliseconds(run.in_cache_seconds(timing)),
+            _ratio(run.distance_to_cache(timing)),
         )
         for run in report.runs
         for timing in run.timings
@@ -141,6 +148,19 @@ def machine_line(machine: Machine) -> str:
     return "; ".join(parts)
 
 
+def _caches_line(caches: Caches) -> str:
+    """Say what was measured of the caches."""
+    near, last = (f"{size / 2**20:.3g} MiB" for size in (caches.near_bytes, caches.last_bytes))
+    return f"caches, measured on 1 thread: {near} near, {last} in all"
+
+
+def _in_cache_line(found: InCache) -> str:
+    return (
+        f"in cache: {counted(found.cores, 'core')} of this kind, {_bytes(found.hot_bytes)} hot, take "
+        f"{found.visit.median * 1e9:.3g} ns of wall clock per core and tick on 1 thread"
+    )
+
+
 def _run_lines(run: BenchRun) -> list[str]:
     done = run.activity
     visited = "" if done.visits is None else f", {plain(round(done.visits, 1))} of {counted(run.cores, 'core')} visited"
@@ -153,15 +173,17 @@ def _run_lines(run: BenchRun) -> list[str]:
         f"per tick: {plain(round(done.spikes, 1))} spikes ({run.rate_hz:.3g} Hz of network time), "
         f"{plain(round(done.axon_events, 1))} axon events, {_count(done.synaptic_events)} synaptic events{visited}",
         f"memory: {_bytes(run.hot_bytes)} hot, {per_core}; program {_bytes(run.program_bytes)}; {moved}",
+        *([] if run.in_cache is None else [_in_cache_line(run.in_cache)]),
     ]
 
 
 def _notes(report: BenchReport) -> list[str]:
     notes = []
-    cache, load = report.machine.cache_bytes, report.machine.load_average
+    cache = report.machine.cache_bytes if report.caches is None else report.caches.last_bytes
+    load = report.machine.load_average
     small = [run for run in report.runs if cache and run.hot_bytes is not None and run.hot_bytes < cache]
     if small:
-        notes.append("Hot memory below the size of the last-level cache: there the limit by memory can be passed.")
+        notes.append("Hot memory below the size of the caches: there the limit by memory can be passed.")
     if load is not None and load >= 0.5:
         notes.append(f"Load average {load:.2g} before the start: others were at work, trust ratios and not times.")
     return notes
@@ -183,6 +205,8 @@ def print_bench(report: BenchReport, console: Console) -> None:
         console.print(Text(text), highlight=False)
 
     line(f"{machine_line(report.machine)}; {report.date}")
+    if report.caches is not None:
+        line(_caches_line(report.caches))
     ticks = ", ".join(dict.fromkeys(str(run.ticks_per_round) for run in report.runs))
     line(f"engine {report.engine}; {report.rounds} rounds of {ticks} ticks, all in turn; medians over the rounds")
     if len(report.runs) == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,7 +37,8 @@ _DEFAULTS: dict[str, Any] = {
 _SCALED_RATES = (2.0, 20.0, 100.0)
 _LEAST_CORES = 16
 _SCALINGS = ("cores", "rate", "threads")
-_Made = tuple[list["Program"], list[list[tuple[str, object]]]]
+_Made = tuple[list["Program"], list[list[tuple[str, object]]], "list[Callable[[int], Program]] | None"]
+"""Programs, their settings, and what makes others of their kinds with other numbers of cores."""
 
 
 def _asks(text: str, default: str, metavar: str = "N") -> Any:
@@ -97,7 +99,7 @@ def bench(
     )
     counts = _thread_counts(threads, engine, scaling)
     with progress_bar("bench") as progress:
-        programs, settings = (
+        programs, settings, same_kind = (
             _made_programs(asked, scaling, progress) if program_file is None else _read_program(asked, program_file)
         )
         report = measure(
@@ -109,6 +111,7 @@ def bench(
             rounds=rounds,
             scaling=scaling,
             settings=settings,
+            same_kind=same_kind,
             progress=progress,
         )
     if json_file is not None:
@@ -144,7 +147,7 @@ def _read_program(asked: dict[str, Any], program_file: Path) -> _Made:
             f"--program {program_file}: is for {program.chip.core_model} cores; crossbar cores are measured here, "
             "synapse lists in benchmarks/"
         )
-    return [program], [[]]
+    return [program], [[]], None
 
 
 def _made_programs(asked: dict[str, Any], scaling: str | None, progress: Callable[..., None]) -> _Made:
@@ -153,27 +156,33 @@ def _made_programs(asked: dict[str, Any], scaling: str | None, progress: Callabl
 
     chosen = {name: _DEFAULTS[name] if value is None else value for name, value in asked.items()}
     least, greatest = _delay_range(chosen["delays"])
-    programs, settings = [], []
+    programs: list[Program] = []
+    settings: list[list[tuple[str, object]]] = []
+    same_kind: list[Callable[[int], Program]] = []
     for change in _changes(chosen, scaling):
         one = {**chosen, **change}
+        make = partial(
+            characterisation_program,
+            rate_hz=one["rate"],
+            synapses=one["synapses"],
+            delay=(least, greatest),
+            heterogeneous=one["heterogeneous"],
+            chip=one["chip"],
+            seed=one["seed"],
+        )
         programs.append(
-            characterisation_program(
+            make(
                 one["cores"],
-                rate_hz=one["rate"],
-                synapses=one["synapses"],
-                delay=(least, greatest),
                 at_rest=one["at_rest"],
-                heterogeneous=one["heterogeneous"],
-                chip=one["chip"],
-                seed=one["seed"],
                 progress=lambda done, total: progress("making the network", done, total),
             )
         )
+        same_kind.append(make)
         settings.append([("cores", one["cores"]), ("rate_hz", one["rate"]), ("synapses", one["synapses"]),
                          ("delay", [least, greatest]), ("at_rest", one["at_rest"]),
                          ("heterogeneous", one["heterogeneous"]), ("seed", one["seed"]),
                          ("chip", one["chip"])])  # fmt: skip
-    return programs, settings
+    return programs, settings, same_kind
 
 
 def _changes(chosen: dict[str, Any], scaling: str | None) -> list[dict[str, Any]]:

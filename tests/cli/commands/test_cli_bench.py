@@ -27,7 +27,8 @@ def test_the_table_has_every_figure_with_its_unit(neuromap):
     assert (done.code, done.err) == (0, "")
     for words in ("time per tick, median", "ms, wall clock", "real-time factor", "tick of 1 ms / time",
                   "synaptic events", "per second, wall clock", "load time", "compile time", "memory bandwidth, read",
-                  "GB/s", "limit by memory", "distance to the limit", "2 cores, 512 neurons"):  # fmt: skip
+                  "GB/s", "limit by memory", "distance to the limit", "time in cache",
+                  "2 cores, 512 neurons"):  # fmt: skip
         assert words in done.out, words
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import int32, njit, uint32, uint64
 
 from neuromap.simulation.engine.kernel.core_narrow import axon_type
@@ -55,16 +56,15 @@ def tick_wide(
     first: int,
     last: int,
     spikes_out: Any,
-    out: int,
     tick: int,
     seed: int,
 ) -> bool:
     """Take all neurons of a core through steps 1 to 5.
 
-    ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out[out:]``. Returns whether any
+    ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out``. Returns whether any
     potential is another than before.
     """
-    groups = extent(image.shape.groups)
+    groups, rows = extent(image.shape.groups), core * image.shape.n_axons
     noisy = get(image.header, core * HEADER + FLAGS) & _NOISE != 0
     stream = _stream(seed, tick, get(image.place, core)) if noisy else uint64(0)
     changed = False
@@ -75,7 +75,7 @@ def tick_wide(
         wide = state.wide.dtype.type
         # 1 integrate
         for event in range(first, last):
-            v = _integrate(image, v, core, get(axons, event), group, stream, wide)
+            v = _integrate(image, v, core, np.intp(get(axons, event)) - rows, group, stream, wide)
         # 2 leak
         v = _fit(image, v + _leak(image, v, core, group, stream, noisy, wide), wide)
         # 3 threshold noise; a mask of 255 becomes -1 when it is widened, which masks 8 bits just as well
@@ -98,7 +98,7 @@ def tick_wide(
         fallen = where(kappa, zero - beta, where(gamma0, zero - reset, where(gamma1, v + beta + eta, v)))
         v = _fit(image, where(spikes, fired, where(below, fallen, v)), wide)
         store(state.wide, here, v)
-        store_mask(spikes_out, out + group, spikes)
+        store_mask(spikes_out, group, spikes)
         changed |= any_lane(v != before)
     return changed
 

@@ -20,6 +20,8 @@ __all__ = ["make_image", "make_state", "put_spikes", "read_only", "vector_groups
 
 _BLOCK = 1024
 """Cores that are laid out at once: bounds the memory beside the arrays themselves."""
+_VAST = 1 << 26
+"""Bytes of a crossbar whose rows are long under way: found by measurement."""
 
 
 def vector_groups(n_neurons: int) -> int:
@@ -132,6 +134,7 @@ def _shape(program: Program, most_delay: int) -> Shape:
         limit=min(INT16 - 1, high, -low),
         wrap=int(chip.rules.overflow == "wrap"),
         at_most=int(chip.rules.negative_comparison == "<="),
+        is_vast=int(program.crossbar.nbytes > _VAST),
     )
 
 

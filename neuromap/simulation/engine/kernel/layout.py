@@ -96,6 +96,8 @@ class Shape(NamedTuple):
     wrap: int
     at_most: int
     """1 where the negative comparison is <=."""
+    is_vast: int
+    """1 where rows of the crossbar are asked for one level of the caches farther: see ``ask_ahead``."""
 
 
 class Image(NamedTuple):

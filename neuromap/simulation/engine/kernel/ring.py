@@ -20,7 +20,7 @@ __all__ = ["box_of", "deliver", "deliver_box", "deliver_far", "slot_of"]
 
 inlined = njit(**INLINED)
 
-_AHEAD = 16
+_AHEAD = 64
 """Records of an outbox whose words of the ring are asked for before they are set."""
 
 

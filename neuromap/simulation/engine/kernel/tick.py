@@ -1,14 +1,16 @@
 """One tick of a range of cores: which cores to visit, and the stages that a visit passes through.
 
-Memory is the limit at thousands of cores, so a visit is cut into stages, and while one core computes, the lines
-that later visits will need are already asked for:
+Memory is the limit at thousands of cores, and branches that the processor cannot guess are the limit in cache. So
+eight visits, a convoy, pass through a stage together, and while one convoy computes, the lines of memory that others
+will need are already asked for:
 
-    collect   list the due axons of a core, ask for their crossbar rows
-    fetch     ask for its potentials and parameters
-    compute   the five steps of the neuron model, ask for the targets of its spikes
+    collect   list the due axons of a convoy
+    compute   the five steps of the neuron model, a list of what fired; with every due axon ask for a crossbar row
+              of the next convoy and for the target of a spike of the one before, with every core for what a core of
+              the next convoy has in memory
     post      put the targets into the outbox of the thread that has their core
 
-Nothing in a tick depends on a spike of the same tick, so the stages of one visit may lie a few visits apart, and
+Nothing in a tick depends on a spike of the same tick, so the stages of one visit may lie some visits apart, and
 outboxes are delivered after all threads have finished the tick.
 """
 
@@ -19,7 +21,7 @@ from typing import Any
 import numpy as np
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.core_narrow import tick_narrow
+from neuromap.simulation.engine.kernel.core_narrow import ask, ask_ahead, tick_narrow
 from neuromap.simulation.engine.kernel.core_wide import tick_wide
 from neuromap.simulation.engine.kernel.layout import FLAGS, HEADER, LEAK, LOW, WEIGHTS, Flag, Image, State
 from neuromap.simulation.engine.kernel.narrow_or_wide import is_narrow
@@ -38,10 +40,13 @@ from neuromap.simulation.engine.kernel.vectors.lanes import (
 )
 from neuromap.simulation.engine.kernel.workspace import (
     AXON_EVENTS,
+    CONVOY,
     FLIGHT,
+    SPARE,
     SPIKES,
     SYNAPTIC_EVENTS,
     VISITS,
+    Ahead,
     Record,
     Scratch,
     Team,
@@ -50,11 +55,6 @@ from neuromap.simulation.engine.kernel.workspace import (
 __all__ = ["tick_cores"]
 
 inlined = njit(**INLINED)
-
-_COLLECT, _FETCH, _POST = 9, 5, 3
-"""Visits before and after ``compute``; found by measurement, the result does not depend on them."""
-_FEW = 8
-"""Lines that are asked for in any case, the last of a list again and again: cheaper than a wrong guess at its end."""
 
 _UNIFORM, _BYTES, _CAN_FALL = Flag.UNIFORM, Flag.BYTES, Flag.CAN_FALL
 _RESTLESS = Flag.RESTLESS
@@ -75,15 +75,12 @@ def tick_cores(
 ) -> None:
     """Run the cores of thread ``me`` for one tick; ``time`` counts from the start of the run."""
     n = _list_visits(image, state, get(team.first, me), get(team.first, me + 1), tick, scratch.visits)
-    for i in range(-_COLLECT, n + _POST):
-        if i + _COLLECT < n:
-            _collect(image, state, scratch, tick, i + _COLLECT)
-        if 0 <= i + _FETCH < n:
-            _fetch(image, state, get(scratch.visits, i + _FETCH))
-        if 0 <= i < n:
-            _compute(image, state, scratch, tick, i, record, time, seed, width)
-        if i >= _POST:
-            _post(image, scratch, team, me, tick, i - _POST)
+    convoys = (n + CONVOY - 1) // CONVOY
+    for convoy in range(-1, convoys + 1):
+        _collect(image, state, scratch, tick, convoy + 1, n)
+        _compute(image, state, scratch, tick, convoy, n, record, time, seed, width)
+        if convoy > 0:
+            _post(image, scratch, team, me, tick, convoy - 1)
     scratch.totals[VISITS] += n
 
 
@@ -104,23 +101,25 @@ def _list_visits(image: Image, state: State, first: int, last: int, tick: int, v
 
 
 @inlined
-def _collect(image: Image, state: State, scratch: Scratch, tick: int, visit: int) -> None:
-    """List the due axons of a core in ascending order, free their slot, and ask for their crossbar rows."""
-    core, flight = get(scratch.visits, visit), visit & (FLIGHT - 1)
-    words, groups = extent(image.shape.words), extent(image.shape.groups)
-    due = (slot_of(image, tick) * image.shape.n_cores + core) * words
-    start = flight * (words + 1) * 64
-    n = start
-    for k in range(words):
-        n += list_ones(scratch.axons, n, k << 6, get(state.ring, due + k))
-        put(state.ring, due + k, uint64(0))
-    put(scratch.n_axons, flight, n - start)
-    rows = core * image.shape.n_axons * groups
-    last = max(n - 1, start)
-    for event in range(start, start + _FEW):
-        prefetch_far(image.crossbar, rows + get(scratch.axons, min(event, last)) * groups)
-    for event in range(start + _FEW, n):
-        prefetch_far(image.crossbar, rows + get(scratch.axons, event) * groups)
+def _list_start(listed: Any, convoy: int) -> int:
+    """Give the place where the list of a convoy begins in ``Scratch.axons`` or ``Scratch.fired``."""
+    return SPARE + (convoy & (FLIGHT - 1)) * ((len(listed) - SPARE) // FLIGHT)
+
+
+@inlined
+def _collect(image: Image, state: State, scratch: Scratch, tick: int, convoy: int, n_visits: int) -> None:
+    """List the due axons of a convoy in ascending order and free their slots."""
+    words, slot = extent(image.shape.words), slot_of(image, tick) * image.shape.n_cores
+    n = _list_start(scratch.axons, convoy)
+    for k in range(CONVOY):
+        visit = convoy * CONVOY + k
+        if visit < n_visits:
+            core = get(scratch.visits, visit)
+            rows, due = core * image.shape.n_axons, (slot + core) * words
+            for word in range(words):
+                n += list_ones(scratch.axons, n, rows + (word << 6), get(state.ring, due + word))
+                put(state.ring, due + word, uint64(0))
+        put(scratch.axons_end, visit & (FLIGHT * CONVOY - 1), n)
 
 
 @inlined
@@ -157,75 +156,95 @@ def _compute(
     state: State,
     scratch: Scratch,
     tick: int,
-    visit: int,
+    convoy: int,
+    n_visits: int,
     record: Record,
     time: int,
     seed: int,
     width: Any,
 ) -> None:
-    """Take a core through the tick, list and count what fired, keep what is watched, say whether it stays awake."""
-    core, flight = get(scratch.visits, visit), visit & (FLIGHT - 1)
-    groups = extent(image.shape.groups)
-    pairs = (groups + 1) >> 1
-    first = flight * (extent(image.shape.words) + 1) * 64
-    n_axons = get(scratch.n_axons, flight)
-    last, out = first + n_axons, flight * 2 * pairs
-    if is_narrow(image, state, core, tick, n_axons):
-        changed = tick_narrow(image, state, core, scratch.axons, first, last, scratch.words, out, width)
-    else:
-        changed = tick_wide(image, state, core, scratch.axons, first, last, scratch.words, out, tick, seed)
+    """Take cores through the tick, list and count what fired, keep what is watched, say which stay awake.
 
-    targets, start = core * groups * 32, flight * (pairs + 1) * 64
-    n = start
-    for k in range(pairs):
-        n += list_ones(scratch.fired, n, k << 6, get(scratch.spikes, flight * pairs + k))
-    final = max(n - 1, start)
-    for k in range(start, start + _FEW):
-        prefetch_far(image.target, targets + get(scratch.fired, min(k, final)))
-    for k in range(start + _FEW, n):
-        prefetch_far(image.target, targets + get(scratch.fired, k))
-    n -= start
-    put(scratch.n_fired, flight, n)
-    scratch.totals[SPIKES] += n
-    scratch.totals[AXON_EVENTS] += n_axons
-    scratch.totals[SYNAPTIC_EVENTS] += _synapses(image, core, scratch.axons, first, last, width)
-    if n > 0 and len(record.row) > 0:
-        row = get(record.row, core)
-        if row >= 0:
-            for group in range(groups):
-                bits = get(scratch.words, out + group) & get(record.watched, row * groups + group)
-                put(record.fired, (time * record.n_rows + row) * groups + group, bits)
-    # Without events a tick is a function of the potentials alone: what left them unchanged and silent once does
-    # so until the next event; unless noise is drawn.
-    restless = get(image.header, core * HEADER + FLAGS) & _RESTLESS
-    put(state.awake, core, n_axons > 0 or n > 0 or changed or restless != 0)
+    Asks for what the next convoy will need, and for the targets of the spikes of the convoy before.
+    """
+    flight, groups = convoy & (FLIGHT - 1), extent(image.shape.groups)
+    first = start = _list_start(scratch.axons, convoy)
+    n = fired = _list_start(scratch.fired, convoy)
+    ahead = Ahead(
+        _list_start(scratch.axons, convoy + 1) - start,
+        get(scratch.axons_end, (convoy + 2) * CONVOY - 1 & (FLIGHT * CONVOY - 1)),
+        _list_start(scratch.fired, convoy - 1) - start,
+        get(scratch.fired_end, convoy - 1 & (FLIGHT - 1)) if convoy > 0 else 0,
+    )
+    for visit in range(convoy * CONVOY, (convoy + 1) * CONVOY):
+        if visit + CONVOY < n_visits:
+            _fetch(image, state, get(scratch.visits, visit + CONVOY))
+        if visit < 0 or visit >= n_visits:
+            continue
+        core = get(scratch.visits, visit)
+        last = get(scratch.axons_end, visit & (FLIGHT * CONVOY - 1))
+        n_axons = last - first
+        if is_narrow(image, state, core, tick, n_axons):
+            changed = tick_narrow(image, state, scratch, core, first, last, ahead, width)
+        else:
+            changed = tick_wide(image, state, core, scratch.axons, first, last, scratch.words, tick, seed)
+            for event in range(first, last):
+                ask_ahead(image, scratch, ahead, event)
+        n_fired = 0
+        for k in range((groups + 1) >> 1):
+            n_fired += list_ones(
+                scratch.fired, n + n_fired, core * groups * 32 + (k << 6), get(scratch.spikes, k)
+            )  # fmt: skip
+        n += n_fired
+        if len(record.row) > 0:
+            row = get(record.row, core)
+            if row >= 0 and n_fired > 0:
+                for group in range(groups):
+                    bits = get(scratch.words, group) & get(record.watched, row * groups + group)
+                    put(record.fired, (time * record.n_rows + row) * groups + group, bits)
+        # Without events a tick is a function of the potentials alone: what left them unchanged and silent once does
+        # so until the next event; unless noise is drawn.
+        restless = get(image.header, core * HEADER + FLAGS) & _RESTLESS
+        put(state.awake, core, (n_axons | n_fired | changed | restless) != 0)
+        first = last
+    put(scratch.fired_end, flight, n)
+    for row in range(first + ahead.row, ahead.row_end):
+        ask(image, image.crossbar, np.intp(get(scratch.axons, row)) * groups)
+    for target in range(first + ahead.target, ahead.target_end):
+        ask(image, image.target, np.intp(get(scratch.fired, target)))
+    scratch.totals[SPIKES] += n - fired
+    scratch.totals[AXON_EVENTS] += first - start
+    scratch.totals[SYNAPTIC_EVENTS] += _synapses(image, scratch.axons, start, first, width)
 
 
 @inlined
-def _synapses(image: Image, core: int, axons: Any, first: int, last: int, width: Any) -> int:
-    """Synapses on the due axons."""
+def _synapses(image: Image, axons: Any, first: int, last: int, width: Any) -> int:
+    """Synapses on due axons."""
     groups = extent(image.shape.groups)
     n = 0
     for event in range(first, last):
-        row = (core * image.shape.n_axons + get(axons, event)) * groups
         for block in range(0, groups, len(width)):
-            n += count_row(width, image.crossbar, row + block)
+            n += count_row(width, image.crossbar, np.intp(get(axons, event)) * groups + block)
     return n
 
 
 @inlined
-def _post(image: Image, scratch: Scratch, team: Team, me: int, tick: int, visit: int) -> None:
-    """Put the targets of a core's spikes into outboxes, those of this thread's own cores too."""
-    core, flight = get(scratch.visits, visit), visit & (FLIGHT - 1)
-    groups = extent(image.shape.groups)
+def _post(image: Image, scratch: Scratch, team: Team, me: int, tick: int, convoy: int) -> None:
+    """Put the targets of spikes into outboxes, those of this thread's own cores too."""
+    start, end = _list_start(scratch.fired, convoy), get(scratch.fired_end, convoy & (FLIGHT - 1))
     block_shift = image.shape.slot_bits + image.shape.axon_bits + 6
-    start = flight * (((groups + 1) >> 1) + 1) * 64
     box = box_of(team, tick, me, 0)
-    for k in range(start, start + get(scratch.n_fired, flight)):
-        target = np.intp(get(image.target, core * groups * 32 + get(scratch.fired, k)))
-        to = box
-        if team.n_boxes > 1:
-            to += get(team.owner, target >> block_shift)
+    if team.n_boxes == 1:
+        n = first = get(team.start, box) + get(team.n_out, box * 8)
+        for k in range(start, end):
+            target = np.intp(get(image.target, np.intp(get(scratch.fired, k))))
+            put(team.outbox, n, target)
+            n += target != 0  # a neuron without a target leaves no record
+        put(team.n_out, box * 8, get(team.n_out, box * 8) + n - first)
+        return
+    for k in range(start, end):
+        target = np.intp(get(image.target, np.intp(get(scratch.fired, k))))
+        to = box + get(team.owner, target >> block_shift)
         n = get(team.n_out, to * 8)
         put(team.outbox, get(team.start, to) + n, target)
-        put(team.n_out, to * 8, n + (target != 0))  # a neuron without a target leaves no record
+        put(team.n_out, to * 8, n + (target != 0))

@@ -13,10 +13,13 @@ from neuromap.simulation.engine.kernel.vectors.extents import extent
 
 __all__ = [
     "AXON_EVENTS",
+    "CONVOY",
     "FLIGHT",
+    "SPARE",
     "SPIKES",
     "SYNAPTIC_EVENTS",
     "VISITS",
+    "Ahead",
     "Events",
     "Record",
     "Scratch",
@@ -27,8 +30,13 @@ __all__ = [
 SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS, VISITS = range(4)
 """Positions in ``Scratch.totals``."""
 
-FLIGHT = 16
-"""Visits whose lists are kept at once; more than any two stages that share a list are apart."""
+CONVOY = 8
+"""Visits that pass through a stage together: loops over what several have are guessed wrong less often."""
+FLIGHT = 4
+"""Convoys whose lists are kept at once, a power of two; more than any two stages that share a list are apart."""
+
+SPARE = 64
+"""Elements that ``list_ones`` may write too many; before the first list as many are 0 for good."""
 
 
 class Scratch(NamedTuple):
@@ -36,17 +44,32 @@ class Scratch(NamedTuple):
 
     visits: NDArray[np.int32]
     """Cores that are visited in the tick, in order."""
-    axons: NDArray[np.uint16]
-    n_axons: NDArray[np.int64]
-    """(FLIGHT, axons and room) and (FLIGHT,): due axons of the visits in flight."""
+    axons: NDArray[Any]
+    """Due axons of the convoys in flight, counted over all cores."""
+    axons_end: NDArray[np.int64]
+    """(FLIGHT, CONVOY): where the axons of each visit end in ``axons``."""
     words: NDArray[np.uint32]
     spikes: NDArray[np.uint64]
-    """The same memory as ``words``: spike bits of the visits in flight."""
-    fired: NDArray[np.uint16]
-    n_fired: NDArray[np.int64]
-    """The same for the neurons that fired."""
+    """The same memory as ``words``: spike bits of one visit."""
+    fired: NDArray[Any]
+    """Neurons of the convoys in flight that fired, counted over all cores."""
+    fired_end: NDArray[np.int64]
+    """(FLIGHT,): where those of each convoy end in ``fired``."""
     totals: NDArray[np.int64]
     """Since tick 0, see ``SPIKES`` and so on."""
+
+
+class Ahead(NamedTuple):
+    """What is asked for while a convoy computes, a line or two with every due axon: places in lists of scratch.
+
+    Added to the place of an axon in ``Scratch.axons``, ``row`` gives one of the next convoy, ``target`` a neuron of the
+    convoy before in ``Scratch.fired``.
+    """
+
+    row: int
+    row_end: int
+    target: int
+    target_end: int
 
 
 class Team(NamedTuple):
@@ -96,17 +119,18 @@ class Record(NamedTuple):
 
 def make_scratch(image: Image, n_cores: int) -> Scratch:
     """Working memory for a range of ``n_cores``."""
-    pairs = (extent(image.shape.groups) + 1) // 2
-    spikes = _zeros(FLIGHT * pairs, np.uint64)
-    room = FLIGHT * (pairs + 1) * 64  # list_ones may write 64 too many
+    shape, pairs = image.shape, (extent(image.shape.groups) + 1) // 2
+    spikes = _zeros(pairs, np.uint64)
+    most = shape.n_cores * max(shape.n_axons, 64 * pairs)
+    number = np.uint32 if most < 2**32 else np.uint64
     return Scratch(
         visits=_zeros(max(n_cores, 1), np.int32),
-        axons=_zeros(FLIGHT * (extent(image.shape.words) + 1) * 64, np.uint16),
-        n_axons=_zeros(FLIGHT, np.int64),
+        axons=_zeros(SPARE + FLIGHT * (CONVOY * extent(shape.words) * 64 + SPARE), number),
+        axons_end=_zeros(FLIGHT * CONVOY, np.int64),
         words=spikes.view(np.uint32),
         spikes=spikes,
-        fired=_zeros(room, np.uint16),
-        n_fired=_zeros(FLIGHT, np.int64),
+        fired=_zeros(SPARE + FLIGHT * (CONVOY * pairs * 64 + SPARE), number),
+        fired_end=_zeros(FLIGHT, np.int64),
         totals=_zeros(8, np.int64),
     )
 

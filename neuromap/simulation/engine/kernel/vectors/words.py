@@ -126,9 +126,9 @@ def count_row(typing_context: Any, width: Any, array: Any, index: Any) -> Any:
 
 
 def list_ones(array: Any, position: int, base: int, word: int) -> int:
-    """Write ``base`` + the positions of the set bits of a uint64 to ``array[position:]`` of uint16; how many there are.
+    """Write ``base`` + the positions of the set bits of a uint64 to ``array[position:]``; how many there are.
 
-    Up to 64 elements may be overwritten, however few bits are set.
+    Up to 64 elements may be overwritten, however few bits are set. The array is of uint16, uint32 or uint64.
     """
     return len([put(array, position, base + bit) for bit in range(64) if word >> bit & 1])  # for type checkers
 
@@ -149,21 +149,36 @@ def _list_ones(array, position, base, word):  # type: ignore[no-untyped-def]
     return one_by_one
 
 
+_OFTEN = 16
+"""Set bits of a word of which there are seldom more: they are written without a branch."""
+
+
 @intrinsic
 def _compress(typing_context: Any, array: Any, position: Any, base: Any, word: Any) -> Any:
     """All positions at once, without a branch that the processor would have to guess."""
+    bits = array.dtype.bitwidth
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        half, whole = ir.IntType(16), 2 * GROUP
+        element, whole = ir.IntType(bits), 2 * GROUP
         bytes_, mask = ir.VectorType(BYTE, whole), builder.bitcast(arguments[3], ir.VectorType(BIT, whole))
         numbers = ir.Constant(bytes_, [BYTE(k) for k in range(whole)])
         unused = ir.Constant(bytes_, None)
         positions = call_llvm(builder, "llvm.experimental.vector.compress.v64i8", bytes_, [numbers, mask, unused])
-        offset = splat(builder, builder.trunc(arguments[2], half), ir.VectorType(half, whole), whole)
-        words = builder.add(builder.zext(positions, offset.type), offset)
-        here = address(context, builder, array, *arguments[:2])
-        builder.store(words, builder.bitcast(here, offset.type.as_pointer()), align=2)
-        return builder.ctpop(arguments[3])
+        first = arguments[2] if bits == WORD.width else builder.trunc(arguments[2], element)
+
+        def write(start: int, n: int) -> None:
+            some = ir.Constant(ir.VectorType(INT32, n), list(range(start, start + n)))
+            wide = ir.VectorType(element, n)
+            offsets = builder.zext(builder.shuffle_vector(positions, unused, some), wide)
+            here = address(context, builder, array, arguments[0], builder.add(arguments[1], WORD(start)))
+            words = builder.add(offsets, splat(builder, first, wide, n))
+            builder.store(words, builder.bitcast(here, wide.as_pointer()), align=bits // 8)
+
+        found = builder.ctpop(arguments[3])
+        write(0, _OFTEN)
+        with builder.if_then(builder.icmp_unsigned(">", found, WORD(_OFTEN)), likely=False):
+            write(_OFTEN, whole - _OFTEN)
+        return found
 
     return types.intp(array, types.intp, types.intp, types.uint64), generate
 

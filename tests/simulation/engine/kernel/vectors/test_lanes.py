@@ -144,11 +144,13 @@ def listed(array, position, base, word):
     return L.list_ones(array, position, base, word)
 
 
-@given(word=st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**63, 2**64 - 1]), base=st.integers(0, 65536 - 64),
-       position=st.integers(0, 5))  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32, np.uint64])
+@given(word=st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**15, 2**16 - 1, 2**17 - 1, 2**63, 2**64 - 1]),
+       part=st.floats(0, 1), position=st.integers(0, 5))  # fmt: skip
 @settings(deadline=None)
-def test_listing_the_set_bits(word, base, position):
-    array = np.full(position + 64 + 3, 7, np.uint16)
+def test_listing_the_set_bits(dtype, word, part, position):
+    base = int(part * (min(np.iinfo(dtype).max, 2**40) - 64))
+    array = np.full(position + 64 + 3, 7, dtype)
     n = listed(array, position, base, np.uint64(word))
     expected = [base + k for k in range(64) if word >> k & 1]
     assert n == len(expected)
