@@ -146,7 +146,8 @@ def test_pictures_and_other_files_do_not_meet(place, neuromap):
     assert "--html pics/streaming-windowed-chip.svg: may be the name of a figure" in done.err
     assert not list((place / "pics").iterdir())
     assert neuromap(*words, "--figures", "pics", "--html", "pics/page.html").code == 0
-    assert len(list((place / "pics").iterdir())) == 3
+    names = {path.name for path in (place / "pics").iterdir()}
+    assert names > {"page.html", "overview.svg", "streaming-network.svg", "streaming-windowed-chip.svg"}
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")  # noqa: PTH110
