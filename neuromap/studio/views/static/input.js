@@ -3,6 +3,7 @@ let picture = null;
 let cursor = [0, 0];
 let tell = () => {};
 let pending = null;
+let sent = []; // drawings on their way: an echo of one before the last would undo what was drawn since
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const drawing = document.getElementById("drawing");
@@ -13,6 +14,9 @@ export function onDraw(callback) { tell = callback; }
 export function takePicture(message) {
   if (pending !== null || isDown) return; // what is drawn just now is newer
   if (!message.shape) { picture = null; show(); return; }
+  const echo = sent.lastIndexOf(String(message.pixels));
+  if (echo >= 0 && echo < sent.length - 1) return;
+  sent = [];
   const [rows, columns, features] = message.shape;
   const size = rows * columns * features;
   picture = { node: message.node, rows, columns, features, pixels: message.pixels || new Array(size).fill(0), of: message.of };
@@ -52,7 +56,11 @@ function set(r, c, value) {
   const at = (r * picture.columns + c) * picture.features;
   for (let f = 0; f < picture.features; f++) picture.pixels[at + f] = value;
   show();
-  if (pending === null) pending = setTimeout(() => { pending = null; tell(picture.node, picture.pixels); }, 60);
+  if (pending === null) pending = setTimeout(() => {
+    pending = null;
+    sent.push(String(picture.pixels));
+    tell(picture.node, picture.pixels);
+  }, 60);
 }
 
 const lit = (r, c) => picture.pixels[(r * picture.columns + c) * picture.features] > 127;
