@@ -49,7 +49,7 @@ def same(found, expected):
 @settings(deadline=None, max_examples=40)
 def test_ticks_are_those_of_a_run_of_the_same_frames(mixer, seed, period, engine):
     """Programs with memory, late and early inputs and bias, through changes of speed."""
-    program, rng = mixer(seed, int(period) if period == int(period) else 2), np.random.default_rng(seed)
+    program, rng = mixer(seed, int(period)), np.random.default_rng(seed)
     if period != int(period):
         part = rng.integers(0, period.denominator, len(program.host))
         program = replace(program, period=period, host=replace(program.host, part=part))

@@ -70,8 +70,9 @@ def _classes(matrix: Matrix, alive: Ints) -> list[Ints]:
 
 def _groups(weights: Ints, copies: Ints, core: CoreModel) -> list[Ints]:
     """Split neurons of one class: in their order, or each core with those that suit each other best."""
-    is_high = weights == weights.max(axis=1, keepdims=True)
-    if (~is_high & (weights != weights.min(axis=1, keepdims=True))).any():
+    # neurons that read nothing have no greatest weight: any will do
+    is_high = weights == weights.max(axis=1, keepdims=True, initial=np.iinfo(np.int64).min)
+    if (~is_high & (weights != weights.min(axis=1, keepdims=True, initial=np.iinfo(np.int64).max))).any():
         return [np.arange(len(weights))]  # more than two weights: the planner sees how many fit
     ways = [_filled(is_high, copies, core, tried) for tried in (1, TRIED)]
     return min(ways, key=len)
