@@ -7,6 +7,7 @@ pytest_plugins = [
     "environment",
     "workers",
     "example_counts",
+    "same_examples",
     "warm_compile",
     "small_networks",
     "interleaved_networks",

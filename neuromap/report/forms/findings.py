@@ -72,54 +72,20 @@ def findings(report: LatencyReport) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _of_execution(execution: str, rows: Sequence[ReportRow], tick: float) -> list[Finding]:
-    def times(value: Time) -> str:
-        return f"{counted(value, 'tick')} ({seconds(value * tick)})"
+class _Comparison(NamedTuple):
+    """What rows of one execution are compared by.
 
-    def periods(value: Time) -> str:
-        return f"every {times(value)}" if value != 1 else f"every tick ({seconds(tick)})"
+    ``value`` of a row is None where it has none, ``write`` takes a value and the seconds of a tick, ``{s}`` in the verb
+    is left out where several do it, ``lead`` says in what the least is ahead of the others, ``from_when`` what its
+    value counts from.
+    """
 
-    def cores(value: Time) -> str:
-        return counted(value, "core")
-
-    found = []
-    said = _compared(rows, _first_response, times, ("answers first:", "answer first:"), "after stimulus onset", "after")
-    if said:
-        found.append(Finding(execution, said, "time"))
-    said = _compared(
-        rows,
-        lambda row: row.frame_period_ticks,
-        periods,
-        ("takes a frame most often:", "take a frame most often:"),
-        "",
-        "",
-        alone=("takes a frame", "take a frame"),
-    )
-    if said:
-        found.append(Finding(execution, said, "time"))
-    said = _compared(
-        rows,
-        lambda row: None if row.usage is None else row.usage.cores,
-        cores,
-        ("takes the fewest,", "take the fewest,"),
-        "",
-        "",
-        alone=("takes", "take"),
-    )
-    if said:
-        found.append(Finding(execution, said, "cost"))
-    said = _compared(
-        rows,
-        lambda row: None if row.energy is None or row.figures is None else row.figures.energy.joules_per_frame,
-        lambda value: f"{joules(value)} a frame",
-        ("needs the least energy:", "need the least energy:"),
-        "",
-        "",
-        alone=("needs", "need"),
-    )
-    if said:
-        found.append(Finding(execution, said, "cost"))
-    return found
+    kind: str
+    value: Callable[[ReportRow], Time | float | None]
+    write: Callable[[Any, float], str]
+    verb: str
+    lead: str
+    from_when: str = ""
 
 
 def _first_response(row: ReportRow) -> int | None:
@@ -127,42 +93,57 @@ def _first_response(row: ReportRow) -> int | None:
     return row.predicted.first_response_ticks if measured is None else measured
 
 
-def _compared(
-    rows: Sequence[ReportRow],
-    value: Callable[[ReportRow], Time | float | None],
-    write: Callable[[Any], str],
-    best: tuple[str, str],
-    behind: str,
-    before: str,
-    *,
-    alone: tuple[str, str] = ("answers", "answer"),
-) -> str:
-    """Say which rows have the least value, and what the others have; nothing where no row has one.
+def _cores(row: ReportRow) -> int | None:
+    return None if row.usage is None else row.usage.cores
 
-    ``best`` and ``alone`` are the verbs for one row and for several, where others have more and where none has;
-    ``behind`` stands behind the least value, ``before`` before those of others.
-    """
+
+def _joules_per_frame(row: ReportRow) -> float | None:
+    return None if row.energy is None or row.figures is None else row.figures.energy.joules_per_frame
+
+
+def _ticks(value: Time, tick: float) -> str:
+    return f"{counted(value, 'tick')} ({seconds(value * tick)})"
+
+
+def _every(value: Time, tick: float) -> str:
+    return f"every tick ({seconds(tick)})" if value == 1 else f"every {_ticks(value, tick)}"
+
+
+_COMPARISONS = (
+    _Comparison("time", _first_response, _ticks, "answer{s}", " first:", " after stimulus onset"),
+    _Comparison("time", lambda row: row.frame_period_ticks, _every, "take{s} a frame", " most often:"),
+    _Comparison("cost", _cores, lambda value, tick: counted(value, "core"), "take{s}", " the fewest,"),
+    _Comparison(
+        "cost", _joules_per_frame, lambda value, tick: f"{joules(value)} a frame", "need{s}", " the least energy:"
+    ),
+)
+
+
+def _of_execution(execution: str, rows: Sequence[ReportRow], tick: float) -> list[Finding]:
+    said = [(comparison.kind, _compared(rows, comparison, tick)) for comparison in _COMPARISONS]
+    return [Finding(execution, text, kind) for kind, text in said if text]
+
+
+def _compared(rows: Sequence[ReportRow], by: _Comparison, tick: float) -> str:
+    """Say which rows have the least value, and what the others have; nothing where no row has one."""
     known: dict[Time | float, list[str]] = {}
     for row in rows:
-        if (found := value(row)) is not None:
+        if (found := by.value(row)) is not None:
             same = float(f"{found:.3g}") if isinstance(found, float) else found
             known.setdefault(same, []).append(row.pattern)
     if not known:
         return ""
     least, *others = sorted(known)
-    names = known[least]
-    many = len(names) > 1
+    best = f"{by.write(least, tick)}{by.from_when}"
+    names = list(dict.fromkeys(known[least]))
     if not others:
-        verb = alone[many]
-        return _sentence(
-            f"{'every pattern' if many else names[0]} {alone[0] if many else verb} {write(least)} {behind}"
-        )
-    text = f"{_names(names)} {best[many]} {write(least)} {behind}"
-    rest = sum(len(known[k]) for k in others)
-    if rest <= _MOST_NAMED:
-        told = [f"{_names(known[k])} {before} {write(k)}" for k in others]
-        return _sentence(f"{text}; {', '.join(told)}")
-    return _sentence(f"{text}; {rest} others {before} {write(others[0])} to {write(others[-1])}")
+        return f"{names[0] if len(names) == 1 else 'every pattern'} {by.verb.format(s='s')} {best}"
+    verb = by.verb.format(s="s" if len(names) == 1 else "")
+    text = f"{_names(names)} {verb}{by.lead} {best}"
+    rest = sum(len(known[value]) for value in others)
+    if rest > _MOST_NAMED:
+        return f"{text}; {rest} others {by.write(others[0], tick)} to {by.write(others[-1], tick)}"
+    return f"{text}; {', '.join(f'{_names(known[value])} {by.write(value, tick)}' for value in others)}"
 
 
 def _accuracy(report: LatencyReport) -> list[Finding]:
@@ -180,7 +161,7 @@ def _accuracy(report: LatencyReport) -> list[Finding]:
             text += f", before {_names(late)} {'has' if len(late) == 1 else 'have'} answered"
         if end > tick:
             text += f"; at tick {end} {last.pattern} is best with {_percent(_share(last, end))}"
-        found.append(Finding(execution, _sentence(text), "accuracy"))
+        found.append(Finding(execution, text, "accuracy"))
     return found
 
 
@@ -211,7 +192,3 @@ def _names(names: Iterable[str]) -> str:
     if len(every) > _MOST_NAMED:
         return f"{', '.join(shown)} and {len(every) - _MOST_NAMED} more"
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _sentence(text: str) -> str:
-    return " ".join(text.split()).replace(" ;", ";").replace(" ,", ",")

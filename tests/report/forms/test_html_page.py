@@ -83,7 +83,7 @@ def test_findings_compare_rows_of_one_time_axis():
         mine = [text for text, execution in said if execution == row.execution and "stimulus onset" in text]
         assert len(mine) == 1
         assert f"{ticks} tick" in mine[0]
-    text = "streaming answers first: 1 tick (1 ms) after stimulus onset; sequential after 3 ticks (3 ms)"
+    text = "streaming answers first: 1 tick (1 ms) after stimulus onset; sequential 3 ticks (3 ms)"
     assert [execution for found, execution in said if found == text] == ["windowed", "pipelined"]
 
 
