@@ -55,14 +55,19 @@ def by_opposites(weights: Ints, types: int, room: int, core: Crossbar) -> Propos
     if (is_low | is_high != read).any():
         return None
     two = low < high  # neurons of one weight have it in every type
-    if 2 * weights.shape[1] - _most_single(read[two], is_high[two], types) > room:
+    alike = _alike(read[two], is_high[two])
+    if 2 * weights.shape[1] - alike.most_single(types) > room:
         return None  # before any search
-    found = _patterns(is_low[two], is_high[two], types, room)
-    if found is None or len(found.kind) + np.count_nonzero(found.kind == TWICE) > room:
+    shown = np.ix_(two, alike.first)
+    found = _patterns(is_low[shown], is_high[shown], alike.size, types, room)
+    if found is None:
+        return None
+    kind = found.kind[alike.of_source]
+    if len(kind) + np.count_nonzero(kind == TWICE) > room:
         return None
     palette = np.repeat(np.where(two, 0, high)[:, None], core.axon_types, axis=1)
     palette[two, :types] = np.where(found.is_high.T, high[two, None], low[two, None])
-    return _proposal(weights, palette, found.kind, two)
+    return _proposal(weights, palette, kind, two)
 
 
 def _proposal(weights: Ints, palette: Ints, kind: Ints, two: Bools) -> Proposal:
@@ -79,16 +84,39 @@ def _proposal(weights: Ints, palette: Ints, kind: Ints, two: Bools) -> Proposal:
     return Proposal(source, axon_type, synapses.T, np.where(used, palette, 0))
 
 
-def _most_single(read: Bools, is_high: Bools, types: int) -> int:
-    """Bound the sources with one axon: of those with the same readers, as many as in the largest classes of equals."""
+class _Alike(NamedTuple):
+    """Classes of sources that have the same readers and the same pattern, in the order of their first sources.
+
+    Such sources agree with the same others, so that a search may take them for one.
+    """
+
+    first: Ints
+    """A source of every class; shape (k,)."""
+    size: Ints
+    """Sources of every class; shape (k,)."""
+    of_source: Ints
+    """Class of every source; shape (s,)."""
+    readers: Ints
+    """Equal where classes have the same readers; shape (k,)."""
+
+    def most_single(self, types: int) -> int:
+        """Bound the sources with one axon: of those with the same readers, as many as in the largest classes."""
+        order = np.lexsort((-self.size, self.readers))
+        return int(self.size[order][rank_in_run(self.readers[order]) < types].sum())
+
+
+def _alike(read: Bools, is_high: Bools) -> _Alike:
     readers = np.ascontiguousarray(np.packbits(read, axis=0).T)
     pattern = np.ascontiguousarray(np.concatenate([readers, np.packbits(is_high, axis=0).T], axis=1))
     if not pattern.shape[1]:
-        return len(pattern)
-    _, first, size = np.unique(_as_words(pattern), return_index=True, return_counts=True)
-    readers_of_class = np.unique(_as_words(readers)[first], return_inverse=True)[1]
-    order = np.lexsort((-size, readers_of_class))
-    return int(size[order][rank_in_run(readers_of_class[order]) < types].sum())
+        everyone = np.zeros(len(pattern), np.int64)
+        return _Alike(everyone[:1], np.array([len(pattern)]), everyone, everyone[:1])
+    _, first, of_source, size = np.unique(
+        _as_words(pattern), return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)
+    first, size, of_source = first[order], size[order], np.argsort(order)[of_source]
+    return _Alike(first, size, of_source, np.unique(_as_words(readers)[first], return_inverse=True)[1])
 
 
 def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.void]:
@@ -98,56 +126,67 @@ def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.void]:
 
 class _Patterns(NamedTuple):
     kind: Ints
-    """Type of every source, or ``TWICE``; shape (s,)."""
+    """Type of every class of sources, or ``TWICE``; shape (k,)."""
     is_high: Bools
     """Whether a type has the high weight of a neuron; shape (types, n)."""
 
 
-def _patterns(is_low: Bools, is_high: Bools, types: int, room: int) -> _Patterns | None:
+def _patterns(is_low: Bools, is_high: Bools, size: Ints, types: int, room: int) -> _Patterns | None:
     """Choose the patterns of all types and the sources that have them; ``None`` where pairs that agree are too few."""
-    low, high = is_low.astype(np.float32), is_high.astype(np.float32)
-    crossed = low.T @ high
-    same = crossed + crossed.T == 0  # nothing keeps two sources from one type,
-    opposite = low.T @ low + high.T @ high == 0  # or from the one and the other of two that are opposite
-    agree = np.count_nonzero(same, axis=1)
-    in_first = int((agree + np.count_nonzero(opposite, axis=1)).max(initial=0))
-    if 2 * len(same) - in_first - (types - 2) * int(agree.max(initial=0)) > room:
+    low, high = np.packbits(is_low, axis=0), np.packbits(is_high, axis=0)
+    crossed = _meet(low, high)
+    same = ~(crossed | crossed.T)  # nothing keeps two sources from one type,
+    opposite = ~(_meet(low, low) | _meet(high, high))  # or from the one and the other of two that are opposite
+    agree, to_save = same @ size, 2 * int(size.sum()) - room
+    if int((agree + opposite @ size).max(initial=0)) + (types - 2) * int(agree.max(initial=0)) < to_save:
         return None
-    kind = np.full(is_low.shape[1], TWICE)
-    with_first, with_second = _opposed(same, opposite)
+    kind = np.full(len(size), TWICE)
+    with_first, with_second = _opposed(same, opposite, size)
     kind[with_first], kind[with_second] = 0, 1
     first_high = is_high[:, with_first].any(axis=1) | is_low[:, with_second].any(axis=1)
     patterns = [first_high, ~first_high]
     for t in range(2, types):
-        members = _agreeing(same, kind == TWICE)
+        if int(size[kind != TWICE].sum()) + (types - t) * int(agree.max(initial=0)) < to_save:
+            return None
+        members = _agreeing(same, kind == TWICE, size)
         kind[members] = t
         patterns.append(is_high[:, members].any(axis=1))
     return _Patterns(kind, np.array(patterns))
 
 
-def _opposed(same: Bools, opposite: Bools) -> tuple[Ints, Ints]:
+def _meet(some: NDArray[np.uint8], others: NDArray[np.uint8]) -> Bools:
+    """Whether columns of bits have a bit in common, each with each; threads for a product would take longer to wake."""
+    found = np.zeros((some.shape[1], others.shape[1]), np.uint8)
+    for left, right in zip(some, others, strict=True):
+        found |= left[:, None] & right
+    return found.astype(bool)
+
+
+def _opposed(same: Bools, opposite: Bools, size: Ints) -> tuple[Ints, Ints]:
     """Find many sources of which all have one pattern or its opposite."""
     n = len(same)
     both = np.block([[same, opposite], [opposite, same]])
     np.fill_diagonal(both[:n, n:], False)  # no source has a pattern and its opposite
     np.fill_diagonal(both[n:, :n], False)
-    members = _agreeing(both, np.ones(2 * n, bool))
+    members = _agreeing(both, np.ones(2 * n, bool), np.tile(size, 2))
     return members[members < n], members[members >= n] - n
 
 
-def _agreeing(agree: Bools, left: Bools) -> Ints:
+def _agreeing(agree: Bools, left: Bools, size: Ints) -> Ints:
     """Find many of those that are left of which any two agree: next comes the one that leaves most of the others."""
     members: list[int] = []
     left = left.copy()
-    kept = np.count_nonzero(agree & left, axis=1).astype(np.int64)
-    while left.any():
+    kept = agree @ np.where(left, size, 0)
+    n_left = int(size[left].sum())
+    while n_left:
         here = np.flatnonzero(left)
-        if kept[here].min() == len(here):  # all agree
+        found = kept[here]
+        if found.min() == n_left:  # all agree
             return np.concatenate([members, here]).astype(np.int64)
-        best = here[np.argmax(kept[here])]
-        gone = left & ~agree[best]
-        gone[best] = True
+        best = here[np.argmax(found)]
+        gone = here[~agree[best, here]]
+        left[gone] = left[best] = False
         members.append(int(best))
-        left &= ~gone
-        kept = kept - np.count_nonzero(agree[gone], axis=0)  # it is symmetric
+        kept = kept - size[gone] @ agree[gone] - size[best] * agree[best]  # it is symmetric
+        n_left -= int(size[gone].sum() + size[best])
     return np.array(members, np.int64)

@@ -49,6 +49,7 @@ class Books:
         order = np.argsort(loose.needed, kind="stable")
         self._reader = rows_of_entries(loose.first_needed)[order]
         self._first_reader = np.searchsorted(loose.needed[order], np.arange(len(loose.axon_type) + 1))
+        self._looked_at: tuple[int, tuple[Ints, Ints]] | None = None
 
     @property
     def cores(self) -> int:
@@ -65,6 +66,15 @@ class Books:
         """Add an empty core."""
         self.load, self.axons = np.append(self.load, 0), np.append(self.axons, 0)
         return len(self.load) - 1
+
+    def noted(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Note all that moves change, for :meth:`go_back`."""
+        return self.core_of.copy(), self.copies.copy(), self.axons.copy(), self.load.copy()
+
+    def go_back(self, noted: tuple[Ints, Ints, Ints, Ints]) -> None:
+        """Make all moves since :meth:`noted` undone."""
+        self.core_of, self.copies, self.axons, self.load = noted
+        self._looked_at = None
 
     def take_out(self, neuron: int) -> None:
         """Take a neuron out of its core."""
@@ -115,13 +125,20 @@ class Books:
         return self.loose.needed[self.loose.first_needed[neuron] : self.loose.first_needed[neuron + 1]]
 
     def _others(self, needed: Ints, neuron: int) -> tuple[Ints, Ints]:
-        """Pairs (position in ``needed``, core) for every other neuron that sits in a core and needs the axon there."""
+        """Pairs (position in ``needed``, core) for every other neuron that sits in a core and needs the axon there.
+
+        A neuron is taken out, held against cores and put in: until another one is asked about, no other one has moved.
+        """
+        if self._looked_at is not None and self._looked_at[0] == neuron:
+            return self._looked_at[1]
         start = self._first_reader[needed]
         lengths = self._first_reader[needed + 1] - start
         other = self._reader[ragged_ranges(start, lengths)]
         core = self.core_of[other]
         seated = (other != neuron) & (core != NOWHERE)
-        return np.repeat(np.arange(len(needed)), lengths)[seated], core[seated]
+        found = np.repeat(np.arange(len(needed)), lengths)[seated], core[seated]
+        self._looked_at = neuron, found
+        return found
 
     def _count_held(self, others: tuple[Ints, Ints]) -> Ints:
         """Count, for every core, the axons that it has for :meth:`_others`."""

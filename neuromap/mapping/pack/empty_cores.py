@@ -59,18 +59,12 @@ def _empty(books: Books, core: int, closed: Bools) -> bool:
     closed = closed.copy()
     closed[core] = True
     members = np.flatnonzero(books.core_of == core)
-    moved: list[int] = []
+    before = books.noted()
     for neuron in members[np.argsort(-books.copies[members], kind="stable")].tolist():
         books.take_out(neuron)
         target = books.find(neuron, closed)
         if target is None:
-            books.put_in(neuron, core)
-            break
+            books.go_back(before)
+            return False
         books.put_in(neuron, target)
-        moved.append(neuron)
-    if len(moved) == len(members):
-        return True
-    for neuron in reversed(moved):
-        books.take_out(neuron)
-        books.put_in(neuron, core)
-    return False
+    return True

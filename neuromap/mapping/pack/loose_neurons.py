@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
+from neuromap.mapping.tile.apart import rows_apart
 
 __all__ = ["LooseNeurons"]
 
@@ -79,12 +80,17 @@ class LooseNeurons(Value):
     def least_cores(self, n_axons: int, n_neurons: int) -> int:
         """Count the cores of so many axons and neurons that no packing can do without.
 
-        Tiles of fixed neurons keep a core each. The others need at least a place and every one of their axons once.
+        Tiles of fixed neurons keep a core each. The others need at least a place and every one of their axons once,
+        and a core each where no two of them fit one.
         """
         free = ~self.fixed
+        lengths = np.diff(self.first_needed)
+        needed = self.needed[np.repeat(free, lengths)]
         in_use = np.zeros(len(self.axon_type), bool)
-        in_use[self.needed[np.repeat(free, np.diff(self.first_needed))]] = True
-        of_others = max(-(-int(free.sum()) // n_neurons), -(-int(in_use.sum()) // n_axons))
+        in_use[needed] = True
+        indptr = np.append(0, np.cumsum(lengths[free]))
+        apart = len(rows_apart(indptr, needed, len(self.axon_type), n_axons))
+        of_others = max(-(-int(free.sum()) // n_neurons), -(-int(in_use.sum()) // n_axons), apart)
         return len(np.unique(self.tile[self.fixed])) + of_others
 
     def _axons_in_use(self, core_of: Ints) -> tuple[Ints, Ints]:

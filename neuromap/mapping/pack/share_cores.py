@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -106,6 +107,7 @@ def _best_books(
     n_free = int(np.count_nonzero(~loose.fixed))
     few = n_tiles < FAR_MORE  # then all ways are quick, and of those with fewest cores one has fewest copies
     best: Books | None = None
+    seen: set[bytes] = set()
     for recipe in RECIPES[:1] if large else RECIPES:
         copies = loose.copies(loose.tile)
         for margin in recipe.margins:
@@ -116,6 +118,10 @@ def _best_books(
             if n_cores > n_tiles + n_tiles // FAR_MORE:
                 break
             copies = loose.copies(core_of)  # so many does this filling need; the next one expects them
+            filling = hashlib.blake2b(core_of.tobytes(), digest_size=16).digest()
+            if filling in seen:
+                continue
+            seen.add(filling)
             books = Books(loose, core_of, n_cores, model.axons, model.neurons)
             if large and (books.load > model.neurons).sum() > n_cores // CROWDED:
                 continue

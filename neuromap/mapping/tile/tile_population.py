@@ -16,6 +16,7 @@ from neuromap.mapping.asked.options import Partitioner
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix, Population
+from neuromap.mapping.tile.apart import rows_apart
 from neuromap.mapping.tile.cut.alike_neurons import cut_alike
 from neuromap.mapping.tile.cut.axon_demand import axon_demand
 from neuromap.mapping.tile.cut.cut_order import longest_run
@@ -151,6 +152,9 @@ def tile_population(
         whole = planner.tile(alive, rest[alive])
         if whole is not None:
             return [*replicas, whole]
+    if pin_cores is None and _all_apart(matrix, alive, core):  # no search could do with fewer
+        singly = CutOrder(alive, np.arange(1, len(alive) + 1), 0)
+        return _joined(replicas, _tile_along(planner, singly, rest, exact=True))
     demand = axon_demand(matrix, population.threshold, rest, fed_by_chip, core)
     to_cut = NeuronsToCut(population.shape, demand, rest, core, seed)
     cuts = cuts_by(partitioner, to_cut, budget, exchanged=pin_cores is None)
@@ -163,6 +167,15 @@ def tile_population(
         if not isinstance(others, Stuck) and _cost(others, core) < _cost(tiles, core):
             tiles = others
     return _joined(replicas, tiles)
+
+
+def _all_apart(matrix: Matrix, alive: Ints, core: CoreModel) -> bool:
+    """Whether no two neurons fit one core, as every column takes an axon or more."""
+    width = np.diff(matrix.indptr)[alive]
+    if len(alive) > 1 and int(np.partition(width, 1)[:2].sum()) <= core.axons:
+        return False
+    rows = matrix[alive]
+    return len(rows_apart(rows.indptr, rows.indices, rows.shape[1], core.axons)) == len(alive)
 
 
 def _joined(replicas: list[Tile], tiles: list[Tile] | Stuck) -> list[Tile] | Stuck:
