@@ -72,9 +72,7 @@ def _moved(
     held = table[at].astype(np.int64)
     moved = held + step * edit.by
     if moved.min() < low or moved.max() > high:
-        least, most = sorted(
-            (int(room) // abs(step)) * (step // abs(step)) for room in (low - held.min(), high - held.max())
-        )
+        least, most = sorted(int(room / step) for room in (low - held.min(), high - held.max()))
         raise InputError(f"{edit.what}: the chip's neurons can change theirs by {least} to {most}; stay within")
     found = table.copy()
     found[at] = moved
