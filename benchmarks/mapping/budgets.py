@@ -1,7 +1,7 @@
 """Give every command that searches several budgets of time, and see whether each is kept and what it buys.
 
     python -m benchmarks.mapping.budgets                          minutes
-    python -m benchmarks.mapping.budgets --requests irregular
+    python -m benchmarks.mapping.budgets --requests "map irregular"
 
 A budget is kept if a request takes at most a fifth and a second more than the budget, or than the least time: that of
 a request whose searches are all ended at once. Wall-clock time, compiled code loaded before; CPU time beside it.

@@ -151,13 +151,17 @@ def advise(
 def _why_none(exploration: Exploration, objective: Objective, limits: Limits, refused: Sequence[ExploredRow]) -> str:
     open_rows = [row for row in exploration.rows if row.status == "not mapped" and limits.allows(row)]
     refusal = most_frequent_refusal(row.message for row in exploration.rows if row.status == "does not fit")
+    if objective == ENERGY and any(row.status == "mapped" and "energy" in row.cut_short for row in exploration.rows):
+        return f"{objective.title} was measured of no row in the time that was given; give more"
     if open_rows:
         why = f" ({refusal})" if refusal else ""
         kept = f"keeps {limits}" if limits else f"fits{why}"
-        return (
-            f"no row that was tried {kept}, but {rows_text(len(open_rows))} that might were not mapped; "
-            "give more time, or more rows to map"
+        was_tried = refused or any(row.status in ("mapped", "does not fit") for row in exploration.rows)
+        so_far = (
+            f"no row that was tried {kept}, but" if was_tried else "no row was tried in the time that was given, and"
         )
+        fit = f"{rows_text(len(open_rows))} that might {'was' if len(open_rows) == 1 else 'were'} not mapped"
+        return f"{so_far} {fit}; give more time, or more rows to map"
     unknown = [row for row in exploration.rows if row.status == "mapped" and limits.allows(row)]
     if unknown and any(row.verified is not False for row in unknown):
         if objective == ACCURACY:

@@ -123,10 +123,12 @@ def _kept(known: dict[str, Tilings], chip: str) -> Tilings:
 def _energy(setting: Setting, program: ChipProgram, until: float | None) -> tuple[Spread | None, tuple[str, ...]]:
     """Measure energy per frame over the stimuli, or over the first where time is short; and say what was cut short.
 
-    Where the chip has no figures nothing is run.
+    Where the chip has no figures, or the time is over, nothing is run.
     """
     if not program.chip.energy:
         return None, ()
+    if until is not None and time.monotonic() > until:
+        return None, ("energy",)
     if until is not None and len(setting.stimuli) > 1:
         began = time.monotonic()
         first = steady_figures(program, setting.stimuli[:1], setting.engine).joules_spread

@@ -283,6 +283,21 @@ def test_where_nothing_keeps_the_limits_the_tightest_and_the_closest_are_named(a
     assert caught.value.exit_code == 3
 
 
+def test_what_there_was_no_time_for_is_said(a_row):
+    waiting = replace(a_row, status="not mapped", cores=None, verified=None)
+    hurried = replace(a_row, cut_short=("energy",))
+    said = {
+        "cores": (
+            [waiting],
+            "no row was tried in the time that was given, and 1 row that might was not mapped; give more time",
+        ),
+        "energy_joules": ([hurried, waiting], "energy was measured of no row in the time that was given; give more"),
+    }
+    for objective, (found, message) in said.items():
+        with pytest.raises(DoesNotFitError, match=message):
+            advise(exploration(found), BY_NAME[objective])
+
+
 def test_of_rows_that_miss_the_limits_alike_one_of_a_named_pattern_is_the_closest(a_row):
     by_edges = replace(a_row, pattern="A -> B, B -> A")
     for found in ([by_edges, a_row], [a_row, by_edges]):
