@@ -23,6 +23,7 @@ from typing import Any
 from benchmarks.waiting.cases import BATCHES, CASES, IMPORTS, PEERS, Case, write_networks
 from benchmarks.waiting.measure import imports_s, run, with_checkout
 from benchmarks.waiting.page import page_text
+from benchmarks.waiting.stages import stages_of
 from neuromap.bench.machine import this_machine
 from neuromap.files.whole_file import write_whole
 
@@ -86,7 +87,10 @@ def _row(case: Case, checkouts: dict[str, Path], folder: Path, rounds: int) -> d
             if case.is_cold or number:
                 taken[who].append((one.wall_s, one.cpu_s))
     least = {who: [round(min(some), 3) for some in zip(*times, strict=True)] for who, times in taken.items()}
-    return {"title": case.title, "wanted_s": case.wanted_s, "is_cold": case.is_cold, **least}
+    row = {"title": case.title, "wanted_s": case.wanted_s, "is_cold": case.is_cold, **least}
+    if case.wanted_s is not None and least["now"][0] > case.wanted_s:
+        row["stages"] = stages_of(case.words, with_checkout(_ROOT), folder)
+    return row
 
 
 def _import_of(package: str, asked: argparse.Namespace, folder: Path) -> list[float] | None:

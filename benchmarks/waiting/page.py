@@ -34,6 +34,8 @@ What these times are made of: importing (below); where ticks run, half a second 
 compiled kernels (small maps, and refusals, do without them); then the search. `report` verifies and measures every
 row, of which rollouts that cores cannot tell apart are mapped once.
 
+{slow}
+
 ## Imports
 
 Seconds that a command imports for, as Python counts them (of every module the least of all rounds), and seconds that
@@ -99,6 +101,7 @@ def page_text(found: dict[str, Any]) -> str:
         rows="\n".join(_row(row, has_before=before is not None) for row in found["rows"]),
         import_head="" if before is None else " before |",
         import_rule="" if before is None else "---:|",
+        slow=_slow(found["rows"]),
         imports="\n".join(
             _line(f"`{name}`", f"{value:.2f}", *([] if before is None else [f"{imports['before'][name]:.2f}"]))
             for name, value in imports["now"].items()
@@ -119,6 +122,22 @@ def _row(row: dict[str, Any], *, has_before: bool) -> str:
     if has_before:
         cells += [f"{row['before'][1]:.2f}", f"{cpu / row['before'][1]:.2f}"]
     return _line(*cells)
+
+
+def _slow(rows: list[dict[str, Any]]) -> str:
+    """Say what stands between the commands that take longer than wanted and what is wanted."""
+    told = [
+        f"- {row['title']}, {row['now'][0]:.2f} s instead of {row['wanted_s']:g}: "
+        + ", ".join(f"{stage} {100 * share:.0f} %" for stage, share in row["stages"].items())
+        for row in rows
+        if "stages" in row
+    ]
+    if not told:
+        return "No command takes longer than wanted."
+    head = (
+        "What takes longer than wanted, and the parts of its time that a profile shows (stages hold what they import):"
+    )
+    return "\n".join([head, "", *told])
 
 
 def _peer(name: str, times: list[float] | None) -> str:
