@@ -143,7 +143,6 @@ def test_the_chip_is_shown_by_other_figures(report_page, open_page):
 
 
 def test_the_chart_filters_rows(exploration, exploration_page, open_page):
-    pytest.importorskip("vl_convert")
     page = open_page(exploration_page)
     mapped = [row for row in exploration.rows if row.cores is not None]
     chart = page.locator("#rows-chart")
