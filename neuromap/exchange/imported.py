@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.forms.card import Card
-from neuromap.forms.formed import Formed
+from neuromap.forms.formed import Formed, form
 from neuromap.network.network import Network
 from neuromap.quantise.quantisation import Quantisation
 
@@ -88,3 +89,16 @@ class Imported(Formed):
             "approximated": len(self.approximated),
             "refused": len(self.refused),
         }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the import as plain values, those of its JSON document."""
+        found: dict[str, Any] = form(self, "dict")
+        return found
+
+    def to_json(self) -> str:
+        """Write the import as a JSON document."""
+        return str(form(self, "json"))
+
+    def to_html(self) -> str:
+        """Write the import as one self-contained HTML page."""
+        return str(form(self, "html"))

@@ -41,9 +41,17 @@ def exploration_page(exploration, tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def import_page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pages") / "import.html"
+    found = nm.from_nir(ROOT / "examples" / "nir" / "snntorch.nir", tool="snntorch")
+    path.write_text(found.to_html(), encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize("name", ["report_page", "exploration_page"])
+@pytest.mark.parametrize("name", ["report_page", "exploration_page", "import_page"])
 def test_pages_fit_and_are_accessible(name, width, scheme, request, open_page, assert_fits, assert_accessible, shoot):
     page = open_page(request.getfixturevalue(name), scheme=scheme, width=width)
     for part in page.query_selector_all("details"):

@@ -1,4 +1,4 @@
-"""Forms of imports and exports: text, JSON."""
+"""Forms of imports and exports: text, JSON, page."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ FORMS: Mapping[str, Mapping[str, str]] = ReadOnlyMapping(
             "json": "exported_forms.to_json",
             "text": "exported_forms.render_text",
         },
-        "Imported": {"dict": "json_imported.to_dict", "json": "json_imported.to_json", "text": "text.render_text"},
+        "Imported": {
+            "dict": "json_imported.to_dict",
+            "html": "html.to_html",
+            "json": "json_imported.to_json",
+            "notebook": "html.to_notebook",
+            "text": "text.render_text",
+        },
     }
 )

@@ -35,15 +35,15 @@ def _delay_title(network: Network, source: str, target: str) -> str:
     return f"{source} -> {target}: delay {span}"
 
 
-def draw_network(network: Network, pattern: RolloutPattern) -> str:
+def draw_network(network: Network, pattern: RolloutPattern | None) -> str:
     """Draw a network with its streaming and sequential edges.
 
     Parameters
     ----------
     network : Network
         The network.
-    pattern : RolloutPattern
-        Any pattern of it, valid or not.
+    pattern : RolloutPattern or None
+        Any pattern of it, valid or not; ``None`` draws the structure alone.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def draw_network(network: Network, pattern: RolloutPattern) -> str:
     }
     edges = []
     n_back = 0
-    for (u, v), r in pattern.items():
+    for (u, v), r in dict.fromkeys(network.edges, 0).items() if pattern is None else pattern.items():
         if u == v:
             path, before, end = _loop(centre[u])
         elif (u, v) in places.back_edges:
@@ -68,12 +68,16 @@ def draw_network(network: Network, pattern: RolloutPattern) -> str:
         else:
             points = [(_bend_x(places.layer[u] + k), top + y) for k, y in enumerate(places.bends[u, v], start=1)]
             path, before, end = _forward(centre[u], centre[v], points)
-        title = _delay_title(network, u, v) if network.is_spiking else edge_title(u, v, r)
+        if network.is_spiking:
+            title = _delay_title(network, u, v)
+        else:
+            title = f"{u} -> {v}" if pattern is None else edge_title(u, v, r)
         edges.append(arrow(path, before, end, edge_class(r), title, data_source=u, data_target=v))
     nodes = [_node(network, name, centre[name]) for name in network.nodes]
     width = 2 * _MARGIN + _WIDTH + _COLUMN * max(places.layer.values())
     height = floor + _MARGIN + 26.0 * n_back
-    return drawing(width, height, [*edges, *nodes], f"Network {network.name} with the edges of pattern {pattern.name}")
+    said = "" if pattern is None else f" with the edges of pattern {pattern.name}"
+    return drawing(width, height, [*edges, *nodes], f"Network {network.name}{said}")
 
 
 def _bend_x(layer: int) -> float:

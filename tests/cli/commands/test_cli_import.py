@@ -1,6 +1,9 @@
 """Brian2 scripts on the command line: run on the chip, written as network files that map and verify, or refused."""
 
+import json
+
 import pytest
+from html_pages import Page
 
 import neuromap as nm
 
@@ -26,7 +29,8 @@ def script(tmp_path):
 def test_a_script_becomes_a_network_that_maps_and_verifies(name, chip, group, neuromap, tmp_path, root_of_examples):
     file = tmp_path / "net.toml"
     source = root_of_examples / "examples" / "brian2" / f"{name}.py"
-    found = neuromap("import", "brian2", source, "--chip", chip, "-o", file, "--json").json
+    page = tmp_path / "net.html"
+    found = neuromap("import", "brian2", source, "--chip", chip, "-o", file, "--html", page, "--json").json
     assert found["groups"] == {group: 10}
     assert found["sources"] == {"source": 20}
     assert found["report"]["is_exact"]
@@ -34,6 +38,9 @@ def test_a_script_becomes_a_network_that_maps_and_verifies(name, chip, group, ne
     (node,) = found["report"]["quantisation"]["nodes"]
     assert node["scale"] > 0
     assert found["file"] == str(file)
+    shown = Page(page.read_text(encoding="utf-8"))
+    shown.require_closed()
+    assert json.loads(shown.data_blocks()[0])["quantisation"] == found["report"]["quantisation"]
     assert nm.load_network(file).nodes[group].size == 10
     assert neuromap("map", file, "--chip", chip, "--json").json["synapses"] == found["synapses"]
     assert neuromap("verify", file, "--chip", chip).code == 0

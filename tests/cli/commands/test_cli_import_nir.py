@@ -1,6 +1,9 @@
 """NIR files on the command line: network files that map and verify, with a summary; or one line and an exit code."""
 
+import json
+
 import pytest
+from html_pages import Page
 
 import neuromap as nm
 
@@ -66,3 +69,14 @@ def test_a_network_goes_out_and_comes_back(neuromap, tmp_path, root_of_examples)
     for key, edge in first.edges.items():
         assert (second.edges[key].matrix() != edge.matrix()).nnz == 0
     neuromap("export", source, "--to", "nir", "-o", out, "--frames", "3").assert_refused(2, "takes no input frames")
+
+
+def test_the_summary_becomes_a_page_with_the_same_data(neuromap, file, tmp_path):
+    written = tmp_path / "net.html"
+    source = file("snntorch")
+    said = neuromap("import", "nir", source, "--tool", "snntorch", "--html", written, "--json").json
+    page = Page(written.read_text(encoding="utf-8"))
+    page.require_closed()
+    del said["file"]
+    assert json.loads(page.data_blocks()[0]) == said
+    neuromap("import", "nir", source, "--html", tmp_path / "none" / "x.html").assert_refused(2, "--html", "none")

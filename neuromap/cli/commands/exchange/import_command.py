@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from neuromap.cli.arguments.options import JsonFlag, chip_file_of, file_option, 
 from neuromap.cli.printing.json_output import print_json
 from neuromap.cli.printing.text_output import print_written, text_console, text_width
 from neuromap.errors import InputError
+
+if TYPE_CHECKING:
+    from neuromap.exchange.imported import Imported
 
 __all__ = ["EXAMPLES", "import_command"]
 
@@ -23,6 +26,7 @@ Examples:
   neuromap import brian2 examples/brian2/current.py -o current.toml
   neuromap import brian2 examples/brian2/leak.py --chip truenorth --json
   neuromap import nir examples/nir/snntorch.nir --tool snntorch -o net.toml
+  neuromap import nir examples/nir/norse.nir --tool norse --html norse.html
 """
 
 
@@ -57,6 +61,9 @@ def import_command(
             text="Who wrote the file, for its step and scheme (nir): norse, rockpool, sinabs, snntorch, spikingjelly.",
         ),
     ] = None,
+    html: Annotated[
+        str | None, file_option("--html", holds="the summary with pictures as one self-contained HTML page")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Take over a network from another tool, and say what was kept, approximated and refused.
@@ -71,12 +78,12 @@ def import_command(
         "script" if format in SCRIPT_FORMATS else "file": source,
         "chip file": None if chip is None else chip_file_of(chip),
     }
-    check_destinations({"--output": output}, files)
+    check_destinations({"--output": output, "--html": html}, files)
     options = {key: value for key, value in (("dt", dt), ("tool", tool)) if value is not None}
     if format in SCRIPT_FORMATS:
         if options:
             raise InputError(f"format {format}: is a script, which takes no {', '.join(options)}; set it there")
-        _import_script(format, source, output, chip, as_json=as_json)
+        _import_script(format, source, output, chip, html, as_json=as_json)
         return
     from neuromap.exchange.formats import IMPORT_FORMATS, format_named
     from neuromap.exchange.from_file import import_file
@@ -85,26 +92,40 @@ def import_command(
     known: dict[str, object] = {**IMPORT_FORMATS, **SCRIPT_FORMATS}
     format_named(format, known)
     found = import_file(source, format, chip=chip, **options)
-    if output is not None:
-        found.network.save(output)
+    _write(found, output, html)
     if as_json:
         print_json({**form(found, "dict"), "file": output})
         return
     console = text_console()
     console.print(form(found, "text", text_width()).rstrip("\n"), markup=False, soft_wrap=True)
     print_written(console, output)
+    print_written(console, html)
 
 
-def _import_script(format: str, script: Path, output: str | None, chip: str | None, *, as_json: bool) -> None:
-    """Run a script of another simulator on a chip, and write its network in integers."""
-    from neuromap.backends.scripts.import_script import import_script
+def _write(found: Imported, output: str | None, html: str | None) -> None:
+    """Write the network, then the page, which is made before either."""
+    from neuromap.files.whole_file import write_whole
 
-    found = import_script(format, script, chip, width=text_width())
+    page = None if html is None else found.to_html()
     if output is not None:
         found.network.save(output)
+    if html is not None and page is not None:
+        write_whole(html, page)
+
+
+def _import_script(
+    format: str, script: Path, output: str | None, chip: str | None, html: str | None, *, as_json: bool
+) -> None:
+    """Run a script of another simulator on a chip, and write its network in integers."""
+    from neuromap.backends.scripts.import_script import import_script
+    from neuromap.cli.printing.script_page import import_of_script
+
+    found = import_script(format, script, chip, width=text_width())
+    _write(import_of_script(format, script, found), output, html)
     if as_json:
         print_json({"format": "neuromap import 1", "from": format, **found.figures, "file": output})
         return
     console = text_console()
     console.print(found.text.rstrip("\n"), markup=False, soft_wrap=True)
     print_written(console, output)
+    print_written(console, html)
