@@ -2,7 +2,7 @@
 
 Notebooks are JSON documents whose code cells run one after the other in one namespace; that is all these need, so no
 kernel is started. Stored are what a cell prints and the value of its last expression: as text, and as HTML where it has
-a form for notebooks. Cells run in a temporary folder beside which the ``digits`` of the examples lie, as they do where
+a form for notebooks. Cells run in a temporary folder beside which the folders of the examples lie, as they do where
 Jupyter runs them. With ``--check`` nothing is written: the exit code tells whether a notebook is out of date.
 """
 
@@ -53,7 +53,9 @@ def refreshed(path: Path) -> str:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "digits").symlink_to(ROOT / "examples" / "digits")
+        for beside in sorted((ROOT / "examples").iterdir()):
+            if beside.is_dir() and beside != NOTEBOOKS:
+                (Path(folder) / beside.name).symlink_to(beside)
         (Path(folder) / "notebooks").mkdir()
         with chdir(Path(folder) / "notebooks"):
             for count, cell in enumerate(cells, start=1):

@@ -19,6 +19,7 @@ from neuromap.errors import NetworkError, PatternError
 from neuromap.files.given import needs
 from neuromap.files.messages import counted
 from neuromap.forms.card import Card
+from neuromap.forms.formed import form
 from neuromap.network.edge import EdgeKey, edge_pair
 from neuromap.network.network import MOST_BRIDGED, RESERVED_PATTERNS, Network
 from neuromap.rollout.cycles.indexed_network import indexed_network
@@ -249,6 +250,9 @@ class RolloutPattern(Card):
     def sequential_edges(self) -> tuple[EdgeKey, ...]:
         """The edges with R = 0, in the order of the file."""
         return tuple(key for key, r in self.items() if not r)
+
+    def _repr_html_(self) -> str:
+        return str(form(self, "notebook"))
 
     def __repr__(self) -> str:
         # Networks may have 100,000 edges: the first few tell patterns apart.
