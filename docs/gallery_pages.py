@@ -58,11 +58,10 @@ def with_pictures(table: str, folder: Path) -> str:
     def shown(row: re.Match[str]) -> str:
         title, name = row[1], row[2]
         has = (folder / f"{name}.svg").exists()
-        picture = f"![{title}: its first picture]({folder.name}/{name}.svg){{width=260px}}" if has else ""
-        return f"| {picture} | [{title}]({folder.name}/{name}.md) |"
+        picture = f"![{title}: its first picture]({folder.name}/{name}.svg){{width=260px}}<br>" if has else ""
+        return f"| {picture}[{title}]({folder.name}/{name}.md) |"
 
-    rows = re.sub(r"^\| \[([^\]]+)\]\(\.\./examples/notebooks/([\w-]+)\.ipynb\) \|", shown, table, flags=re.MULTILINE)
-    return rows.replace("| notebook |", "| | notebook |").replace("|---|---|", "|---|---|---|")
+    return re.sub(r"^\| \[([^\]]+)\]\(\.\./examples/notebooks/([\w-]+)\.ipynb\) \|", shown, table, flags=re.MULTILINE)
 
 
 def _output(output: dict[str, Any]) -> str:

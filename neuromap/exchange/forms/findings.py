@@ -13,7 +13,7 @@ from neuromap.quantise.quantisation import Quantisation, TrainDistance
 __all__ = ["findings", "is_exact"]
 
 _MOST_NOTES = 3
-"""Notes that are told in sentences; of more it says how many the table has."""
+"""Notes that are told in sentences; of more it says how many."""
 
 
 def is_exact(found: Imported) -> bool:
@@ -121,5 +121,5 @@ def _told(notes: Sequence[Note]) -> tuple[str, ...]:
         error = "" if note.error is None else f", by {plain(note.error)} {note.unit}".rstrip()
         said.append(f"{note.about}: {note.text}{error}" + (f"; {note.remedy}." if note.remedy else "."))
     if len(notes) > _MOST_NOTES:
-        said.append(f"The table has {len(notes) - _MOST_NOTES} more.")
+        said.append(f"And {len(notes) - _MOST_NOTES} more.")
     return tuple(said)

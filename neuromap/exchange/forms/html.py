@@ -67,7 +67,7 @@ def to_html(found: Imported) -> str:
 def to_notebook(found: Imported) -> str:
     """Write pictures and findings of an import as HTML for a notebook: ``<img>`` and ``<table>``, all names escaped."""
     drawn = [svg for svg in (_network(found), _errors(found)) if svg is not None]
-    rows = [(head, text) for head, said in findings(found).items() for text in said]
+    rows = [("" if k else head, text) for head, said in findings(found).items() for k, text in enumerate(said)]
     if is_exact(found):
         rows.append(("Exact", "Nothing was approximated, nothing left out."))
     caption = f"{found.network.name} from {found.format} {found.source}"
