@@ -3,6 +3,7 @@
 import json
 import re
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def exploration_page(exploration, tmp_path_factory):
 def import_page(tmp_path_factory):
     path = tmp_path_factory.mktemp("pages") / "import.html"
     found = nm.from_nir(ROOT / "examples" / "nir" / "snntorch.nir", tool="snntorch")
-    path.write_text(found.to_html(), encoding="utf-8")
+    path.write_text(replace(found, source="examples/nir/snntorch.nir").to_html(), encoding="utf-8")
     return path
 
 

@@ -58,7 +58,7 @@ DEFINITIONS: Mapping[str, Definition] = ReadOnlyMapping(
         "synapse-tau-error": Definition(
             "Time constants of currents", _BY_VALUE, "The same of synaptic currents, the greatest of all."
         ),
-        "threshold-error": Definition("Threshold", _BY_VALUE, "Error of threshold less reset."),
+        "threshold-error": Definition("Threshold, error", _BY_VALUE, "Error of threshold less reset."),
         "bias-error": Definition("Bias", _BY_VALUE, "Error of what rest and drive add in a tick."),
         "truncation": Definition(
             "Truncation",

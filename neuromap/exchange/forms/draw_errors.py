@@ -67,7 +67,7 @@ def draw_errors(found: Quantisation) -> str:
         parts.append(label(at, 44, "spike trains: distance, of silence", "small", anchor="start"))
     for k, (node, values) in enumerate(rows):
         y = top + _ROW * (k + 0.5)
-        parts.append(label(_LEFT - 12, y + 4.5, shorten(node, 17), "name", "end", node))
+        parts.append(label(_LEFT - 12, y + 4.5, shorten(node, 14), "name", "end", node))
         for kind, value in zip(_KINDS, values, strict=True):
             if value is not None:
                 place = math.log10(max(100 * value, 10.0**low)) - low

@@ -11,7 +11,7 @@ __all__ = ["MOST_BARS", "draw_work"]
 MOST_BARS = 24
 """Nodes that are drawn; of more those with most work."""
 
-_LEFT, _ROW, _WIDTH = 190.0, 24.0, 520.0
+_LEFT, _ROW, _WIDTH = 214.0, 24.0, 520.0
 
 
 def draw_work(work: Mapping[str, int]) -> str:
@@ -35,7 +35,7 @@ def draw_work(work: Mapping[str, int]) -> str:
         y = 30 + _ROW * (k + 0.5)
         length = max(1.5, work[name] * scale) if work[name] else 0
         tip = f"{name}: {work[name]:,} multiply-accumulates per frame"
-        parts.append(label(_LEFT - 12, y + 4.5, shorten(name, 24), "name", "end", name))
+        parts.append(label(_LEFT - 12, y + 4.5, shorten(name, 21), "name", "end", name))
         parts.append(element("rect", x=_LEFT, y=y - 6, width=length, height=12, class_="bar", title=tip))
         parts.append(label(_LEFT + length + 8, y + 4.5, f"{work[name]:,}", "figure", anchor="start"))
     height = 38 + _ROW * len(shown)

@@ -80,3 +80,6 @@ def test_the_summary_becomes_a_page_with_the_same_data(neuromap, file, tmp_path)
     del said["file"]
     assert json.loads(page.data_blocks()[0]) == said
     neuromap("import", "nir", source, "--html", tmp_path / "none" / "x.html").assert_refused(2, "--html", "none")
+    both = ("-o", tmp_path / "a.toml", "--html", tmp_path / "a.safetensors")
+    neuromap("import", "nir", source, *both).assert_refused(2, "--html", "is named twice, by --output, its weights too")
+    assert not (tmp_path / "a.toml").exists()

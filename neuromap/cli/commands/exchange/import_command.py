@@ -78,7 +78,7 @@ def import_command(
         "script" if format in SCRIPT_FORMATS else "file": source,
         "chip file": None if chip is None else chip_file_of(chip),
     }
-    check_destinations({"--output": output, "--html": html}, files)
+    check_destinations({"--output": output, "--output, its weights": _weights(output), "--html": html}, files)
     options = {key: value for key, value in (("dt", dt), ("tool", tool)) if value is not None}
     if format in SCRIPT_FORMATS:
         if options:
@@ -100,6 +100,13 @@ def import_command(
     console.print(form(found, "text", text_width()).rstrip("\n"), markup=False, soft_wrap=True)
     print_written(console, output)
     print_written(console, html)
+
+
+def _weights(output: str | None) -> str | None:
+    """Name the file that ``Network.save`` writes beside the network file; it refuses other suffixes itself."""
+    if output is None or not output.endswith(".toml"):
+        return None
+    return str(Path(output).with_suffix(".safetensors"))
 
 
 def _write(found: Imported, output: str | None, html: str | None) -> None:
