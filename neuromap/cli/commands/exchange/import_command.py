@@ -104,7 +104,7 @@ def import_command(
 
 def _weights(output: str | None) -> str | None:
     """Name the file that ``Network.save`` writes beside the network file; it refuses other suffixes itself."""
-    if output is None or not output.endswith(".toml"):
+    if output is None or not output.lower().endswith(".toml"):
         return None
     return str(Path(output).with_suffix(".safetensors"))
 
