@@ -117,4 +117,4 @@ wheel-check: | $(BIN)/python  ## Build the wheel; run demo and smoke tests again
 		venv/bin/python -m pytest -m smoke $(PYTEST_ARGS)
 
 clean:  ## Remove what make built, but not the environment
-	rm -rf $(BUILD) dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(BUILD) dist docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -45,6 +45,8 @@ def first_picture(notebook: dict[str, Any]) -> str | None:
 def write_pages(folder: Path) -> None:
     """Write the pages and pictures of all notebooks into a folder."""
     folder.mkdir(exist_ok=True)
+    for old in (*folder.glob("*.md"), *folder.glob("*.svg")):
+        old.unlink()  # of a notebook that is no more
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         (folder / f"{path.stem}.md").write_text(page_of(notebook, path.stem), encoding="utf-8")
