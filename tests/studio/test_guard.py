@@ -82,6 +82,19 @@ def test_a_socket_says_where_it_comes_from_and_a_page_need_not():
     assert ask(OPEN)[0] == 200
 
 
+def test_pages_of_other_sites_ask_for_no_part_of_their_own():
+    """They give no origin for pictures and frames, but browsers say where these come from."""
+    part = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
+    frame = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}
+    link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    for headers in (part, {**part, "sec-fetch-site": "same-site"}, frame):
+        assert ask(OPEN, **headers)[0] == 403
+    assert ask(OPEN, method="POST", **link)[0] == 403
+    assert ask(OPEN, **link)[0] == 200
+    for site in ("same-origin", "none"):
+        assert ask(OPEN, **{**part, "sec-fetch-site": site})[0] == 200
+
+
 def test_a_token_is_asked_for_once_and_kept_in_a_cookie():
     own = {"host": "box:8000", "origin": "http://box:8000"}
     for address, cookie in (

@@ -90,6 +90,8 @@ class Guard:
             return 403, "host: is none of this studio; open the address that it printed"
         if (is_socket and not origins) or any(not _is_own(origin, host) for origin in origins):
             return 403, "origin: another site asks; open the studio itself"
+        if _is_called_from_elsewhere(scope):
+            return 403, "origin: a page of another site asks; open the studio itself"
         if rules.token and not self._has_token(scope):
             return 401, "token: missing or wrong; open the address with the token that the studio printed"
         length = _one(scope, b"content-length")
@@ -167,6 +169,16 @@ def _is_own(origin: str, host: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+
+
+def _is_called_from_elsewhere(scope: Scope) -> bool:
+    """Whether a page of another site asks for a part of its own; browsers say so, also where they give no origin.
+
+    A link that is followed from there is let through: it shows the studio, and does nothing.
+    """
+    site, mode, goal = (_one(scope, b"sec-fetch-" + name) for name in (b"site", b"mode", b"dest"))
+    is_followed = scope.get("method") == "GET" and mode == "navigate" and goal == "document"
+    return site in ("cross-site", "same-site") and not is_followed
 
 
 async def _refuse(scope: Scope, send: Send, status: int, line: str) -> None:
