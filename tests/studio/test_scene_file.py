@@ -86,7 +86,18 @@ def test_a_value_of_another_kind_is_refused_in_one_line_or_means_something(full,
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"{}", b"[1", b"\xff\xfe", b'{"format": NaN}', b"[" * 100_000, b"null", b'{"format": "other", "version": 1}'],
+    [
+        b"",
+        b"{}",
+        b"[1",
+        b"\xff\xfe",
+        b'{"format": NaN}',
+        b"[" * 100_000,
+        b"null",
+        b'{"format": "other", "version": 1}',
+        b'{"format": "\\ud800"}',
+        b'{"version": %s}' % (b"9" * 500),
+    ],
 )
 def test_what_is_no_scene_is_said_so(data):
     with pytest.raises(InputError) as error:
@@ -109,7 +120,10 @@ def test_bounds_are_kept(full, scene):
             Shown(**wrong)
 
 
-@pytest.mark.parametrize("name", ["../secret.safetensors", "/etc/passwd", "a/b.safetensors", "..", "", "network.toml"])
+@pytest.mark.parametrize(
+    "name",
+    ["../secret.safetensors", "/etc/passwd", "a/b.safetensors", "..", "", "network.toml", "a\\u0000b", "x" * 300],
+)
 def test_a_network_names_no_file_but_the_one_that_came_with_it(scene, name):
     text, weights = network_bytes(scene.network)
     assert b'file = "network.safetensors"' in text

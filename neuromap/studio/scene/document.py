@@ -22,6 +22,9 @@ _KINDS = {
     bool: "true or false",
 }
 
+_MOST_DIGITS = 20
+"""Of a whole number, its sign included: what 64 bits hold."""
+
 
 def parse_json(data: bytes, what: str, largest: int) -> Any:
     """Parse JSON within bounds.
@@ -34,7 +37,12 @@ def parse_json(data: bytes, what: str, largest: int) -> Any:
     if len(data) > largest:
         raise InputError(f"{what}: has {len(data)} bytes; at most {largest} are read")
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+        found = json.loads(data.decode("utf-8"), parse_constant=_no_constant, parse_int=_short_number)
+        if b"\\u" in data:  # only so can a text hold half of a pair, which no file and no message can hold
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
+    except UnicodeEncodeError:
+        raise InputError(f"{what}: a text in it holds half a character (\\ud800 to \\udfff); write it whole") from None
     except (ValueError, RecursionError) as error:
         text = str(error).splitlines()[0] if str(error) else "nested too deep"
         raise InputError(f"{what}: is no JSON ({text[:120]}); give a file that the studio saved") from None
@@ -42,6 +50,12 @@ def parse_json(data: bytes, what: str, largest: int) -> Any:
 
 def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is no number")
+
+
+def _short_number(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
 
 
 class Document:

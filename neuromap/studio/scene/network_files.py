@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from neuromap.errors import InputError, NetworkError
+from neuromap.files.messages import show
 from neuromap.files.toml_file import parse_toml
 from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
@@ -15,6 +16,8 @@ __all__ = ["MOST_TOML_BYTES", "MOST_WEIGHT_BYTES", "network_bytes", "network_fro
 MOST_TOML_BYTES = 2**21
 MOST_WEIGHT_BYTES = 2**25
 _SAFE = "network.toml"
+_LONGEST_NAME = 200
+"""Bytes of a file's name; file systems hold 255."""
 
 
 def network_from_bytes(text: bytes, weights: bytes | None, what: str = "network") -> Network:
@@ -43,10 +46,13 @@ def network_from_bytes(text: bytes, weights: bytes | None, what: str = "network"
     for data, most, kind in ((text, MOST_TOML_BYTES, "network file"), (weights, MOST_WEIGHT_BYTES, "weights file")):
         if data is not None and len(data) > most:
             raise InputError(f"{what}: the {kind} has {len(data)} bytes; the studio takes at most {most}")
-    named = parse_toml(text, NetworkError, long_table="edges").get("weights", {})
+    try:
+        named = parse_toml(text, NetworkError, long_table="edges").get("weights", {})
+    except NetworkError as error:
+        raise NetworkError(f"{what}: {error}") from None
     file = named.get("file") if isinstance(named, dict) else None
-    if file is not None and (not isinstance(file, str) or Path(file).name != file or file in ("", ".", "..", _SAFE)):
-        raise InputError(f"{what}: weights.file = {file!r:.60}: must be the name of a file beside it, without folders")
+    if file is not None and not _is_name(file):
+        raise InputError(f"{what}: weights.file = {show(file)}: must be the name of a file beside it, without folders")
     if file is not None and weights is None:
         raise InputError(f"{what}: names the weights file {file:.60}; choose that file too")
     with TemporaryDirectory(prefix="neuromap-") as folder:
@@ -57,6 +63,13 @@ def network_from_bytes(text: bytes, weights: bytes | None, what: str = "network"
             return load_network(Path(folder, _SAFE))
         except InputError as error:
             raise type(error)(str(error).replace(f"{folder}/", "")) from None
+
+
+def _is_name(file: object) -> bool:
+    """Whether a file can be called that, beside the network file."""
+    if not isinstance(file, str) or file in ("", ".", "..", _SAFE) or not file.isprintable():
+        return False
+    return Path(file).name == file and len(file.encode()) <= _LONGEST_NAME
 
 
 def network_bytes(network: Network) -> tuple[bytes, bytes | None]:

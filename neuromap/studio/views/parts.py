@@ -96,7 +96,8 @@ def _input(session: Session, macros: Any) -> str:
     image = None
     if images is not None and any(session.stage.takes(name, images.shape) for name in network.inputs):
         found = shown.label.partition(" image ")[2].partition(",")[0]
-        number, last = int(found) if found.isdigit() else 0, len(images.images) - 1
+        last = len(images.images) - 1
+        number = min(last, int(found)) if found.isascii() and found.isdigit() else 0
         name = f"image of {images.name}, {images.part} part"
         image = {"name": name, "last": last, "number": number, "next": min(last, number + 1) if found else 0}
     draws = any(picture_shape(session, name) for name in network.inputs)
