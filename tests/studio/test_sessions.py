@@ -2,13 +2,19 @@
 
 import asyncio
 import base64
+import io
 import json
 import time
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from neuromap.faults.edits.edit import SilentCore
 from neuromap.studio.scene.network_files import network_bytes
-from neuromap.studio.scene.scene_file import read_scene
+from neuromap.studio.scene.scene import Change
+from neuromap.studio.scene.scene_file import scene_bytes
+from neuromap.studio.scene.shown import Shown
 from neuromap.studio.serve.kept import MOST_SESSIONS, KeptSessions
 from neuromap.studio.serve.sessions import MOST_OPEN, Sessions
 from neuromap.studio.serve.studio_app import StudioApp
@@ -71,6 +77,11 @@ class Tab:
 
 async def post(app, kind, data, name=NAME):
     """Status and answer of an upload."""
+    return await ask_for(app, f"/s/{name}/{kind}", "POST", data)
+
+
+async def ask_for(app, path, method="GET", data=b""):
+    """Status and answer, which is JSON."""
     sent, body = [], [{"type": "http.request", "body": data}]
 
     async def receive():
@@ -79,7 +90,7 @@ async def post(app, kind, data, name=NAME):
     async def send(message):
         sent.append(message)
 
-    await app({"type": "http", "method": "POST", "path": f"/s/{name}/{kind}"}, receive, send)
+    await app({"type": "http", "method": method, "path": path}, receive, send)
     return sent[0]["status"], json.loads(sent[1]["body"])
 
 
@@ -125,6 +136,8 @@ def test_wrong_commands_are_told_to_who_asked_and_change_nothing(open_sessions):
         {"do": "draw", "node": "I", "pixels": [300] * 9}, {"do": "image", "value": 0}, {"do": "replay"},
         {"do": "edit", "run": 0, "edit": {"kind": "threshold", "node": "H", "by": 10**9}}, {"do": "stimulus"},
         {"do": "edit", "run": 0, "edit": {"kind": "other"}}, {"do": "undo", "run": 0, "value": 0},
+        {"do": "noise", "value": 10**400}, {"do": "random", "value": -(10**400)}, {"do": "speed", "value": 10**400},
+        {"do": "pattern", "run": 0, "value": "\ud800"}, {"do": "toggle", "run": 0, "source": "\udfff", "target": "H"},
     ]  # fmt: skip
 
     async def scenario():
@@ -139,7 +152,7 @@ def test_wrong_commands_are_told_to_who_asked_and_change_nothing(open_sessions):
                 assert time.monotonic() < end, [m for m in tab.told if m["kind"] == "error"]
                 await asyncio.sleep(0.01)
             lines = [m["line"] for m in tab.told if m["kind"] == "error"]
-            assert all(line and "\n" not in line for line in lines)
+            assert all(line and "\n" not in line and len(line) < 300 for line in lines)
             assert not any(m["kind"] == "error" for m in two.told)
             with sessions.looked_at(NAME) as session:
                 assert (session.stage.now, session.stage.scene.changes) == (0, ())
@@ -199,9 +212,10 @@ def test_uploads_take_the_stage_or_are_one_line(open_sessions, digits):
 
 def test_a_server_holds_so_many_sessions_and_keeps_so_many(open_sessions, tmp_path):
     sessions = open_sessions()
-    holders = [sessions.looked_at(f"session-number-{k:06}") for k in range(MOST_OPEN)]
+    holders = [sessions.looked_at(f"session-number-{k:06}", begins=True) for k in range(MOST_OPEN)]
     for holder in holders:
-        holder.__enter__()
+        session = holder.__enter__()
+    session.stage.show(Shown("random"))
 
     async def scenario():
         tab = Tab(StudioApp(sessions))
@@ -219,4 +233,81 @@ def test_a_server_holds_so_many_sessions_and_keeps_so_many(open_sessions, tmp_pa
     assert len(list((tmp_path / "kept").iterdir())) == MOST_SESSIONS
     for name in ("../../x", "short", "a" * 65, "a/b-----------------"):
         assert not KeptSessions.is_name(name)
-    assert read_scene((tmp_path / "session-number-000000.json").read_bytes()).ticks == 0
+    assert [path.name for path in tmp_path.glob("*.json")] == [f"session-number-{MOST_OPEN - 1:06}.json"]
+
+
+def test_a_link_to_a_file_of_a_session_begins_none(open_sessions):
+    """Else a page of another site could fill the server, and drive out what is kept, by pictures of such addresses."""
+    sessions = open_sessions()
+    app = StudioApp(sessions)
+
+    async def scenario():
+        status, answer = await post(app, "scene", b"{}", "nobody-looks-at-this")
+        assert (status, "is not there" in answer["error"]) == (400, True)
+        status, answer = await ask_for(app, "/s/nobody-looks-at-this/scene.json")
+        assert (status, "is not there" in answer["error"]) == (400, True)
+        assert sessions.names == ()
+        async with Tab(app) as tab:
+            await tab.ready()
+            assert (await ask_for(app, f"/s/{NAME}/scene.json"))[0] == 200
+
+    run(scenario())
+
+
+def test_frames_come_as_an_archive_of_numpy_too(open_sessions):
+    app = StudioApp(open_sessions())
+
+    def archive(**arrays):
+        stream = io.BytesIO()
+        np.savez_compressed(stream, **arrays)
+        return stream.getvalue()
+
+    async def scenario():
+        async with Tab(app) as tab:
+            await tab.ready()
+            assert await post(app, "stimulus", archive(I=np.eye(9, dtype=np.uint8))) == (200, {"ok": True})
+            status, answer = await post(app, "stimulus", archive(I=np.zeros((2, 2**27), np.bool_)))
+            assert (status, "unpacks to" in answer["error"]) == (400, True)
+            status, answer = await post(app, "stimulus", archive(I=np.eye(9))[:-40])
+            assert (status, "not a readable .npz" in answer["error"]) == (400, True)
+            await tab.ask(do="stimulus")
+            await tab.until(lambda m: m.get("kind") == "picture" and m["of"] == "stimulus")
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("tick", [0, 3])
+def test_a_scene_that_lies_ends_where_it_does_and_goes_on_from_there(open_sessions, scene, tick):
+    """A core that the program lacks cannot be known before it is mapped."""
+    sessions = open_sessions()
+    app = StudioApp(sessions)
+    changes = (Change(0, shown=Shown("random")), Change(tick, edits=(SilentCore(9999),)), Change(5, edits=()))
+
+    async def scenario():
+        async with Tab(app) as tab:
+            await tab.ready()
+            lie = scene_bytes(replace(scene, changes=changes, ticks=9, checksums=(1, 2)))
+            assert await post(app, "scene", lie) == (200, {"ok": True})
+            await tab.until(lambda m: m.get("kind") == "look" and "core 9999" in m["line"])
+            with sessions.looked_at(NAME) as session:
+                while session.is_mapping:
+                    await asyncio.sleep(0.01)
+                assert session.stage.scene.ticks == tick
+                assert [change.tick for change in session.stage.scene.changes] == [0]
+            await tab.ask(do="tick")
+            await tab.until(lambda m: m.get("kind") == "look" and m["tick"] == tick + 1)
+
+    run(scenario())
+
+
+def test_a_scene_shows_what_fits_the_network(open_sessions, scene):
+    app = StudioApp(open_sessions())
+
+    async def scenario():
+        async with Tab(app) as tab:
+            await tab.ready()
+            for shown in (Shown(pictures={"I": np.zeros((1, 2, 1), np.uint8)}), Shown("stimulus")):
+                lie = scene_bytes(replace(scene, changes=(Change(0, shown=shown),)))
+                assert (await post(app, "scene", lie))[0] == 400
+
+    run(scenario())

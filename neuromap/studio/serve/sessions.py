@@ -70,15 +70,21 @@ class Sessions:
             return tuple(self._open)
 
     @contextmanager
-    def looked_at(self, name: str) -> Iterator[Session]:
+    def looked_at(self, name: str, *, begins: bool = False) -> Iterator[Session]:
         """Open a session while somebody looks at it: the one that runs, the saved one, or a new one.
+
+        Parameters
+        ----------
+        name : str
+        begins : bool
+            Whether a new one may begin, as it does with a page; a link to a file of a session begins none.
 
         Raises
         ------
         InputError
-            If the name is none, too many are open, or what was saved cannot be read.
+            If there is no such session, too many are open, or what was saved cannot be read.
         """
-        found = self._enter(name)
+        found = self._enter(name, begins)
         try:
             yield found.session
         finally:
@@ -86,7 +92,7 @@ class Sessions:
                 found.viewers -= 1
                 found.empty_since = time.monotonic()
 
-    def _enter(self, name: str) -> _Open:
+    def _enter(self, name: str, begins: bool) -> _Open:
         with self._lock:
             found = self._open.get(name)
             if found is None:
@@ -95,6 +101,8 @@ class Sessions:
                         f"studio: {MOST_OPEN} sessions are open, which is its most; close a tab of another"
                     )
                 data = self._kept.load(name)
+                if data is None and not begins:
+                    raise InputError(f"session {name[:8]!r}: is not there; open the studio's first page")
                 scene = self._first if data is None else read_scene(data, "saved session")
                 found = self._open[name] = _Open(Session(name, scene, self._offer))
             found.viewers += 1
@@ -111,15 +119,18 @@ class Sessions:
         for name, entry in entries:
             if entry.session.version != entry.saved[0] or now - entry.saved_at > _TICKS_EVERY:
                 self._save(name, entry)
-            with self._lock:
-                is_left = not entry.viewers and now - entry.empty_since > _GRACE
-                if is_left and self._open.get(name) is entry:
-                    del self._open[name]
-                else:
-                    is_left = False
-            if is_left:
-                self._save(name, entry)
-                entry.session.close()
+            if self._is_left(entry, now):
+                self._save(name, entry)  # before it goes, so that who comes back meanwhile finds all of it
+                with self._lock:
+                    is_freed = self._is_left(entry, now) and self._open.get(name) is entry
+                    if is_freed:
+                        del self._open[name]
+                if is_freed:
+                    entry.session.close()
+
+    @staticmethod
+    def _is_left(entry: _Open, now: float) -> bool:
+        return not entry.viewers and now - entry.empty_since > _GRACE
 
     def _save(self, name: str, entry: _Open) -> None:
         session = entry.session
@@ -128,6 +139,8 @@ class Sessions:
             if state == entry.saved or session.is_closed:
                 return
             scene = session.stage.scene
+        if entry.saved == (-1, -1) and _is_untouched(scene, self._first):
+            return  # the same name begins the same again, and nobody's work has to go for it
         entry.saved, entry.saved_at = state, time.monotonic()
         try:
             self._kept.save(name, scene_bytes(scene))
@@ -143,3 +156,9 @@ class Sessions:
         for name, entry in entries:
             self._save(name, entry)
             entry.session.close()
+
+
+def _is_untouched(scene: Scene, first: Scene) -> bool:
+    """Whether nothing was done to a scene since it began."""
+    whole = scene.network is first.network and scene.stimulus is first.stimulus and scene.chip == first.chip
+    return whole and (scene.runs, scene.changes, scene.ticks) == (first.runs, first.changes, first.ticks)

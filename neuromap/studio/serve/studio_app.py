@@ -105,7 +105,7 @@ class StudioApp:
             return
         await send({"type": "websocket.accept"})
         try:
-            context = self._sessions.looked_at(words[1])
+            context = self._sessions.looked_at(words[1], begins=True)
             session = await asyncio.to_thread(context.__enter__)
         except NeuromapError as error:
             await _tell(send, {"kind": "refused", "line": str(error)})

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zipfile import BadZipFile, ZipFile
 
 from neuromap.errors import InputError
 from neuromap.simulation.stimulus.stimulus import load_frames
@@ -13,10 +16,12 @@ from neuromap.studio.scene.network_files import MOST_TOML_BYTES, MOST_WEIGHT_BYT
 from neuromap.studio.scene.scene_file import MOST_BYTES, read_scene
 from neuromap.studio.stage.commands import scene_of_network
 from neuromap.studio.stage.session import Session
+from neuromap.studio.stage.world import World
 
 __all__ = ["UPLOADS", "take_upload"]
 
 _MOST_STIMULUS_BYTES = 2**24
+_MOST_UNPACKED = 2**27
 
 
 def take_upload(session: Session, kind: str, data: bytes) -> None:
@@ -48,9 +53,11 @@ def _network(session: Session, data: bytes) -> None:
 def _stimulus(session: Session, data: bytes) -> None:
     if len(data) > _MOST_STIMULUS_BYTES:
         raise InputError(f"stimulus file: has {len(data)} bytes; the studio takes at most {_MOST_STIMULUS_BYTES}")
-    scene = session.stage.scene
+    scene, is_npz = session.stage.scene, data.startswith(b"PK\x03\x04")
+    if is_npz:
+        _bounded(data)
     with TemporaryDirectory(prefix="neuromap-") as folder:
-        path = Path(folder, "stimulus")
+        path = Path(folder, "stimulus.npz" if is_npz else "stimulus.safetensors")
         path.write_bytes(data)
         try:
             frames = load_frames(path, scene.network)
@@ -59,10 +66,23 @@ def _stimulus(session: Session, data: bytes) -> None:
     session.set_scene(replace(scene, changes=(), ticks=0, checksums=(), stimulus=frames))
 
 
+def _bounded(data: bytes) -> None:
+    """Refuse an archive that unpacks to more than is taken; what is damaged is said by who reads it."""
+    with suppress(BadZipFile), ZipFile(BytesIO(data)) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+        if unpacked > _MOST_UNPACKED:
+            raise InputError(f"stimulus file: unpacks to {unpacked} bytes; the studio takes at most {_MOST_UNPACKED}")
+
+
 def _scene(session: Session, data: bytes) -> None:
     if len(data) > MOST_BYTES:
         raise InputError(f"scene file: has {len(data)} bytes; at most {MOST_BYTES} are read")
-    session.set_scene(read_scene(data, "scene file"))
+    scene = read_scene(data, "scene file")
+    world = World(scene.network, scene.stimulus)
+    for change in scene.changes:
+        if change.shown is not None:
+            world.check(change.shown)
+    session.set_scene(scene)
 
 
 UPLOADS = {"network": _network, "stimulus": _stimulus, "scene": _scene}

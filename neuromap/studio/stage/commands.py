@@ -51,7 +51,7 @@ def scene_of_network(network: Network, before: Scene) -> Scene:
 
 
 def with_runs(scene: Scene, runs: tuple[SceneRun, ...]) -> Scene:
-    """Give the scene with other runs, at tick 0: edits go, as they were of other programs; what is shown stays."""
+    """Give the scene with other runs, at tick 0: edits go, which were of other programs; what was shown stays."""
     now = Change(0, shown=scene.shown_at(scene.ticks))
     return replace(scene, runs=runs, changes=(now,), ticks=0, checksums=())
 
@@ -107,7 +107,7 @@ def _run_of(scene: Scene, command: Document) -> int:
 
 def _with_run(session: Session, k: int, run: SceneRun) -> None:
     runs = session.stage.scene.runs
-    session.set_scene(with_runs(session.stage.scene, (*runs[:k], run, *runs[k + 1 :])))
+    session.set_scene(with_runs(session.stage.seen, (*runs[:k], run, *runs[k + 1 :])))
 
 
 def _toggle(session: Session, command: Document) -> None:
@@ -138,7 +138,7 @@ def _execution(session: Session, command: Document) -> None:
 
 
 def _second(session: Session, command: Document) -> None:
-    scene = session.stage.scene
+    scene = session.stage.seen
     first = scene.runs[0]
     if not command.of("value", bool):
         session.set_scene(with_runs(scene, (first,)))
@@ -158,7 +158,7 @@ def _chip(session: Session, command: Document) -> None:
     name = command.text("value", 100)
     if is_chip_path(name):
         raise InputError(f"chip {name!r}: must be the name of a packaged chip")
-    scene = session.stage.scene
+    scene = session.stage.seen
     session.set_scene(with_runs(replace(scene, chip=load_chip(name)), scene.runs))
 
 

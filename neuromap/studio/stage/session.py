@@ -100,9 +100,10 @@ class Session:
         while not self._is_closed:
             try:
                 is_done = self.stage.map(self._mapped_one)
-            except NeuromapError as error:
+            except NeuromapError as error:  # a change of a scene file that does not fit
+                is_done = not self.stage.cut()
+                self._is_behind = not is_done and self.stage.scene.ticks > 0
                 self.changed(str(error))
-                is_done = True
             with self.lock:
                 if is_done:
                     self._is_mapping = False

@@ -73,6 +73,13 @@ class Stage:
             return replace(self._scene, ticks=self._now, checksums=sums)
 
     @property
+    def seen(self) -> Scene:
+        """The scene up to the tick that runs next, also in the midst of a replay."""
+        with self.lock:
+            scene = self.scene
+            return replace(scene, ticks=self._now, checksums=()) if self._played else scene
+
+    @property
     def now(self) -> int:
         """The tick that runs next."""
         return self._now
@@ -156,8 +163,24 @@ class Stage:
 
     def catch_up(self, most: int) -> bool:
         """Replay up to ``most`` ticks of what is recorded; whether all of it has been."""
-        self.advance(min(most, self._scene.ticks - self._now))
-        return not self.is_replaying
+        with self.lock:
+            self.advance(min(most, self._scene.ticks - self._now))
+            return not self.is_replaying
+
+    def cut(self) -> bool:
+        """Cut off what is recorded from the change on that was put in force last, as it does not fit.
+
+        Returns
+        -------
+        bool
+            Whether there was one; then what is left must be mapped anew.
+        """
+        with self.lock:
+            kept = self._scene.changes[: max(0, self._applied - 1)]
+            is_cut = len(kept) < len(self._scene.changes)
+            if is_cut:
+                self._set(replace(self._scene, changes=kept, ticks=self._now, checksums=()))
+            return is_cut
 
     def advance(self, n_ticks: int) -> int:
         """Run some ticks, all runs in step; a replay ends where the recording does.
