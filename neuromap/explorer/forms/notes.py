@@ -35,12 +35,13 @@ def count_line(exploration: Exploration) -> str:
         "behaviour classes not counted" if classes is None else _counted(classes, "behaviour class", "es"),
         f"{_counted(exploration.n_candidates, 'candidate', 's')} (pattern, execution, mapping choice)",
         _counted(exploration.n_rows, "distinct row", "s"),
-        _mapped(exploration),
+        mapped_words(exploration),
     ]
     return ", ".join(words) + "."
 
 
-def _mapped(exploration: Exploration) -> str:
+def mapped_words(exploration: Exploration) -> str:
+    """Say how many rows were mapped, and how many do not fit."""
     refused = sum(row.status == "does not fit" for row in exploration.rows)
     return f"{exploration.n_mapped - refused} mapped" + (f", {refused} that do not fit" if refused else "")
 

@@ -48,7 +48,8 @@
       const text = colour("--ink"), rule = colour("--rule");
       const end = (key) => ({
         field: key, type: "quantitative", title: title(key), scale: { zero: false, padding: 18 },
-        axis: shown.every((row) => Number.isInteger(row[key])) ? { tickMinStep: 1, format: ",d" } : {},
+        // of whole numbers only these are labelled: rounded ones would stand twice
+        axis: shown.every((row) => Number.isInteger(row[key])) ? { tickMinStep: 1, labelExpr: "datum.value === round(datum.value) ? format(datum.value, ',d') : ''" } : {},
       });
       const spec = {
         $schema: "https://vega.github.io/schema/vega-lite/v6.json",

@@ -127,7 +127,7 @@ def _node(network: Network, name: str, centre: Point) -> str:
     size = "" if node.shape is None else "×".join(str(n) for n in node.shape)
     x, y = centre
     box = element("rect", x=x - _WIDTH / 2, y=y - _HEIGHT / 2, width=_WIDTH, height=_HEIGHT, rx=8.0, class_="box")
-    texts = [label(x, y - 1 if size else y + 5, shorten(name, 10), "name")]
+    texts = [label(x, y - 1 if size else y + 5, shorten(name, 9), "name")]
     if size:
         texts.append(label(x, y + 13, shorten(size, 13), "small"))
     title = f"{name}: {role} node" + (f", {size}" if size else "")

@@ -12,7 +12,7 @@ __all__ = ["draw_window"]
 
 _RADIUS = 14.0
 _COLUMN, _ROW = 128.0, 52.0
-_LEFT, _TOP = 96.0, 40.0
+_LEFT, _TOP = 112.0, 40.0
 
 
 def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> str:

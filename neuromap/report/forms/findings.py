@@ -63,8 +63,8 @@ def findings(report: LatencyReport) -> tuple[Finding, ...]:
     if refused:
         first = refused[0]
         names = _names(f"{row.pattern} ({row.execution})" for row in refused)
-        why = "is invalid" if first.status == "invalid" else "does not fit"
-        text = f"{names} {'were' if len(refused) > 1 else 'was'} not mapped; {first.pattern} {why}: {first.message}"
+        why = first.message if first.status == "invalid" else f"{first.pattern} does not fit: {first.message}"
+        text = f"{names} {'were' if len(refused) > 1 else 'was'} not mapped; {why}"
         found.append(Finding("", text, "refused"))
     mapped = [row for row in report.rows if row.status == "mapped"]
     if mapped:

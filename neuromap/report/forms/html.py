@@ -18,7 +18,7 @@ from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_network import draw_network
-from neuromap.report.drawings.draw_overview import draw_overview
+from neuromap.report.drawings.draw_overview import draw_narrow_overview, draw_overview
 from neuromap.report.drawings.draw_timeline import draw_timeline
 from neuromap.report.drawings.draw_window import draw_window
 from neuromap.report.drawings.layers import layout
@@ -53,6 +53,9 @@ MOST_PICTURES = 3_000_000
 
 _MOST_NODES = 16
 """Nodes up to which their times are a table."""
+
+_LONG = 1100
+"""Pixels from which on a drawing scrolls where it does not fit, in place of being shrunk."""
 
 _BESIDE = 5
 """Layers up to which the network stands beside its rollout window."""
@@ -101,7 +104,7 @@ def to_html(report: LatencyReport) -> str:
     from markupsafe import Markup
 
     page = _environment().get_template("report.html.jinja")
-    overview, accuracy = draw_overview(report), draw_accuracy(report)
+    overview, narrow, accuracy = draw_overview(report), draw_narrow_overview(report), draw_accuracy(report)
     return page.render(
         report=report,
         script=page_script("cones", "steps", "tables", "saves"),
@@ -115,6 +118,7 @@ def to_html(report: LatencyReport) -> str:
         means=mean_period_lines(row.frame_period_ticks for row in report.rows),
         frames=describe_frames(report.stimulus),
         overview=None if overview is None else Markup(overview),
+        narrow_overview=None if narrow is None else Markup(narrow),
         accuracy=None if accuracy is None else Markup(accuracy),
         accuracy_ticks=accuracy_ticks(report),
         accuracy_cells=accuracy_cells(report),
@@ -148,7 +152,13 @@ def _environment() -> Environment:
 
     environment = page_environment("neuromap.report.forms")
     environment.filters.update(plain=plain, seconds=seconds, joules=joules, markup=Markup, at_least=at_least)
+    environment.filters.update(is_long=_is_long)
     return environment
+
+
+def _is_long(svg: str) -> bool:
+    """Whether a drawing is so wide that it cannot be read where it is shrunk to half a page."""
+    return float(svg.partition(' width="')[2].partition('"')[0]) > _LONG
 
 
 def _layers(network: Network) -> int:
