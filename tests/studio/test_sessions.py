@@ -22,6 +22,14 @@ from neuromap.studio.stage.offer import Offer
 
 NAME = "session-of-a-test-0001"
 LATER = 60.0
+HUGE = """
+format = 1
+[nodes]
+I = { shape = [1, 1, 16384] }
+O = { shape = [1, 1, 16384], threshold = 1 }
+[edges]
+"I -> O" = { transform = "dense", weights = { seed = 1, values = [1] } }
+"""
 
 
 @pytest.fixture
@@ -204,6 +212,8 @@ def test_uploads_take_the_stage_or_are_one_line(open_sessions, digits):
                 assert status == 400
                 assert "\n" not in answer["error"]
                 assert "/tmp" not in answer["error"]
+            status, answer = await post(app, "network", json.dumps({"toml": HUGE}).encode())
+            assert (status, "the studio takes at most" in answer["error"]) == (400, True)
             assert await post(app, "network", json.dumps(body).encode()) == (200, {"ok": True})
             await tab.until(lambda m: m.get("title", "").startswith("digits SR"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,11 +11,16 @@ from neuromap.files.messages import show
 from neuromap.files.toml_file import parse_toml
 from neuromap.network.file.network_file import load_network
 from neuromap.network.network import Network
+from neuromap.network.terms import MatrixSource
+from neuromap.network.transforms.kinds import Conv, Dense
 
-__all__ = ["MOST_TOML_BYTES", "MOST_WEIGHT_BYTES", "network_bytes", "network_from_bytes"]
+__all__ = ["MOST_TOML_BYTES", "MOST_WEIGHT_BYTES", "check_size", "network_bytes", "network_from_bytes"]
 
 MOST_TOML_BYTES = 2**21
 MOST_WEIGHT_BYTES = 2**25
+MOST_NEURONS = 2**20
+MOST_WEIGHTS = 2**25
+"""Between neurons, if none were zero: about 40 bytes each while it is mapped."""
 _SAFE = "network.toml"
 _LONGEST_NAME = 200
 """Bytes of a file's name; file systems hold 255."""
@@ -63,6 +69,29 @@ def network_from_bytes(text: bytes, weights: bytes | None, what: str = "network"
             return load_network(Path(folder, _SAFE))
         except InputError as error:
             raise type(error)(str(error).replace(f"{folder}/", "")) from None
+
+
+def check_size(network: Network, what: str = "network") -> None:
+    """Refuse a network that a few lines make so large that mapping it takes the memory of the machine.
+
+    Raises
+    ------
+    InputError
+        If it has more neurons or weights than the studio takes.
+    """
+    neurons = sum(math.prod(node.shape) for node in network.nodes.values() if node.shape is not None)
+    terms = (term for edge in network.edges.values() for term in (edge, *edge.also))
+    weights = sum(_most_weights(term.transform) for term in terms)
+    for number, most, kind in ((neurons, MOST_NEURONS, "neurons"), (weights, MOST_WEIGHTS, "weights")):
+        if number > most:
+            raise InputError(f"{what}: has {number} {kind}; the studio takes at most {most}, so map it by command")
+
+
+def _most_weights(transform: MatrixSource | None) -> int:
+    """Weights between neurons, if none were zero; those of other transforms are as few as neurons."""
+    if isinstance(transform, Conv):
+        return math.prod(transform.target_shape) * math.prod(transform.weight_shape[:3])
+    return math.prod(transform.weight_shape) if isinstance(transform, Dense) else 0
 
 
 def _is_name(file: object) -> bool:

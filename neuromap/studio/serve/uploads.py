@@ -12,7 +12,7 @@ from zipfile import BadZipFile, ZipFile
 from neuromap.errors import InputError
 from neuromap.simulation.stimulus.stimulus import load_frames
 from neuromap.studio.scene.document import Document, parse_json
-from neuromap.studio.scene.network_files import MOST_TOML_BYTES, MOST_WEIGHT_BYTES, network_from_bytes
+from neuromap.studio.scene.network_files import MOST_TOML_BYTES, MOST_WEIGHT_BYTES, check_size, network_from_bytes
 from neuromap.studio.scene.scene_file import MOST_BYTES, read_scene
 from neuromap.studio.stage.commands import scene_of_network
 from neuromap.studio.stage.session import Session
@@ -47,6 +47,7 @@ def _network(session: Session, data: bytes) -> None:
     body = Document(parse_json(data, "upload", 2 * (MOST_TOML_BYTES + MOST_WEIGHT_BYTES)), "upload")
     weights = body.raw("weights", MOST_WEIGHT_BYTES) if "weights" in body else None
     network = network_from_bytes(body.text("toml", MOST_TOML_BYTES).encode(), weights, "network file")
+    check_size(network, "network file")
     session.set_scene(scene_of_network(network, session.stage.scene))
 
 
@@ -78,6 +79,7 @@ def _scene(session: Session, data: bytes) -> None:
     if len(data) > MOST_BYTES:
         raise InputError(f"scene file: has {len(data)} bytes; at most {MOST_BYTES} are read")
     scene = read_scene(data, "scene file")
+    check_size(scene.network, "scene file")
     world = World(scene.network, scene.stimulus)
     for change in scene.changes:
         if change.shown is not None:
