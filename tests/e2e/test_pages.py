@@ -50,6 +50,14 @@ def import_page(tmp_path_factory):
     return path
 
 
+def assert_no_ticks_alike(page):
+    """Numbers along an axis of a chart differ; some may be left out."""
+    for axis in page.locator(".plot g.role-axis-label").all():
+        texts = [text for text in axis.locator("text").all_inner_texts() if text.strip()]
+        assert texts
+        assert len(texts) == len(set(texts))
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize("name", ["report_page", "exploration_page", "import_page"])
@@ -60,6 +68,9 @@ def test_pages_fit_and_are_accessible(name, width, scheme, request, open_page, a
     assert request.getfixturevalue(name).stat().st_size < 2_000_000
     page.wait_for_function("[...document.querySelectorAll('.plot summary')].every(part => part.ariaLabel)")
     assert_fits(page)
+    for hero in page.locator(".hero .scroll, .hero .narrow").all():  # the first picture is seen whole
+        assert not hero.is_visible() or hero.evaluate("part => part.scrollWidth <= part.clientWidth")
+    assert_no_ticks_alike(page)
     assert_accessible(page)
     name = name.replace("_", "-")
     shoot(page, f"{name}-{width}-{scheme}")

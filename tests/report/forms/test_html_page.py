@@ -10,9 +10,11 @@ import pytest
 from html_pages import Page
 from small_networks import network_of_any_names
 
+from neuromap.mapping.asked.options import MappingOptions
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.report import latency_report
+from neuromap.report.drawings.draw_overview import draw_narrow_overview
 from neuromap.report.forms.figure_files import MOST_EDGES
 from neuromap.report.forms.findings import findings
 
@@ -128,6 +130,30 @@ def test_table_rows_say_what_the_report_says(html, report):
     assert "✗" not in text.split("</header>")[0]
     for unit in ("<small>ticks</small>", "<small>Hz</small>", "<small>update steps</small>"):
         assert unit in text
+
+
+def test_rows_that_were_not_mapped_are_not_told_as_wrong():
+    """A neuron that reads more than a core has axons."""
+    nodes = {"I": (300, None), "O": (1, 1)}
+    edges = {("I", "O"): np.arange(1, 301)[np.newaxis] % 120}
+    html = latency_report(build_network(nodes, edges), patterns=["streaming"], n_frames=3).to_html()
+    assert "not asked: no row was mapped" in html
+    assert "✗ not in" not in html
+    assert 'class="hero"' not in html
+
+
+def test_a_telephone_sees_the_first_picture_whole_and_long_timelines_are_not_shrunk(report, html):
+    narrow = ElementTree.fromstring(draw_narrow_overview(report))
+    assert float(narrow.get("width")) <= 340
+    texts = "".join(narrow.itertext())
+    for row in report.rows:
+        if row.status == "mapped":
+            periods, cores = row.frame_period_ticks, row.usage.cores
+            assert f"every {periods} tick{'s' * (periods != 1)}, {cores} core{'s' * (cores != 1)}" in texts
+    assert not re.search(r'class="scroll long"', html)
+    stretched = MappingOptions(ticks_per_step=40)
+    slow = latency_report(hostile_network(), patterns=["streaming"], n_frames=3, options=stretched).to_html()
+    assert re.search(r'class="scroll long"', slow)
 
 
 def test_networks_that_nobody_could_read_are_not_drawn():
