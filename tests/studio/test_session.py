@@ -55,6 +55,17 @@ def test_who_starts_again_while_a_saved_run_is_caught_up_with_is_at_tick_0(scene
     assert (stage.now, stage.recorded) == (0, 0)
 
 
+def test_a_slow_program_is_paused_after_the_tick_that_runs(scene, begin):
+    stage = begin(scene).stage
+    assert stage.advance(50, seconds=0.0) == 1
+    assert stage.advance(3) == 3
+    stage.replay()
+    assert not stage.catch_up(50, seconds=0.0)
+    assert stage.now == 1
+    assert stage.catch_up(50)
+    assert stage.verdict is True
+
+
 @pytest.mark.parametrize(
     ("label", "number"), [("x image 2, label a", 2), ("x image ²,", 0), ("x image 99999999999,", 3), ("x image -1,", 0)]
 )

@@ -113,7 +113,7 @@ class Session:
     def _mapped_one(self) -> None:
         """Say so; a scene that was saved in the midst of a run is played up to there first."""
         while self._is_behind and self.stage.is_ready and not self._is_closed:
-            self._is_behind = not self.stage.catch_up(_CATCH_UP)
+            self._is_behind = not self.stage.catch_up(_CATCH_UP, _BEAT)
         self.changed(self.line)
 
     def play(self) -> None:
@@ -174,7 +174,7 @@ class Session:
     def _advance(self, n_ticks: int) -> None:
         try:
             was_replaying = self.stage.is_replaying
-            self.stage.advance(n_ticks)
+            self.stage.advance(n_ticks, _BEAT)
             if was_replaying and not self.stage.is_replaying:
                 self.pause()
         except NeuromapError as error:

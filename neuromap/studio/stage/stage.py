@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import RLock
@@ -161,10 +163,10 @@ class Stage:
         self._played = tuple(PlayedRun(p, self._world, lambda: self._shown, self._choice) for p in found)
         self._apply()
 
-    def catch_up(self, most: int) -> bool:
-        """Replay up to ``most`` ticks of what is recorded; whether all of it has been."""
+    def catch_up(self, most: int, seconds: float = math.inf) -> bool:
+        """Replay up to ``most`` ticks of what is recorded; whether all of it has been; as :meth:`advance` does."""
         with self.lock:
-            self.advance(min(most, self._scene.ticks - self._now))
+            self.advance(min(most, self._scene.ticks - self._now), seconds)
             return not self.is_replaying
 
     def cut(self) -> bool:
@@ -182,13 +184,20 @@ class Stage:
                 self._set(replace(self._scene, changes=kept, ticks=self._now, checksums=()))
             return is_cut
 
-    def advance(self, n_ticks: int) -> int:
+    def advance(self, n_ticks: int, seconds: float = math.inf) -> int:
         """Run some ticks, all runs in step; a replay ends where the recording does.
+
+        Parameters
+        ----------
+        n_ticks : int
+            As many, or up to the end of a replay.
+        seconds : float
+            No further tick begins after them, so that who waits to pause a slow program need not wait for all.
 
         Returns
         -------
         int
-            Ticks that were run.
+            Ticks that were run; one at least, where any can.
 
         Raises
         ------
@@ -202,8 +211,9 @@ class Stage:
             end = self._scene.ticks if was_replaying else MOST_TICKS
             if n_ticks > 0 and self._now >= end:
                 raise InputError(f"recording: holds {MOST_TICKS} ticks, which is its most; start again at tick 0")
-            n_ticks = max(0, min(n_ticks, end - self._now))
-            for _ in range(n_ticks):
+            begin, begun_at = self._now, time.monotonic()
+            end = min(end, begin + n_ticks)
+            while self._now < end and (self._now == begin or time.monotonic() - begun_at < seconds):
                 self._apply()
                 for run in self._played:
                     run.tick()
@@ -212,7 +222,7 @@ class Stage:
                 self._apply()
                 sums = tuple(run.checksum for run in self._played)
                 self.verdict = sums == self._scene.checksums if self._scene.checksums else None
-            return n_ticks
+            return self._now - begin
 
     def takes(self, node: str, shape: tuple[int, int, int]) -> bool:
         """Whether pictures of a shape can be shown to an input node."""
