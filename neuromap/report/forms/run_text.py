@@ -141,32 +141,30 @@ def _tick_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
         "shortest tick: the worst spike's arrival in the event simulation; safe tick: the bound for any stimulus; in "
         f"router cycles (a link passes one spike per cycle, a hop takes {hop})"
     )
-    tick = seconds(report.chip.tick_seconds)
-    # the mesh alone makes no tick safe whose ports are too slow: then nothing here may say so
-    ports_exceed = any(f.network_on_chip.ports_exceed_tick for f in found)
     if network.cycle_seconds is not None:
-        safe = max(f.network_on_chip.safe_tick_any_stimulus_seconds or 0.0 for f in found)
-        if ports_exceed:
-            return (
-                f"{line} of {seconds(network.cycle_seconds)}; both are of the mesh alone, whose longest bound is "
-                f"{seconds(safe)}."
-            )
-        return (
-            f"{line} of {seconds(network.cycle_seconds)}; the longest safe tick is {seconds(safe)}, the chip's {tick}."
-        )
-    cycles = [f.network_on_chip.longest_cycle_seconds for f in found]
-    known = [cycle for cycle in cycles if cycle is not None]
+        return f"{line} of {seconds(network.cycle_seconds)}; {_safe_tick(report, found)}."
+    known = [cycle for f in found if (cycle := f.network_on_chip.longest_cycle_seconds) is not None]
     if not known:
         return f"{line}."
-    if ports_exceed:
-        return (
-            f"{line}, whose length the chip file does not say; both are of the mesh alone, which drains within the "
-            f"tick with cycles of up to {seconds(min(known))}."
-        )
-    return (
-        f"{line}, whose length the chip file does not say; the tick of {tick} is safe with cycles of up to "
-        f"{seconds(min(known))}."
-    )
+    return f"{line}, whose length the chip file does not say; {_safe_cycle(report, found, min(known))}."
+
+
+def _safe_tick(report: LatencyReport, found: Sequence[RunFigures]) -> str:
+    safe = max(f.network_on_chip.safe_tick_any_stimulus_seconds or 0.0 for f in found)
+    if _ports_exceed(found):
+        return f"both are of the mesh alone, whose longest bound is {seconds(safe)}"
+    return f"the longest safe tick is {seconds(safe)}, the chip's {seconds(report.chip.tick_seconds)}"
+
+
+def _safe_cycle(report: LatencyReport, found: Sequence[RunFigures], cycle: float) -> str:
+    if _ports_exceed(found):
+        return f"both are of the mesh alone, which drains within the tick with cycles of up to {seconds(cycle)}"
+    return f"the tick of {seconds(report.chip.tick_seconds)} is safe with cycles of up to {seconds(cycle)}"
+
+
+def _ports_exceed(found: Sequence[RunFigures]) -> bool:
+    """Whether ports are too slow for the tick; the mesh alone makes none safe then, and nothing may say so."""
+    return any(f.network_on_chip.ports_exceed_tick for f in found)
 
 
 def _port_line(found: Sequence[RunFigures]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ _MOST_R = 2**20
 _EDITS: Mapping[str, type[Any]] = {
     "threshold": ThresholdEdit, "weight": WeightEdit, "silent-core": SilentCore, "dead-link": DeadLink
 }  # fmt: skip
+_NODES = ("node", "source", "target")
+"""Values of edits that are texts; the others are whole numbers, and ``upwards`` true or false."""
 _NAMES = {kind: name for name, kind in _EDITS.items()}
 
 
@@ -200,17 +202,19 @@ def read_edit(edit: Document) -> Edit:
     InputError
         If its kind is unknown, or a value is missing or out of range.
     """
-    kind = _EDITS.get(edit.text("kind", 20))
-    if kind is None:
+    kind = edit.text("kind", 20)
+    if kind not in _EDITS:
         raise InputError(f"{edit.path}.kind: must be one of {', '.join(_EDITS)}")
-    fields = {name: field.type for name, field in kind.__dataclass_fields__.items()}
-    edit.allow(("kind", *fields))
-    found: dict[str, Any] = {}
-    for name, type_name in fields.items():
-        if "None" in str(type_name) and name not in edit:
-            found[name] = None
-        else:
-            text = str(type_name)
-            found[name] = edit.text(name, 300) if "str" in text else edit.of(name, bool if "bool" in text else int)
-    result: Edit = kind(**found)
-    return result
+    names = [field.name for field in fields(_EDITS[kind])]
+    edit.allow(("kind", *names))
+    found: Edit = _EDITS[kind](**{name: _edit_value(edit, name) for name in names})
+    return found
+
+
+def _edit_value(edit: Document, name: str) -> str | int | bool | None:
+    if name in _NODES:
+        return edit.text(name, 300)
+    if name == "index" and name not in edit:  # every neuron of the node
+        return None
+    found: int | bool = edit.of(name, bool if name == "upwards" else int)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from neuromap.forms.card import Card
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.report.measuring.core_contents import core_map
 from neuromap.simulation.live.counted import spikes_by_core
+from neuromap.simulation.live.live_run import OutputFrame
+from neuromap.simulation.run.tick_run import TickSpikes
 from neuromap.studio.stage.played_run import PlayedRun
 
 __all__ = ["CHIP_TICKS", "Look", "RasterRows", "board", "look_at", "raster_rows"]
@@ -111,39 +114,41 @@ def look_at(run: PlayedRun, rows: RasterRows, since: int, classes: int | None) -
     -------
     Look
     """
-    live, n_nodes = run.live, len(rows.names)
-    history = live.history
-    last = history[-CHIP_TICKS:]
-    per = max(1, len(last))
-    cores = spikes_by_core(run.program, last) / per
-    counts = run.labels.by_node(last)[list(rows.positions)] / per
-    newest = run.labels.by_node(history[-1:])[list(rows.positions)]
-    fresh = tuple(sent for sent in history if sent.tick >= since)
-    named = run.labels.of(fresh)
-    place = np.full(run.labels.n_nodes, -1)
-    place[list(rows.positions)] = np.arange(n_nodes)
-    at = place[named.node]
-    first = np.concatenate([[0], np.cumsum(rows.rows)])[:-1]
-    row = first[at] + named.index * np.array(rows.rows)[at] // np.array(rows.sizes)[at]
-    single = run_heads(named.tick, row)
-    ticks, row = named.tick[single], row[single]
-    start = np.searchsorted(ticks, [sent.tick for sent in fresh] + [live.now])
-    columns = tuple((sent.tick, tuple(row[start[k] : start[k + 1]].tolist())) for k, sent in enumerate(fresh))
-    outputs = tuple(
-        _shown(out.node, out.frame, out.tick, out.spikes, classes) for out in live.outputs if out.tick >= since
-    )
+    live, shown = run.live, list(rows.positions)
+    last = live.history[-CHIP_TICKS:]
+    ticks = max(1, len(last))
     return Look(
-        live.now, tuple(np.round(cores, 2).tolist()), tuple(np.round(counts, 2).tolist()), tuple(newest.tolist()),
-        columns, outputs, live.n_strays,
-    )  # fmt: skip
+        now=live.now,
+        cores=tuple(np.round(spikes_by_core(run.program, last) / ticks, 2).tolist()),
+        nodes=tuple(np.round(run.labels.by_node(last)[shown] / ticks, 2).tolist()),
+        last_nodes=tuple(run.labels.by_node(last[-1:])[shown].tolist()),
+        columns=_columns(run, rows, tuple(sent for sent in live.history if sent.tick >= since)),
+        outputs=tuple(_output(out, classes) for out in live.outputs if out.tick >= since),
+        strays=live.n_strays,
+    )
 
 
-def _shown(node: str, frame: int, tick: int, spikes: Any, classes: int | None) -> dict[str, Any]:
+def _columns(run: PlayedRun, rows: RasterRows, ticks: Sequence[TickSpikes]) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Give the rows of the raster that spike in each of some ticks; one that neurons share is given once."""
+    spikes = run.labels.of(ticks)
+    band_of = np.full(run.labels.n_nodes, -1)
+    band_of[list(rows.positions)] = np.arange(len(rows.names))
+    band = band_of[spikes.node]
+    top, height, size = np.cumsum([0, *rows.rows[:-1]]), np.array(rows.rows), np.array(rows.sizes)
+    row = top[band] + spikes.index * height[band] // size[band]
+    is_first = run_heads(spikes.tick, row)
+    tick, row = spikes.tick[is_first], row[is_first]
+    bounds = [0, *np.searchsorted(tick, [sent.tick for sent in ticks], "right").tolist()]
+    return tuple((sent.tick, tuple(row[slice(*bounds[k : k + 2])].tolist())) for k, sent in enumerate(ticks))
+
+
+def _output(out: OutputFrame, classes: int | None) -> dict[str, Any]:
     """Give an output frame: votes by class where there are classes, else its neurons."""
-    known = classes is not None and classes > 0 and len(spikes) % classes == 0
-    votes = votes_of(spikes, classes) if known and classes else spikes[:_MOST_BARS].astype(np.int64)
-    named = int(votes.argmax()) if known and votes.any() else None
-    return {"node": node, "frame": frame, "tick": tick, "votes": votes.tolist(), "named": named}
+    told = {"node": out.node, "frame": out.frame, "tick": out.tick}
+    if not classes or len(out.spikes) % classes:
+        return {**told, "votes": out.spikes[:_MOST_BARS].astype(np.int64).tolist(), "named": None}
+    votes = votes_of(out.spikes, classes)
+    return {**told, "votes": votes.tolist(), "named": int(votes.argmax()) if votes.any() else None}
 
 
 def board(program: ChipProgram) -> dict[str, Any]:
