@@ -121,3 +121,14 @@ def assert_fits():
         assert width <= window, f"the page is {width} pixels wide in a window of {window}"
 
     return check
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """A studio with two patterns side by side."""
+    from studio_server import Server
+
+    found = Server(tmp_path_factory.mktemp("sessions"), "--pattern", "streaming", "--pattern", "sequential")
+    yield found
+    if found.process.poll() is None:
+        found.end()

@@ -1,126 +1,13 @@
-"""The studio in a browser: what is shown is what the library says, and what is done is done to one session alone."""
+"""The studio in a browser: what its page shows is what the library says, and what is done there reaches the chip."""
 
-import json
-import os
 import re
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
-from pathlib import Path
 
 import numpy as np
 import pytest
+from studio_server import PAUSED, TICK, figure, played, ready, scene_of, text, tick, wait_tick
 
 import neuromap as nm
-from neuromap.studio.scene.scene_file import read_scene
 from neuromap.studio.stage.offer import example_network
-from neuromap.studio.stage.stage import Stage
-
-ROOT = Path(__file__).parents[2]
-READY = "#play:not([disabled])"
-TICK = "Number(document.getElementById('clock').dataset.tick)"
-PAUSED = "document.getElementById('play').textContent === 'Play'"
-
-
-def text(name):
-    """JavaScript for the text of an element."""
-    return f"document.getElementById('{name}').textContent"
-
-
-class Server:
-    """``neuromap studio`` as a process of its own."""
-
-    def __init__(self, folder, *words):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.folder, self.words = folder, words
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "neuromap", "studio", "--port", str(self.port), "--sessions", self.folder]
-            + list(self.words),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
-        for line in self.process.stdout:
-            if "http://" in line:
-                self.url = re.search(r"http://\S+", line)[0]
-                break
-        assert self.process.poll() is None
-        self.base = f"http://127.0.0.1:{self.port}"
-        for _ in range(100):
-            try:
-                urllib.request.urlopen(f"{self.base}/static/studio.js", timeout=2).close()
-            except urllib.error.HTTPError:
-                return
-            except OSError:
-                time.sleep(0.1)
-            else:
-                return
-
-    def end(self, how=signal.SIGTERM):
-        self.process.send_signal(how)
-        self.process.wait(15)
-
-    def n_open(self):
-        """Sessions whose runs are held."""
-        with urllib.request.urlopen(f"{self.base}/open.json", timeout=5) as answer:
-            return json.load(answer)["sessions"]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    found = Server(tmp_path_factory.mktemp("sessions"), "--pattern", "streaming", "--pattern", "sequential")
-    yield found
-    if found.process.poll() is None:
-        found.end()
-
-
-def leave(server):
-    """Wait until the sessions of closed tabs are freed."""
-    deadline = time.monotonic() + 15
-    while server.n_open():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-
-
-def ready(page):
-    page.wait_for_selector(READY, timeout=180_000)  # the engine may have to be compiled
-    return page
-
-
-def tick(page):
-    return int(page.get_attribute("#clock", "data-tick"))
-
-
-def wait_tick(page, n):
-    page.wait_for_selector(f"#clock[data-tick='{n}']")
-
-
-def figure(page, run, key):
-    return page.inner_text(f"#figures-{run} [data-figure='{key}']")
-
-
-def scene_of(page, server):
-    """The scene that the page's session has now, as its file is downloaded."""
-    with page.expect_download() as found:
-        page.click("#download")
-    return read_scene(Path(found.value.path()).read_bytes())
-
-
-def played(scene):
-    """The same, played by the library up to the same tick."""
-    stage = Stage(scene)
-    stage.map()
-    while not stage.catch_up(100):
-        pass
-    return stage
 
 
 def test_figures_are_those_of_the_library_and_change_with_every_edge(server, open_page, until):
@@ -241,38 +128,6 @@ def test_faults_are_injected_while_it_runs_and_a_recording_comes_back(server, op
     until(page, "document.querySelectorAll('#edits-0 li').length === 1")
 
 
-def test_a_scene_travels_as_a_file_and_bad_files_are_one_line(server, open_page, tmp_path, until):
-    page = ready(open_page(server.url))
-    page.click("text=Next image")
-    for _ in range(4):
-        page.keyboard.press("f")
-    until(page, f"{TICK} >= 4")
-    page.wait_for_timeout(300)
-    with page.expect_download() as found:
-        page.click("#download")
-    scene = Path(found.value.path()).read_bytes()
-    page.click("text=Start again")
-    other = ready(open_page(server.url))
-    other.allowed.append("400")
-    other.set_input_files("#scene-file", {"name": "scene.json", "mimeType": "application/json", "buffer": scene})
-    until(other, f"{TICK} === {json.loads(scene)['ticks']}")
-    until(other, f"{text('shown-label')}.includes('image 0')")
-    wrong = json.loads(scene)
-    wrong["ticks"] = 10**9
-    other.set_input_files(
-        "#scene-file", {"name": "x.json", "mimeType": "application/json", "buffer": json.dumps(wrong).encode()}
-    )
-    other.wait_for_selector("#line:has-text('scene: ticks = 1000000000: must be 0 to')")
-    other.click("summary:has-text('Load files')")
-    toml = ROOT / "examples" / "digits" / "ff.toml"
-    other.set_input_files("#network-files", [toml])
-    other.wait_for_selector("#line:has-text('choose that file too')")
-    other.set_input_files("#network-files", [toml, toml.with_suffix(".safetensors")])
-    until(other, f"{text('title')}.startsWith('digits FF')")
-    ready(other)
-    assert page.inner_text("#title").startswith("digits SR")  # the first tab is another session
-
-
 def test_drawing_reaches_the_chip_by_mouse_and_by_keys(server, open_page, until):
     page = ready(open_page(server.url))
     page.click("text=Clear")
@@ -295,98 +150,6 @@ def test_drawing_reaches_the_chip_by_mouse_and_by_keys(server, open_page, until)
         (0, 2),
         (2, 0),
     ]
-
-
-def test_two_sessions_do_not_disturb_each_other_and_a_closed_tab_frees_its_run(server, open_page, until):
-    leave(server)
-    first, second = ready(open_page(server.url)), ready(open_page(server.url))
-    first.select_option("#pattern-name-0", "sequential")
-    until(first, f"{text('validity-0')}.startsWith('valid: 1')")
-    ready(first)
-    first.keyboard.press("t")
-    wait_tick(first, 1)
-    assert tick(second) == 0
-    assert second.input_value("#pattern-name-0") == "streaming"
-    assert server.n_open() == 2
-    first.context.close()
-    second.context.close()
-    leave(server)
-
-
-def test_a_server_that_was_killed_goes_on_with_what_was_saved(tmp_path, open_page, until):
-    server = Server(tmp_path)
-    try:
-        page = ready(open_page(server.url))
-        page.allowed.extend(["WebSocket", "ERR_CONNECTION_REFUSED"])
-        page.click("text=Next image")
-        for _ in range(6):
-            page.keyboard.press("t")
-        wait_tick(page, 6)
-        page.fill("#forms-0 form[data-edit=threshold] input[name=by]", "2")
-        page.click("#forms-0 form[data-edit=threshold] button")
-        page.wait_for_selector("#edits-0 li")
-        answer = page.inner_text("#answer-0")
-        page.wait_for_timeout(2500)  # saved once a second
-        server.end(signal.SIGKILL)
-        until(page, "document.body.dataset.connected === 'no'")
-        server.start()
-        until(page, "document.body.dataset.connected === 'yes'", 30)
-        ready(page)
-        wait_tick(page, 6)
-        page.wait_for_selector("#edits-0 li:has-text('threshold of node H1 +2')")
-        until(page, f"{text('answer-0')} === {json.dumps(answer)}")
-        assert "image 0" in page.inner_text("#shown-label")
-    finally:
-        server.end()
-
-
-def test_foreign_origins_wrong_tokens_and_absurd_sizes_are_refused(tmp_path, open_page, server):
-    def status(url, data=None, **headers):
-        request = urllib.request.Request(url, data, {k.replace("_", "-"): v for k, v in headers.items()})
-        try:
-            with urllib.request.build_opener(NoRedirect).open(request, timeout=10) as answer:
-                return answer.status
-        except urllib.error.HTTPError as error:
-            return error.code
-
-    base = server.base
-    session = "a" * 24
-    assert status(f"{base}/s/{session}") == 200
-    assert status(f"{base}/s/{session}", Origin="http://evil.example") == 403
-    assert status(f"{base}/s/{session}", Host="evil.example") == 403
-    assert status(f"{base}/s/{session}/scene", b"{}", Origin="http://evil.example") == 403
-    assert status(f"{base}/s/{session}/scene", b"{}", Content_Length=str(10**10)) == 413
-    assert status(f"{base}/s/../../etc/passwd") == 404
-    foreign = open_page("about:blank")
-    foreign.allowed.append("WebSocket")
-    opened = """url => new Promise(done => { const s = new WebSocket(url);
-        s.onopen = () => done(true); s.onerror = () => done(false); })"""
-    socket_of = f"ws://127.0.0.1:{server.port}/s/{session}/live"
-    assert foreign.evaluate(opened, socket_of) is False
-    own = ready(open_page(server.url))
-    assert own.evaluate(opened, socket_of) is True
-
-    locked = Server(tmp_path, "--token", "s3cret-s3cret-s3cret")
-    try:
-        page = open_page(f"{locked.base}/")
-        page.allowed.append("401")
-        assert "token: missing or wrong" in page.inner_text("body")
-        assert status(f"{locked.base}/?token=wrong") == 401
-        page.goto(locked.url)
-        ready(page)
-        assert "token" not in page.url
-        other = open_page("about:blank")
-        other.allowed.append("WebSocket")
-        assert other.evaluate(opened, f"ws://127.0.0.1:{locked.port}/s/{session}/live") is False
-    finally:
-        locked.end()
-
-
-class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Redirects are answers."""
-
-    def redirect_request(self, *_):
-        return None
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

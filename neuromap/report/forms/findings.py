@@ -142,7 +142,8 @@ def _compared(rows: Sequence[ReportRow], by: _Comparison, tick: float) -> str:
     text = f"{_names(names)} {verb}{by.lead} {best}"
     rest = sum(len(known[value]) for value in others)
     if rest > _MOST_NAMED:
-        return f"{text}; {rest} others {by.write(others[0], tick)} to {by.write(others[-1], tick)}"
+        range_ = dict.fromkeys(by.write(value, tick) for value in (others[0], others[-1]))
+        return f"{text}; {rest} others {' to '.join(range_)}"
     return f"{text}; {', '.join(f'{_names(known[value])} {by.write(value, tick)}' for value in others)}"
 
 

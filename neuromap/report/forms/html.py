@@ -7,15 +7,16 @@ paper, on a light and on a dark screen.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from neuromap.forms.formed import form
 from neuromap.forms.numbers import joules, mean_period_lines, plain, seconds
 from neuromap.forms.page import data_block, page_environment, page_script
 from neuromap.network.edge import EdgeKey
-from neuromap.network.network import Network
+from neuromap.network.network import RESERVED_PATTERNS, Network
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_network import draw_network
 from neuromap.report.drawings.draw_overview import draw_narrow_overview, draw_overview
@@ -103,7 +104,9 @@ def to_html(report: LatencyReport) -> str:
     """
     from markupsafe import Markup
 
-    page = _environment().get_template("report.html.jinja")
+    environment = _environment()
+    environment.filters["sentence"] = partial(_sentence, names={row.pattern for row in report.rows})
+    page = environment.get_template("report.html.jinja")
     overview, narrow, accuracy = draw_overview(report), draw_narrow_overview(report), draw_accuracy(report)
     return page.render(
         report=report,
@@ -154,6 +157,13 @@ def _environment() -> Environment:
     environment.filters.update(plain=plain, seconds=seconds, joules=joules, markup=Markup, at_least=at_least)
     environment.filters.update(is_long=_is_long)
     return environment
+
+
+def _sentence(text: str, names: Collection[str]) -> str:
+    """Begin with a capital letter, unless that would change a name that somebody gave."""
+    first = text.split(maxsplit=1)[0].rstrip(",")
+    is_name = first in names and first not in RESERVED_PATTERNS
+    return text if is_name else text[:1].upper() + text[1:]
 
 
 def _is_long(svg: str) -> bool:

@@ -17,6 +17,7 @@ from neuromap.report import latency_report
 from neuromap.report.drawings.draw_overview import draw_narrow_overview
 from neuromap.report.forms.figure_files import MOST_EDGES
 from neuromap.report.forms.findings import findings
+from neuromap.rollout.patterns.pattern import RolloutPattern
 
 pytestmark = pytest.mark.smoke
 
@@ -87,6 +88,15 @@ def test_findings_compare_rows_of_one_time_axis():
         assert f"{ticks} tick" in mine[0]
     text = "streaming answers first: 1 tick (1 ms) after stimulus onset; sequential 3 ticks (3 ms)"
     assert [execution for found, execution in said if found == text] == ["windowed", "pipelined"]
+
+
+def test_findings_leave_names_as_they_are_and_tell_equal_others_once():
+    one = np.ones((1, 1), dtype=int)
+    edges = {("I", "A"): one, ("A", "B"): one, ("B", "O"): one, ("I", "O"): one}
+    network = build_network({"I": (1, None), "A": (1, 1), "B": (1, 1), "O": (1, 1)}, edges)
+    patterns = [RolloutPattern.from_values(network, (0 if k else 1,) * 4, f"p{k}") for k in range(10)]
+    page = latency_report(network, patterns=patterns, executions=["windowed"], n_frames=3).to_html()
+    assert "<li>p0 answers first: 1 tick (1 ms) after stimulus onset; 9 others 3 ticks (3 ms).</li>" in page
 
 
 def test_names_are_text_whatever_they_hold(page):
