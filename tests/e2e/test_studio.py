@@ -95,6 +95,18 @@ def test_what_runs_is_what_the_library_runs(server, open_page, assert_accessible
     assert_fits(page)
 
 
+def test_a_click_on_the_map_of_cores_finds_the_core_that_is_there_and_north_is_up(server, open_page):
+    page = ready(open_page(server.url))
+    rollout = nm.Rollout(example_network(), nm.RolloutPattern.named(example_network(), "sequential"))
+    program = nm.map_rollout(rollout, nm.load_chip("truenorth"))
+    places = program.coordinates.tolist()
+    x0, y1 = min(x for x, _ in places), max(y for _, y in places)
+    assert y1 > min(y for _, y in places)
+    for core, (x, y) in enumerate(places):
+        page.click("#chip-1", position={"x": 36 + 44 * (x - x0) + 20, "y": 6 + 44 * (y1 - y) + 20})
+        assert page.inner_text("#core-1").startswith(f"core {core} at ({x}, {y})")
+
+
 def test_faults_are_injected_while_it_runs_and_a_recording_comes_back(server, open_page, until):
     page = ready(open_page(server.url))
     page.click("text=Next image")

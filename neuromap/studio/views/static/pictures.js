@@ -192,7 +192,7 @@ function grid(run, width) {
   const x0 = Math.min(...b.x), x1 = Math.max(...b.x), y0 = Math.min(...b.y), y1 = Math.max(...b.y);
   const columns = x1 - x0 + 1, rows = y1 - y0 + 1;
   const side = Math.max(2, Math.min(44, (width - 44) / columns, 520 / rows));
-  return { x0, y0, columns, rows, side, left: 36, top: 6 };
+  return { x0, y0, y1, columns, rows, side, left: 36, top: 6 }; // y grows upwards, as on the pages of reports
 }
 
 function chip(run, k, c) {
@@ -202,7 +202,7 @@ function chip(run, k, c) {
   const { pen } = context(canvas);
   const b = run.board, gap = g.side > 8 ? 1.5 : g.side > 4 ? 0.5 : 0;
   for (let core = 0; core < b.x.length; core++) {
-    const x = g.left + (b.x[core] - g.x0) * g.side, y = g.top + (b.y[core] - g.y0) * g.side;
+    const x = g.left + (b.x[core] - g.x0) * g.side, y = g.top + (g.y1 - b.y[core]) * g.side;
     const spikes = run.cores[core] || 0;
     pen.fillStyle = spikes > 0 ? c.loads[Math.min(5, Math.ceil((6 * spikes) / run.most) - 1)] : c.rule;
     pen.fillRect(x, y, g.side - gap, g.side - gap);
@@ -217,10 +217,10 @@ function chip(run, k, c) {
   for (let n = 0; n < g.columns; n += step) pen.fillText(String(g.x0 + n), g.left + (n + 0.5) * g.side, g.top + g.rows * g.side + 14);
   pen.textAlign = "right";
   pen.textBaseline = "middle";
-  for (let n = 0; n < g.rows; n += step) pen.fillText(String(g.y0 + n), g.left - 6, g.top + (n + 0.5) * g.side);
+  for (let n = 0; n < g.rows; n += step) pen.fillText(String(g.y0 + n), g.left - 6, g.top + (g.rows - n - 0.5) * g.side);
   pen.textBaseline = "alphabetic";
   pen.textAlign = "left";
-  pen.fillText("x, y: place on the board", g.left, g.top + g.rows * g.side + 28);
+  pen.fillText("x, y: place on the board; north is up", g.left, g.top + g.rows * g.side + 28);
   const scale = document.getElementById(`scale-${k}`);
   const text = run.most
     ? `Strip below: node of most neurons. Strongest colour: ${run.most.toFixed(1)} spikes per tick and core, grey: none; mean of the last ${run.chip_ticks} ticks.`
@@ -233,7 +233,7 @@ export function coreAt(k, event) {
   if (!run || !run.grid) return null;
   const box = event.target.getBoundingClientRect(), g = run.grid, b = run.board;
   const x = Math.floor((event.clientX - box.left - g.left) / g.side) + g.x0;
-  const y = Math.floor((event.clientY - box.top - g.top) / g.side) + g.y0;
+  const y = g.y1 - Math.floor((event.clientY - box.top - g.top) / g.side);
   for (let core = 0; core < b.x.length; core++) {
     if (b.x[core] !== x || b.y[core] !== y) continue;
     const node = b.node[core] < 0 ? "no node" : `most neurons of ${b.names[b.node[core]]}`;
