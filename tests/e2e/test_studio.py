@@ -164,6 +164,26 @@ def test_drawing_reaches_the_chip_by_mouse_and_by_keys(server, open_page, until)
     ]
 
 
+def test_a_network_of_long_names_fits_a_telephone(server, open_page, assert_fits, until):
+    long = "a-very-long-name." * 5 + "of-100-letters."
+    nodes = {"I": "", "One": "threshold = 1", long: "threshold = 1"}
+    text_of = ['format = 1\nname = "</script><img src=x onerror=alert(1)>"']
+    text_of += [f'[nodes."{name}"]\nshape = [1, 1, {2 + len(name)}]\n{more}' for name, more in nodes.items()]
+    for edge in (f"I -> {long}", f"{long} -> One"):
+        text_of.append(f'[edges."{edge}"]\ntransform = "dense"\nweights = {{ seed = 1, values = [1] }}')
+    page = ready(open_page(server.url, width=390))
+    page.click("summary:has-text('Load files')")
+    toml = {"name": "long.toml", "mimeType": "text/plain", "buffer": "\n".join(text_of).encode()}
+    page.set_input_files("#network-files", [toml])
+    until(page, f"{text('title')}.startsWith('</script>') && !{text('figures-0')}.includes('mapping')")
+    ready(page)
+    for summary in page.locator("summary").all():
+        summary.click()
+    for _ in range(3):
+        page.keyboard.press("t")
+    assert_fits(page)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 390])
 def test_it_is_accessible_and_nothing_is_cut(

@@ -56,7 +56,7 @@ export function drawLook(look) {
     if (!run) return;
     run.now = look.tick;
     run.columns = [...run.columns, ...seen.columns].slice(-SHOWN_TICKS);
-    run.outputs = [...run.outputs, ...seen.outputs].slice(-SHOWN_TICKS);
+    run.outputs = [...run.outputs, ...seen.outputs].filter((out) => out.tick >= look.tick - SHOWN_TICKS);
     Object.assign(run, { cores: seen.cores, nodes: seen.nodes, last: seen.last, strays: seen.strays });
     run.most = Math.max(run.most, ...seen.cores, 0);
   });
@@ -104,29 +104,43 @@ function colourOf(run, name, c) {
   return c.nodes[run.board.names.indexOf(name) % 12];
 }
 
+// Heights of bands that share some room by their rows, none so low that its name would lie on the next one's.
+function bandHeights(rows, room) {
+  const least = Math.min(13, room / rows.length);
+  let large = rows.map(() => true), unit = 0;
+  for (let again = true; again;) {
+    const kept = room - least * large.filter((is) => !is).length;
+    unit = kept / Math.max(1, rows.reduce((sum, n, k) => sum + (large[k] ? n : 0), 0));
+    const next = rows.map((n, k) => large[k] && n * unit >= least);
+    again = next.some((is, k) => is !== large[k]);
+    large = next;
+  }
+  return rows.map((n, k) => (large[k] ? n * unit : least));
+}
+
 function raster(run, k, c) {
   const { pen, width, height } = context(document.getElementById(`raster-${k}`));
-  const left = 72, bottom = height - 22, total = run.raster.rows.reduce((a, b) => a + b, 0);
-  const cell = (width - left - 4) / SHOWN_TICKS, gap = 5;
-  const row = (bottom - 4 - gap * run.raster.rows.length) / total;
+  const left = 72, bottom = height - 22, gap = run.raster.rows.length > 20 ? 1 : 5;
+  const cell = (width - left - 4) / SHOWN_TICKS;
+  const heights = bandHeights(run.raster.rows, bottom - 4 - gap * run.raster.rows.length);
   const first = Math.max(0, run.now - SHOWN_TICKS);
   const tops = [];
   let y = 4;
   const labels = [];
   run.raster.names.forEach((name, n) => {
-    const rows = run.raster.rows[n];
+    const row = heights[n] / run.raster.rows[n];
     pen.fillStyle = c.panel;
-    pen.fillRect(left, y, width - left - 4, rows * row);
-    labels.push([name, y + (rows * row) / 2, colourOf(run, name, c)]);
-    for (let i = 0; i < rows; i++) tops.push([y + i * row, n]);
-    y += rows * row + gap;
+    pen.fillRect(left, y, width - left - 4, heights[n]);
+    if (heights[n] + gap >= 12 || n % Math.ceil(12 / (heights[n] + gap)) === 0) labels.push([name, y + heights[n] / 2, colourOf(run, name, c)]);
+    for (let i = 0; i < run.raster.rows[n]; i++) tops.push([y + i * row, n, Math.max(1, row - 0.4)]);
+    y += heights[n] + gap;
   });
-  const tall = Math.max(1, row - 0.4), wide = Math.max(1, cell - 0.5);
+  const wide = Math.max(1, cell - 0.5);
   for (const [tick, on] of run.columns) {
     if (tick < first) continue;
     const x = left + (tick - first) * cell;
     for (const place of on) {
-      const [top, n] = tops[place];
+      const [top, n, tall] = tops[place];
       pen.fillStyle = colourOf(run, run.raster.names[n], c);
       pen.fillRect(x, top, wide, tall);
     }
