@@ -80,8 +80,11 @@ def check_size(network: Network, what: str = "network") -> None:
         If it has more neurons or weights than the studio takes.
     """
     neurons = sum(math.prod(node.shape) for node in network.nodes.values() if node.shape is not None)
-    terms = (term for edge in network.edges.values() for term in (edge, *edge.also))
-    weights = sum(_most_weights(term.transform) for term in terms)
+    weights = sum(
+        _most_weights(transform)
+        for edge in network.edges.values()
+        for transform in (edge.transform, *(term.transform for term in edge.also))
+    )
     for number, most, kind in ((neurons, MOST_NEURONS, "neurons"), (weights, MOST_WEIGHTS, "weights")):
         if number > most:
             raise InputError(f"{what}: has {number} {kind}; the studio takes at most {most}, so map it by command")
