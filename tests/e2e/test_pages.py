@@ -53,7 +53,7 @@ def import_page(tmp_path_factory):
 def assert_no_ticks_alike(page):
     """Numbers along an axis of a chart differ; some may be left out."""
     for axis in page.locator(".plot g.role-axis-label").all():
-        texts = [text for text in axis.locator("text").all_inner_texts() if text.strip()]
+        texts = [text for text in axis.locator("text").all_text_contents() if text.strip()]
         assert texts
         assert len(texts) == len(set(texts))
 
