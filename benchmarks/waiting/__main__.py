@@ -71,7 +71,6 @@ def _measure(asked: argparse.Namespace) -> dict[str, Any]:
         }
         found["peers"] = {peer: _import_of(peer, asked, folder) for peer in PEERS}
         found["batches"] = _batches() if asked.batches else []
-    found["load_after"] = this_machine().load_average
     write_whole(asked.results, (json.dumps(found, indent=1) + "\n").encode())
     return found
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,12 +62,15 @@ def run(words: Sequence[str], environment: Mapping[str, str], folder: Path, code
     return taken
 
 
-def imports_s(words: Sequence[str], environment: Mapping[str, str], folder: Path, rounds: int) -> float:
-    """Seconds that a command imports for, as Python counts them; of every module the least of all rounds."""
+def imports_s(words: Sequence[str], environment: Mapping[str, str], folder: Path, rounds: int) -> dict[str, float]:
+    """Seconds that a command imports for, by package, as Python counts them; of every module the least time."""
     command = [sys.executable, "-X", "importtime", "-m", "neuromap", *words]
     least: dict[str, int] = {}
     for _ in range(rounds):
         done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=True)
         for found in filter(None, map(_IMPORT.match, done.stderr.splitlines())):
             least[found[2]] = min(least.get(found[2], int(found[1])), int(found[1]))
-    return sum(least.values()) / 1e6
+    packages: Counter[str] = Counter()
+    for module, microseconds in least.items():
+        packages[module.partition(".")[0]] += microseconds
+    return {package: microseconds / 1e6 for package, microseconds in packages.most_common()}

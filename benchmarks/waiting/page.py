@@ -6,6 +6,8 @@ from typing import Any
 
 __all__ = ["page_text"]
 
+_WANTED_IMPORTS_S = 0.6
+_MOST_PACKAGES = 5
 _TEXT = """\
 # What users wait for
 
@@ -38,11 +40,12 @@ row, of which rollouts that cores cannot tell apart are mapped once.
 
 ## Imports
 
-Seconds that a command imports for, as Python counts them (of every module the least of all rounds), and seconds that
-a process takes to import a package and to end, beside other simulators and PyTorch.
+Seconds that a command imports for, as Python counts them (of every module the least of all rounds), of which
+most in these packages; and seconds that a process takes to import a package and to end, beside other simulators and
+PyTorch. Wanted are {imports_wanted:g} s at most.
 
-| command | seconds |{import_head}
-|---|---:|{import_rule}
+| command | seconds |{import_head} most of it |
+|---|---:|{import_rule}---|
 {imports}
 
 | `import` | wall | CPU |
@@ -80,16 +83,15 @@ def page_text(found: dict[str, Any]) -> str:
     str
     """
     machine, before = found["machine"], found["before"]
-    loads = [load for load in (machine["load_average"], found.get("load_after")) if load is not None]
     taken = (
         f"Taken on {found['date']} on {machine['cpu']}, {machine['cpus']} CPUs, Python {machine['python']}, NumPy "
         f"{machine['numpy']}, Numba {machine['numba']}, commit {found['commit']}"
         + ("." if before is None else f"; before: commit {before}.")
     )
-    if loads and max(loads) > 1:
+    if (machine["load_average"] or 0) > 1:
         taken += (
-            f" Others were at work (load average {' and '.join(f'{load:.1f}' for load in loads)}, before and after):"
-            " all times are longer than on a quiet machine, those of the processor too; ratios hold."
+            f" Others were at work (load average {machine['load_average']:.1f} before the start): all times are longer"
+            " than on a quiet machine, those of the processor too; ratios hold."
         )
     imports = found["imports"]
     return _TEXT.format(
@@ -102,11 +104,8 @@ def page_text(found: dict[str, Any]) -> str:
         import_head="" if before is None else " before |",
         import_rule="" if before is None else "---:|",
         slow=_slow(found["rows"]),
-        imports="\n".join(
-            _line(f"`{name}`", f"{value:.2f}", *([] if before is None else [f"{imports['before'][name]:.2f}"]))
-            for name, value in imports["now"].items()
-        )
-        or _line("not measured", "-", *([] if before is None else ["-"])),
+        imports_wanted=_WANTED_IMPORTS_S,
+        imports="\n".join(_import(name, imports, has_before=before is not None) for name in imports["now"]),
         peers="\n".join(_peer(name, times) for name, times in found["peers"].items()),
         batches="\n".join(_batch(row) for row in found["batches"]) or _line("not measured", *["-"] * 6),
     )
@@ -138,6 +137,13 @@ def _slow(rows: list[dict[str, Any]]) -> str:
         "What takes longer than wanted, and the parts of its time that a profile shows (stages hold what they import):"
     )
     return "\n".join([head, "", *told])
+
+
+def _import(name: str, imports: dict[str, dict[str, dict[str, float]]], *, has_before: bool) -> str:
+    now = imports["now"][name]
+    most = ", ".join(f"{package} {seconds:.2f}" for package, seconds in list(now.items())[:_MOST_PACKAGES])
+    then = [f"{sum(imports['before'][name].values()):.2f}"] if has_before else []
+    return _line(f"`{name}`", f"{sum(now.values()):.2f}", *then, most)
 
 
 def _peer(name: str, times: list[float] | None) -> str:
