@@ -15,6 +15,7 @@ from neuromap.errors import InputError, NeuromapError
 from neuromap.faults import KINDS, Faults, ShownImages, strike, study_faults
 from neuromap.faults.confidence import mean_of, share_of
 from neuromap.faults.fault_run import FaultRun
+from neuromap.faults.forms.findings import findings
 from neuromap.faults.forms.json_study import schema
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.stimulus.choose_frames import RandomFrames
@@ -149,6 +150,22 @@ def test_forms_say_the_same(study):
         assert text.count(f" {kind} ") == len(RATES) * 2
     assert study.to_svg().count(">output error") == len(KINDS)
     assert max(map(len, study.to_text(80).splitlines())) <= 80
+
+
+def test_findings_are_those_of_the_points(study):
+    said = findings(study)
+    assert {kind for kind, _ in said} <= set(KINDS)
+    for kind in KINDS:
+        points = [point for point in study.points if point.kind == kind]
+        text = "; ".join(sentence for of, sentence in said if of == kind)
+        last = [point for point in points if point.rate == max(RATES)]
+        assert ("at 30 % an output error of " in text) == any(point.error.value for point in last)
+        assert ("chips without a response" in text) == any(point.no_response.value for point in points)
+        assert ("no output error" in text) == all(point.error.value == 0 for point in points if point.rate == RATES[1])
+        if any(point.error.value for point in last):
+            best = min(last, key=lambda point: point.error.value)
+            assert f"{100 * best.error.value:.3g} %" in text
+            assert best.curve in text
 
 
 def test_a_result_that_was_changed_is_refused(rollouts, tmp_path):

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from neuromap.explorer.explore_each import sweep_explorations
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.report.report_each import sweep_reports
 from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
+from neuromap.sweep.forms.findings import findings
 from neuromap.sweep.map_each import sweep_mappings
 
 FIGURES = {"core.axons": [4, 16, 64], "core.neurons": [8, 32]}
@@ -104,6 +106,17 @@ def test_the_page_draws_every_chip_that_fits_and_escapes_names(swept):
     assert "script" not in Page(bad._repr_html_()).tags
     for text in (bad.to_html(), bad._repr_html_()):
         assert hostile in "".join(Page(text).text)
+
+
+def test_findings_name_the_least_and_the_greatest_of_what_is_drawn(swept):
+    fits, *extents = findings(swept)
+    assert fits.startswith("fits 4 of 6 chips; not with core.axons = 4, core.neurons = 8: node ")
+    cores = [row.figures["cores"] for row in swept.rows if row.fits]
+    (said,) = (text for text in extents if text.startswith("cores: "))
+    assert said.startswith(f"cores: {min(cores)} with core.axons = ")
+    assert f", up to {max(cores)} with core.axons = " in said
+    alone = replace(swept, rows=tuple(row for row in swept.rows if row.fits)[:1])
+    assert findings(alone)[:2] == ("fits every chip", f"cores: {cores[0]}")
 
 
 def test_the_exit_code_tells_the_worst_that_matters(swept):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from neuromap.faults.fault_study import FaultStudy
 from neuromap.faults.forms.cells import NAMES, headline, notes, study_cells
 from neuromap.faults.forms.draw_curves import draw_curves, to_svg
+from neuromap.faults.forms.findings import findings
 from neuromap.forms.figures.inline_image import inline_image
 from neuromap.forms.html_table import html_table
 from neuromap.forms.page import data_block, page_environment, page_script
@@ -46,6 +47,9 @@ def _rendered(template: str, study: FaultStudy, headings: tuple[str, str]) -> st
     from markupsafe import Markup
 
     columns, rows = study_cells(study)
+    said: dict[str, list[str]] = {}
+    for kind, text in findings(study):
+        said.setdefault(kind, []).append(text)
     return (
         page_environment("neuromap.faults.forms")
         .get_template(template)
@@ -57,6 +61,7 @@ def _rendered(template: str, study: FaultStudy, headings: tuple[str, str]) -> st
                 data_block("faults.csv", "all points as CSV", study.to_csv()),
             ],
             headings=headings,
+            findings=said,
             columns=columns,
             rows=rows,
             n_names=NAMES,

@@ -9,6 +9,7 @@ from neuromap.forms.standalone_svg import standalone
 from neuromap.sweep.chip_sweep import ChipSweep
 from neuromap.sweep.forms.cells import headline, sweep_cells
 from neuromap.sweep.forms.draw_sweep import draw_sweep
+from neuromap.sweep.forms.findings import findings
 
 __all__ = ["to_html", "to_notebook"]
 
@@ -41,6 +42,7 @@ def to_html(sweep: ChipSweep) -> str:
                 data_block("sweep.csv", "all rows as CSV", sweep.to_csv()),
             ],
             headline=headline(sweep),
+            findings=findings(sweep),
             columns=columns,
             rows=list(zip(sweep.rows, rows, strict=True)),
             n_names=len(sweep.parameters) + len(sweep.label_titles),
