@@ -88,7 +88,7 @@ def test_a_server_that_was_killed_goes_on_with_what_was_saved(tmp_path, open_pag
         wait_tick(page, 6)
         page.wait_for_selector("#edits-0 li:has-text('threshold of node H1 +2')")
         until(page, f"{text('answer-0')} === {json.dumps(answer)}")
-        assert "image 0" in page.inner_text("#shown-label")
+        until(page, f"{text('shown-label')}.includes('image 0')")
     finally:
         server.end()
 
