@@ -100,10 +100,11 @@ class Session:
         while not self._is_closed:
             try:
                 is_done = self.stage.map(self._mapped_one)
-            except NeuromapError as error:  # a change of a scene file that does not fit
-                is_done = not self.stage.cut()
+            except Exception as error:  # the page waits for this thread: it ends with a line, whatever comes
+                # a change of a scene file that does not fit is cut off; after a fault of ours nothing is tried again
+                is_done = not isinstance(error, NeuromapError) or not self.stage.cut()
                 self._is_behind = not is_done and self.stage.scene.ticks > 0
-                self.changed(str(error))
+                self.changed(_line_of(error))
             with self.lock:
                 if is_done:
                     self._is_mapping = False
@@ -177,10 +178,10 @@ class Session:
             self.stage.advance(n_ticks, _BEAT)
             if was_replaying and not self.stage.is_replaying:
                 self.pause()
-        except NeuromapError as error:
+        except Exception as error:  # as above
             with self.lock:
                 self._is_playing = False
-                self.changed(str(error))
+                self.changed(_line_of(error))
 
     def close(self, keep: Callable[[Scene], object] | None = None) -> None:
         """End all that runs and free what it held.
@@ -198,3 +199,11 @@ class Session:
             if keep is not None:
                 keep(self.stage.scene)
             self.stage.set_scene(self.stage.scene)  # lets go of programs and engines, and ends a mapper's work
+
+
+def _line_of(error: Exception) -> str:
+    """Say an error in one line; one that is no error of the tree is a fault of neuromap's own."""
+    if isinstance(error, NeuromapError):
+        return str(error)
+    text = str(error).splitlines()[0] if str(error) else "no message"
+    return f"internal error, please report it: {type(error).__name__}: {text}"
