@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["DataBlock", "PageScript", "data_block", "page_environment", "page_script"]
+__all__ = ["DataBlock", "Definition", "PageScript", "data_block", "page_environment", "page_script"]
 
 _SHARED = "neuromap.forms"
 
@@ -78,6 +78,24 @@ def page_script(*names: str, library: str = "") -> PageScript:
         Markup(text),  # files of this package
         Markup(f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"),
     )
+
+
+class Definition(NamedTuple):
+    """What a figure of a page means; ``definitions.jinja`` lists them, with anchors.
+
+    Attributes
+    ----------
+    name : str
+        As tables call it.
+    unit : str
+        With the time axis where it has one; empty without one.
+    text : str
+        What it is, in sentences.
+    """
+
+    name: str
+    unit: str
+    text: str
 
 
 class DataBlock(NamedTuple):

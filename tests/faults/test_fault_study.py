@@ -154,14 +154,16 @@ def test_forms_say_the_same(study):
 
 def test_findings_are_those_of_the_points(study):
     said = findings(study)
-    assert {kind for kind, _ in said} <= set(KINDS)
+    assert set(said) == set(KINDS)
     for kind in KINDS:
         points = [point for point in study.points if point.kind == kind]
-        text = "; ".join(sentence for of, sentence in said if of == kind)
+        text = " ".join(said[kind])
         last = [point for point in points if point.rate == max(RATES)]
-        assert ("at 30 % an output error of " in text) == any(point.error.value for point in last)
-        assert ("chips without a response" in text) == any(point.no_response.value for point in points)
-        assert ("no output error" in text) == all(point.error.value == 0 for point in points if point.rate == RATES[1])
+        assert ("At 30 % an output error of " in text) == any(point.error.value for point in last)
+        assert ("Chips without a response" in text) == any(point.no_response.value for point in points)
+        assert ("no output error" in text.lower()) == all(
+            point.error.value == 0 for point in points if point.rate == RATES[1]
+        )
         if any(point.error.value for point in last):
             best = min(last, key=lambda point: point.error.value)
             assert f"{100 * best.error.value:.3g} %" in text

@@ -109,14 +109,14 @@ def test_the_page_draws_every_chip_that_fits_and_escapes_names(swept):
 
 
 def test_findings_name_the_least_and_the_greatest_of_what_is_drawn(swept):
-    fits, *extents = findings(swept)
-    assert fits.startswith("fits 4 of 6 chips; not with core.axons = 4, core.neurons = 8: node ")
+    fits, *extents = findings(swept)["Findings"]
+    assert fits.startswith("Fits 4 of 6 chips; not with core.axons = 4, core.neurons = 8: node ")
     cores = [row.figures["cores"] for row in swept.rows if row.fits]
-    (said,) = (text for text in extents if text.startswith("cores: "))
-    assert said.startswith(f"cores: {min(cores)} with core.axons = ")
+    (said,) = (text for text in extents if text.startswith("Cores: "))
+    assert said.startswith(f"Cores: {min(cores)} with core.axons = ")
     assert f", up to {max(cores)} with core.axons = " in said
     alone = replace(swept, rows=tuple(row for row in swept.rows if row.fits)[:1])
-    assert findings(alone)[:2] == ("fits every chip", f"cores: {cores[0]}")
+    assert findings(alone)["Findings"][:2] == ("Fits every chip.", f"Cores: {cores[0]}.")
 
 
 def test_the_exit_code_tells_the_worst_that_matters(swept):

@@ -10,7 +10,7 @@ from neuromap.faults.forms.cells import percent
 __all__ = ["findings"]
 
 
-def findings(study: FaultStudy) -> tuple[tuple[str, str], ...]:
+def findings(study: FaultStudy) -> dict[str, tuple[str, ...]]:
     """Say what a study found.
 
     Parameters
@@ -19,15 +19,17 @@ def findings(study: FaultStudy) -> tuple[tuple[str, str], ...]:
 
     Returns
     -------
-    tuple of (str, str)
-        The kind of fault and a sentence, one or two for every kind: the rates without any output error, the errors at
-        the highest rate, and the part of the chips that no longer answer there.
+    dict of str to tuple of str
+        Sentences by kind of fault, for kinds of which there is something to say: the rates without any output error,
+        the errors at the highest rate, and the part of the chips that no longer answer.
     """
-    found = []
+    found = {}
     for kind in study.kinds:
         points = [point for point in study.points if point.kind == kind]
-        found += [(kind, said) for said in (_harmless(points), _worst(points), _silent(points)) if said]
-    return tuple(found)
+        said = tuple(f"{text}." for text in (_harmless(points), _worst(points), _silent(points)) if text)
+        if said:
+            found[kind] = said
+    return found
 
 
 def _harmless(points: Sequence[FaultPoint]) -> str:
@@ -36,7 +38,7 @@ def _harmless(points: Sequence[FaultPoint]) -> str:
     right = [point for point in points if point.rate > 0 and (not wrong or point.rate < min(wrong))]
     if not right:
         return ""
-    what = "no output error" if any(point.struck for point in right) else "nothing was struck, so no output error,"
+    what = "No output error" if any(point.struck for point in right) else "Nothing was struck, so no output error,"
     highest = max(point.rate for point in right)
     return f"{what} up to {percent(highest)}" + ("" if wrong else ", the highest rate")
 
@@ -48,7 +50,7 @@ def _worst(points: Sequence[FaultPoint]) -> str:
     if not last[-1].error.value:
         return ""
     least, most = last[0], last[-1]
-    text = f"at {percent(highest)} an output error of {_interval(least)} for {least.curve}"
+    text = f"At {percent(highest)} an output error of {_interval(least)} for {least.curve}"
     return text if least is most else f"{text}, of {_interval(most)} for {most.curve}"
 
 
@@ -59,7 +61,7 @@ def _silent(points: Sequence[FaultPoint]) -> str:
         return ""
     first = min(silent, key=lambda point: (point.rate, -point.no_response.value))
     most = max(silent, key=lambda point: point.no_response.value)
-    return f"chips without a response from {percent(first.rate)} on, {percent(most.no_response.value)} at most"
+    return f"Chips without a response from {percent(first.rate)} on, {percent(most.no_response.value)} at most"
 
 
 def _interval(point: FaultPoint) -> str:

@@ -47,9 +47,6 @@ def _rendered(template: str, study: FaultStudy, headings: tuple[str, str]) -> st
     from markupsafe import Markup
 
     columns, rows = study_cells(study)
-    said: dict[str, list[str]] = {}
-    for kind, text in findings(study):
-        said.setdefault(kind, []).append(text)
     return (
         page_environment("neuromap.faults.forms")
         .get_template(template)
@@ -61,7 +58,7 @@ def _rendered(template: str, study: FaultStudy, headings: tuple[str, str]) -> st
                 data_block("faults.csv", "all points as CSV", study.to_csv()),
             ],
             headings=headings,
-            findings=said,
+            findings=findings(study),
             columns=columns,
             rows=rows,
             n_names=NAMES,

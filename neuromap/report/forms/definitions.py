@@ -3,29 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.forms.page import Definition
 
-__all__ = ["DEFINITIONS", "Definition"]
-
-
-class Definition(NamedTuple):
-    """A figure.
-
-    Attributes
-    ----------
-    name : str
-        As tables call it.
-    unit : str
-        With the time axis where it has one.
-    text : str
-        What it is, in sentences.
-    """
-
-    name: str
-    unit: str
-    text: str
+__all__ = ["DEFINITIONS"]
 
 
 _AXIS = "ticks from stimulus onset, on the time axis of the row’s execution"

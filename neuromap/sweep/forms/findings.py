@@ -13,7 +13,7 @@ from neuromap.sweep.forms.cells import cell
 __all__ = ["findings"]
 
 
-def findings(sweep: ChipSweep) -> tuple[str, ...]:
+def findings(sweep: ChipSweep) -> dict[str, tuple[str, ...]]:
     """Say what a sweep found.
 
     Parameters
@@ -23,15 +23,15 @@ def findings(sweep: ChipSweep) -> tuple[str, ...]:
 
     Returns
     -------
-    tuple of str
-        On how many chips it fits, and why not on the first on which it does not; then the least and the greatest value
-        of every figure that the page draws.
+    dict of str to tuple of str
+        Sentences by heading, of which there is one: on how many chips it fits, and why not on the first on which it
+        does not; then the least and the greatest value of every figure that the page draws.
     """
     refused = [row for row in sweep.rows if not row.fits]
     fit = "every chip" if sweep.n_fitting == sweep.n_chips else f"{sweep.n_fitting} of {counted(sweep.n_chips, 'chip')}"
-    found = [f"fits {fit}" + (f"; not with {_chip(sweep, refused[0])}: {refused[0].reason}" if refused else "")]
+    found = [f"Fits {fit}" + (f"; not with {_chip(sweep, refused[0])}: {refused[0].reason}" if refused else "")]
     found += [said for column in sweep.columns if column.is_drawn if (said := _extent(sweep, column))]
-    return tuple(found)
+    return {"Findings": tuple(f"{text}." for text in found)}
 
 
 def _extent(sweep: ChipSweep, column: SweepColumn) -> str:
@@ -44,11 +44,12 @@ def _extent(sweep: ChipSweep, column: SweepColumn) -> str:
     if not known:
         return ""
     least, most = known[min(known)], known[max(known)]
+    title = column.title[:1].upper() + column.title[1:]
     if least is most:
         every = " in every row that fits" if len(least) > 1 else ""
-        return f"{column.title}: {_value(column, least[0])}{every}"
+        return f"{title}: {_value(column, least[0])}{every}"
     ends = (f"{_value(column, rows[0])} with {_where(sweep, rows)}" for rows in (least, most))
-    return f"{column.title}: {', up to '.join(ends)}"
+    return f"{title}: {', up to '.join(ends)}"
 
 
 def _value(column: SweepColumn, row: SweepRow) -> str:
