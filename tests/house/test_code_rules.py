@@ -18,7 +18,23 @@ RUNS_SCRIPTS = {
 """Files that start another program: `neuromap import`, which says that it executes the script it is given, and
 `simulate --ranks`, which lets MPI start this program again."""
 ERROR_NAMES = set(errors.__all__)
-LONGEST_FILE = 400  # the aim is 300; tables and docstrings may go beyond it
+LONGEST_FILE = 700  # one idea a file, mostly 150 to 500 lines
+
+
+@pytest.fixture(scope="module")
+def reachable(modules):
+    """(module, name) of everything that users reach through the door of a package."""
+    found = set()
+    for path, tree in modules.items():
+        if path.name == "__init__.py":
+            homes = next(
+                (n.value for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "_HOMES"),
+                None,
+            )
+            for name, home in ast.literal_eval(homes).items() if homes else ():
+                found.add((path.parent / f"{home.replace('.', '/')}.py", name))
+    assert len(found) > 200
+    return found
 
 
 def functions(tree, prefix=""):
@@ -76,12 +92,14 @@ def test_everything_public_has_a_docstring(modules):
     assert not bare
 
 
-def test_docstrings_name_the_errors_that_are_raised(modules):
+def test_docstrings_of_what_users_reach_name_the_errors_that_are_raised(modules, reachable):
     wrong = []
     for path, tree in modules.items():
         if path.parts[0] == "cli":
             continue  # their docstrings are the help texts
         for name, node in functions(tree):
+            if (path, name.split(".")[0]) not in reachable:
+                continue
             raised = {
                 part.exc.func.id
                 for part in ast.walk(node)
