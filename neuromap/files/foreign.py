@@ -1,12 +1,14 @@
-"""What a file is that is not what was expected, told by its first bytes."""
+"""Files that other programs wrote: what one is, told by its first bytes, and the boundary around who reads it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from neuromap.errors import InputError
+from neuromap.errors import InputError, NeuromapError
 
-__all__ = ["HEAD", "file_kind", "kind_of_any", "refuse_foreign"]
+__all__ = ["HEAD", "file_kind", "foreign_boundary", "kind_of_any", "refuse_foreign"]
 
 HEAD = 1024
 """Bytes that are looked at."""
@@ -111,3 +113,33 @@ def refuse_foreign(path: Path, expected: str, error: type[InputError]) -> None:
         return
     if kind is not None:
         raise error(f"is {kind}; expected a {expected}")
+
+
+@contextmanager
+def foreign_boundary(kind: str, error: type[InputError] = InputError) -> Iterator[None]:
+    """Let nothing out of a reader of foreign files but the errors of this package.
+
+    Readers say in their own words what they expect to find wrong. What neither they nor the libraries under them
+    foresaw becomes one line here; its cause stays with it.
+
+    Parameters
+    ----------
+    kind : str
+        What the file should be, such as ``"RANC JSON"``, for the message.
+    error : type of InputError
+        What is raised.
+
+    Raises
+    ------
+    InputError
+        In place of any other exception.
+    """
+    try:
+        yield
+    except NeuromapError:
+        raise
+    except MemoryError as reason:
+        raise error(f"cannot be read as {kind}: it asks for more memory than there is") from reason
+    except Exception as reason:
+        words = " ".join(f"{type(reason).__name__}: {reason}".split())
+        raise error(f"cannot be read as {kind} ({words[:120]}); it is damaged") from reason

@@ -1,0 +1,117 @@
+"""Safetensors files of this package: equal content gives equal bytes, and a digest over all of them shows any damage.
+
+``docs/file-digests.md`` says how the digest is made, for programs that write such files themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import Enum
+from hashlib import blake2b
+from mmap import mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+
+__all__ = ["DIGEST_KEY", "DTYPES", "KIND_KEY", "Seal", "canonical_bytes", "seal_of", "sealed_bytes"]
+
+KIND_KEY = "neuromap"
+"""Member of the metadata that says what a sealed file is."""
+DIGEST_KEY = "digest"
+"""Member of the metadata that holds the digest."""
+
+DTYPES: Mapping[str, str] = ReadOnlyMapping(
+    {
+        "bool": "BOOL",
+        "uint8": "U8",
+        "int8": "I8",
+        "uint16": "U16",
+        "int16": "I16",
+        "uint32": "U32",
+        "int32": "I32",
+        "uint64": "U64",
+        "int64": "I64",
+        "float16": "F16",
+        "float32": "F32",
+        "float64": "F64",
+    }
+)
+"""What the container calls a dtype of NumPy."""
+
+_ALGORITHM = "blake2b-128:"
+_BYTES = 16
+_BLANK = _ALGORITHM + "0" * (2 * _BYTES)
+"""Stands in place of the digest while it is computed."""
+_LONGEST_HEADER = 10**8
+"""The limit of the safetensors library."""
+
+
+class Seal(Enum):
+    """What a file says of itself."""
+
+    WHOLE = "its bytes give its digest"
+    DAMAGED = "its bytes do not give its digest, or half of its marks are gone"
+    ABSENT = "it carries neither a kind nor a digest: another program wrote it, or an older version"
+
+
+def canonical_bytes(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> bytes:
+    """Write arrays and texts as a safetensors file.
+
+    The library of the format orders metadata at random; here equal content gives equal bytes.
+    """
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    pieces, end = [], 0
+    # widest items first: then every tensor starts at a multiple of its item size
+    for name in sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name)):
+        array = np.asarray(arrays[name])
+        piece = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+        start, end = end, end + len(piece)
+        header[name] = {"dtype": DTYPES[array.dtype.name], "shape": list(array.shape), "data_offsets": [start, end]}
+        pieces.append(piece)
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([len(text).to_bytes(8, "little"), text, *pieces])
+
+
+def sealed_bytes(kind: str, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> bytes:
+    """Write arrays and texts as a sealed file of a kind; see :func:`canonical_bytes`."""
+    blank = canonical_bytes(arrays, {**metadata, KIND_KEY: kind, DIGEST_KEY: _BLANK})
+    made = _ALGORITHM + blake2b(blank, digest_size=_BYTES).hexdigest()
+    head = 8 + int.from_bytes(blank[:8], "little")
+    return blank[:head].replace(_member(_BLANK), _member(made), 1) + blank[head:]
+
+
+def seal_of(data: bytes | mmap, metadata: Mapping[str, str]) -> Seal:
+    """Hold the bytes of a file against their digest.
+
+    Two marks stand in the metadata, kind and digest. One of them alone is damage: a single flipped bit cannot make a
+    sealed file look like one that never was.
+
+    Parameters
+    ----------
+    data : bytes or mmap
+        All of the file.
+    metadata : mapping of str to str
+        Its metadata, as read.
+    """
+    digest = metadata.get(DIGEST_KEY)
+    if digest is None:
+        return Seal.ABSENT if KIND_KEY not in metadata else Seal.DAMAGED
+    head = min(8 + int.from_bytes(data[:8], "little"), _LONGEST_HEADER)
+    header = data[:head]
+    blank = header.replace(_member(digest), _member(_BLANK), 1)
+    if KIND_KEY not in metadata or len(digest) != len(_BLANK) or blank == header:
+        return Seal.DAMAGED
+    hashed = blake2b(blank, digest_size=_BYTES)
+    with memoryview(data) as whole:
+        hashed.update(whole[head:])
+    return Seal.WHOLE if digest == _ALGORITHM + hashed.hexdigest() else Seal.DAMAGED
+
+
+def _member(digest: str) -> bytes:
+    """Write the digest as it stands in the header's text."""
+    return f'"{DIGEST_KEY}":"{digest}"'.encode()

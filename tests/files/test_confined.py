@@ -1,0 +1,90 @@
+"""Readers in a process of their own: whatever becomes of them, one line comes back."""
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from neuromap.errors import InputError, NetworkError, NotSupportedError
+from neuromap.files.confined import confined
+from neuromap.files.foreign import foreign_boundary
+
+
+def echo(**asked):
+    print("noise of a library")
+    return asked, {"twice": 2 * np.arange(asked["n"])}
+
+
+def refuse():
+    raise NotSupportedError("holds a Loop; unroll it")
+
+
+def crash():
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def hang():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(600)
+
+
+def swell():
+    return 0, {"x": np.ones(2**28)}
+
+
+def fault():
+    raise KeyError("x")
+
+
+@pytest.fixture(autouse=True)
+def _found_by_children(monkeypatch):
+    monkeypatch.setattr(sys, "path", [os.path.dirname(__file__), *sys.path])  # noqa: PTH120
+
+
+def run(function, asked=None, **limits):
+    return confined(f"test_confined:{function}", asked or {}, "thing", **limits)
+
+
+def test_an_answer_comes_back_whole():
+    told, arrays = run("echo", {"n": 3, "name": "Ä\n"})
+    assert told == {"n": 3, "name": "Ä\n"}
+    np.testing.assert_array_equal(arrays["twice"], [0, 2, 4])
+    assert not arrays["twice"].flags.writeable
+
+
+def test_a_refusal_keeps_its_words_and_its_class():
+    with pytest.raises(NotSupportedError, match=r"^holds a Loop; unroll it$"):
+        run("refuse")
+
+
+@pytest.mark.parametrize(
+    ("function", "line"),
+    [
+        ("crash", "ended by signal 11"),
+        ("swell", "more memory"),
+        ("fault", "KeyError: 'x'"),
+        ("hang", "longer than 2 s"),
+    ],
+)
+def test_a_reader_that_fails_costs_one_line(function, line):
+    began = time.monotonic()
+    with pytest.raises(NetworkError, match=line) as caught:
+        run(function, seconds=2 if function == "hang" else 60, memory=2**29, error=NetworkError)
+    assert "\n" not in str(caught.value)
+    assert time.monotonic() - began < 30
+
+
+def test_the_boundary_lets_only_errors_of_the_package_out():
+    with (
+        pytest.raises(InputError, match=r"^cannot be read as a thing \(KeyError: 'x'\)") as caught,
+        foreign_boundary("a thing"),
+    ):
+        fault()
+    assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(NotSupportedError, match="Loop"), foreign_boundary("a thing"):
+        refuse()
+    with pytest.raises(KeyboardInterrupt), foreign_boundary("a thing"):
+        raise KeyboardInterrupt
