@@ -11,10 +11,10 @@ from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import Listing, is_known, rows_text, short_names, time_axes
 from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES
-from neuromap.explorer.answer.quantities import percent, with_unit
+from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.forms.column_units import GIVEN_WEIGHTS, GIVEN_WEIGHTS_NOTE
-from neuromap.forms.numbers import mean_period_lines, short_count
+from neuromap.forms.numbers import mean_period_lines, percent, short_count
 from neuromap.simulation.stimulus.choose_frames import describe_stimuli
 
 __all__ = ["MET_CLASSES", "count_line", "deadline_lines", "energy_line", "gap_line", "note_lines"]
