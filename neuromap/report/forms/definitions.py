@@ -56,7 +56,8 @@ DEFINITIONS: Mapping[str, Definition] = ReadOnlyMapping(
         "worst-case-reaction": Definition(
             "Worst-case reaction",
             _AXIS,
-            "First response plus frame period minus one tick: for an event that just missed a sample.",
+            "First response plus frame period minus one tick: for an event that just missed a sample, at the input "
+            "that is answered first; with several inputs, an event at another may take longer.",
         ),
         "cores": Definition(
             "Cores",
