@@ -62,7 +62,7 @@ DEFINITIONS: Mapping[str, Definition] = ReadOnlyMapping(
         "cores": Definition(
             "Cores",
             "cores",
-            "In use. “≥” is a proven lower bound on the cores of any mapping of the row’s schedule.",
+            "In use. “≥” is a lower bound on the cores of any mapping of the row’s schedule.",
         ),
         "neurons": Definition(
             "Neurons",
