@@ -9,6 +9,7 @@ from fractions import Fraction
 from neuromap.arrays.times import Time, largest_gap
 
 __all__ = [
+    "ALIKE",
     "EXACT_IN_DOUBLES",
     "as_number",
     "decimal_string",
@@ -16,10 +17,14 @@ __all__ = [
     "joules",
     "json_count",
     "mean_period_lines",
+    "percent",
     "plain",
     "seconds",
     "short_count",
 ]
+
+ALIKE = 0.001
+"""Energies that differ by this part are equal where nobody knows how far another draw of stimuli would move them."""
 
 EXACT_IN_DOUBLES = 2**53
 """Integers from here on are rounded by readers of JSON that use doubles."""
@@ -45,6 +50,11 @@ def plain(value: float | Fraction | None) -> str:
         return f"{value:.3e}"
     written = f"{value:.{digits}f}"
     return written.rstrip("0").rstrip(".") if digits else written  # zeros before the point count
+
+
+def percent(part: float) -> str:
+    """Write a part of one as a percentage."""
+    return f"{100 * part:.12g} %"
 
 
 def as_number(value: Time) -> float:

@@ -43,8 +43,10 @@ def require_weights(network: Network) -> None:
             )
         if isinstance(transform, Conv | Dense) and transform.weights is None:
             raise NetworkError(
-                f"network {network.name}: edge {edge.label} has no weights; add weights = "
-                '{ seed = 1, values = [-1, 0, 1] } to it, or [weights] file = "..." to the network file'
+                # a network file does not tell whether it was written by hand or by an import: the step is one
+                f"network {network.name}: edge {edge.label} has no weights; train them (neuromap train NET --for "
+                'CHIP --data SOURCE -o NEW.toml), or give integers with [weights] file = "..." in the network file; '
+                "to study the structure only, add weights = { seed = 1, values = [-1, 0, 1] } to the edge"
             )
     for node in network.nodes.values():
         if node.neuron is not None:

@@ -88,3 +88,22 @@ def test_what_the_widths_do_not_hold_is_refused(chip, weights, neuron, text):
 def test_synapse_lists_name_the_chip_that_would_do():
     with pytest.raises(DoesNotFitError, match=r"constant leak, V := V \+ leak.*; truenorth computes it"):
         nm.map_rollout(one_neuron([1], threshold=3), "loihi1")
+
+
+@pytest.mark.parametrize(("delay", "least", "needed"), [(1, 2, 2), (2, 3, 3), (5, 4, 8)])
+def test_a_delay_shorter_than_the_chips_names_the_edge_and_no_option(chip, delay, least, needed):
+    one = (1, 1, 1)
+    nodes = {"I": Node("I", one)} | {n: Node(n, one, neuron=LeakNeuron(1)) for n in ("A", "B")}
+    edges = {
+        (u, v): Edge(u, v, Dense(one, one, weights=StoredWeights(np.array([[1]]))), delay=by)
+        for u, v, by in (("I", "A", 1), ("A", "B", delay))
+    }
+    rollout = nm.Rollout(Network("net", nodes, edges, outputs=("B",)), "streaming")
+    with pytest.raises(DoesNotFitError) as refused:
+        nm.map_rollout(rollout, chip(delay=(least, least)))
+    ticks = f"{delay} tick{'s' * (delay > 1)}"
+    text = f"edge A -> B has a delay of {ticks}, a tiny neuron delays its spikes by {least} to {least}"
+    assert text in str(refused.value)
+    assert "ticks_per_step" not in str(refused.value)
+    found = refused.value.infeasibility
+    assert (found.limit, found.node, found.demand, found.remedies[0].value) == ("delay", "B", needed, needed)

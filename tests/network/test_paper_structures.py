@@ -56,7 +56,7 @@ def test_shapes_load_without_weights(name):
     net = load(name)
     assert all(node.shape for node in net.nodes.values())
     assert all(isinstance(edge.transform, Conv | Dense) for edge in net.edges.values())
-    with pytest.raises(NetworkError, match=r"edge I -> H1 has no weights; add"):
+    with pytest.raises(NetworkError, match=r"edge I -> H1 has no weights; train them"):
         require_weights(net)
 
 

@@ -10,17 +10,17 @@ __all__ = ["gaps_text"]
 _HEAD = """\
 ### Which side is stuck
 
-Found over proven is the product of three factors. *Read*: axons that cores read over those proven to be read. *Room*:
-axons of the cores in use over those that are read. *Counted*: the part of the proven cores' axons that is proven to be
+Found over the bound is the product of three factors. *Read*: axons that cores read over those of the bound. *Room*:
+axons of the cores in use over those that are read. *Counted*: the part of the bound's axons that it shows to be
 read; below 1, something else set the bound. Then neurons of cores in use, the part of them that are copies, and axons
-per delivery (2: every source has an axon for each sign). Of the node whose tiles are most beyond what is proven of it:
-neurons per core, as tiled and as is not excluded. *Apart*: cores that are proven if no two nodes share one. A side is
+per delivery (2: every source has an axon for each sign). Of the node whose tiles are most beyond its bound:
+neurons per core, as tiled and as is not excluded. *Apart*: cores of the bound if no two nodes share one. A side is
 called stuck by these figures, by the nodes below whose tiles were sought in all shapes, and by the crops below them, in
 which the fewest cores are known.
 
 """
 _COLUMNS = (
-    *("network", "found / proven", "read", "room", "counted", "neurons", "copies", "axons per delivery"),
+    *("network", "found / bound", "read", "room", "counted", "neurons", "copies", "axons per delivery"),
     *("node: held, not excluded", "apart", "stuck", "why"),
 )
 _CROPS_HEAD = """\
@@ -31,7 +31,7 @@ TrueNorth's); `benchmarks/mapping/gaps/crops.py` says what they are. An integer 
 cores that no mapping takes so few, taking for granted that two axons of a source make any weights; and of another that
 a legal mapping does. Where the solver did not end in time the fewest lie between two numbers.
 
-| crop | axons of a core | found | proven | fewest there are | stuck |
+| crop | axons of a core | found | bound | fewest there are | stuck |
 |---|---:|---:|---:|---:|---|
 """
 _TILES_HEAD = """\
@@ -40,9 +40,9 @@ _TILES_HEAD = """\
 Nodes whose sources have one axon each, cut into sets of places of any shape by column generation (HiGHS). Least: no
 mapping has the node's neurons in fewer cores, whatever it copies and however cores are shared, shown by prices at which
 no set of places that fits is worth more than a core. Most: so many tiles exist, with room for the copies that the
-mapper's tiles hold. Where the solver did not end in time, least is what the bound proves.
+mapper's tiles hold. Where the solver did not end in time, least is what the bound says.
 
-| network | node | tiles | proven | fewest there are | stuck |
+| network | node | tiles | bound | fewest there are | stuck |
 |---|---|---:|---:|---:|---|
 """
 _NEAR = 1.1
@@ -66,7 +66,7 @@ def gaps_text(
     tiles : list of dict
         What ``python -m benchmarks.mapping.gaps.fewest_tiles`` stores.
     reasons : mapping of str to (str, str)
-        Which side is stuck and why, by network; those that are proven to a tenth need none.
+        Which side is stuck and why, by network; those that are within a tenth of the bound need none.
 
     Returns
     -------
@@ -83,7 +83,11 @@ def _line(row: dict[str, Any], reasons: Mapping[str, tuple[str, str]]) -> str:
     name, counted_on = row["network"], row.get("crop", row)
     found, proven = counted_on["found"], counted_on["after"]
     ratio = found / proven
-    stuck, why = reasons.get(name, ("-", "proven to a tenth")) if ratio > _NEAR else ("-", "proven to a tenth")
+    stuck, why = (
+        reasons.get(name, ("-", "within a tenth of the bound"))
+        if ratio > _NEAR
+        else ("-", "within a tenth of the bound")
+    )
     cells = (
         f"{name}, crop of 64x64" if "crop" in row else name,
         f"{ratio:.2f}",

@@ -12,7 +12,7 @@ _SIGNS = (
     "where crops of this kind take fewer cores with types that are opposite in every neuron"
 )
 _SHARING = (
-    "C1 takes 57 cores at least (tiles of any shape), as many as the whole is proven to; found is what nodes apart "
+    "C1 takes 57 cores at least (tiles of any shape), as many as the bound of the whole; found is what nodes apart "
     "take at least: what is left is whether other nodes can share these cores, which the bound allows wholly"
 )
 _CROWDED = (
@@ -60,7 +60,7 @@ REASONS: Mapping[str, tuple[str, str]] = {
     ),
     "family 9": (
         _BOTH,
-        "C2: 43 tiles of other shapes exist where the mapper cuts 46, and the bound proves 28; its cores are full of "
+        "C2: 43 tiles of other shapes exist where the mapper cuts 46, and the bound says 28; its cores are full of "
         "copies with axons to spare, which the bound spreads over all cores",
     ),
     "family 1": (_BOTH, _SHARING),
@@ -70,7 +70,7 @@ REASONS: Mapping[str, tuple[str, str]] = {
     "family 19": (
         _MAPPER,
         "C1: 36 tiles of other shapes exist where the mapper cuts 37; no sets that were found allow fewer, "
-        "the bound proves 33",
+        "the bound says 33",
     ),
     "family 20": (_BOUND, _EDGES),
 }

@@ -59,7 +59,7 @@ def print_rollouts(figures: Mapping[str, Any]) -> None:
         if not row["valid"]:
             cycle = " -> ".join([*row["cycle"], row["cycle"][0]])
             console.print(f"{row['name']}: invalid, its sequential edges form the cycle {cycle}", markup=False)
-    _print_notes(rows, numbers_are_of_network=figures["class_numbers_are_of_network"])
+    _print_notes(rows, len(figures["inputs"]), numbers_are_of_network=figures["class_numbers_are_of_network"])
     if figures["listed"] < len(rows) or (rows and rows[0]["name"] == "#1" and not figures["complete"]):
         console.print(f"The first {figures['listed']} valid patterns; --limit shows more.")
 
@@ -112,10 +112,13 @@ def _responses(steps: Mapping[str, int], exact: Mapping[str, bool], n_outputs: i
     return ", ".join(some + (["..."] if len(shown) > 4 else []))
 
 
-def _print_notes(rows: list[Mapping[str, Any]], *, numbers_are_of_network: bool) -> None:
+def _print_notes(rows: list[Mapping[str, Any]], n_inputs: int, *, numbers_are_of_network: bool) -> None:
     console = text_console()
     console.print("F: inference factor. First response: from stimulus onset to the first output that depends on it;")
     console.print("full response: to the first output that the longest path from the input has reached.")
+    if n_inputs > 1:
+        console.print("With several inputs, first response and worst-case reaction are for the input that is answered")
+        console.print("first; an event at another may take longer.")
     if any(not all(t["full_response_is_exact"].values()) for r in rows for t in r["executions"].values() if t):
         console.print("<=: an upper bound, the search for the longest path was cut off.")
     if any(row["behaviour_class"] not in (None, 1) for row in rows):

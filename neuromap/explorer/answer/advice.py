@@ -13,9 +13,10 @@ from neuromap.explorer.answer.listing import rows_text, streaming_edges, streami
 from neuromap.explorer.answer.objectives import ACCURACY, ENERGY, OBJECTIVES, Objective
 from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.refusals import most_frequent_refusal
-from neuromap.explorer.answer.row_figures import best_row, row_order, value_of
+from neuromap.explorer.answer.row_figures import best_rows, row_order, value_of
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.messages import counted
+from neuromap.forms.numbers import percent
 from neuromap.rollout.patterns.pattern import RolloutPattern
 
 __all__ = [
@@ -45,6 +46,10 @@ class Advice:
         Rows that were not mapped and might be better still; 0: none can be.
     command : str
         The command that maps the row.
+    n_equal : int
+        Rows with another energy that counts as equal, where energy is the objective; the other objectives decided.
+    energy_tolerance : float
+        Part by which energies may differ and be equal.
     """
 
     row: ExploredRow
@@ -52,6 +57,8 @@ class Advice:
     limits: Limits
     n_rivals: int
     command: str
+    n_equal: int = 0
+    energy_tolerance: float = 0.0
 
     def lines(self) -> list[str]:
         """Say it in words, a line each."""
@@ -64,6 +71,11 @@ class Advice:
             worth = f"{rows_text(self.n_rivals)} that might be better not mapped: give more time, or more rows to map"
         else:
             worth = "no row that was not mapped can be better"
+        if self.n_equal:
+            worth = (
+                f"{rows_text(self.n_equal)} more with an energy that is equal within {percent(self.energy_tolerance)}; "
+                f"{worth}"
+            )
         return [
             f"best {self.objective.title}{within}: {row.pattern}, {row.candidate.execution} on {row.candidate.chip}"
             f"{splitters} ({retraining})",
@@ -133,9 +145,12 @@ def advise(
         If no mapped row keeps the limits: names the tightest limit and the closest row.
     """
     limits = limits or Limits()
-    best = limits.best(exploration.rows, objective)
-    if best is None:
+    kept = [row for row in exploration.rows if limits.allows(row)]
+    found = best_rows(kept, objective, exploration.energy_tolerance)
+    if not found:
         raise DoesNotFitError(_why_none(exploration, objective, limits, refused))
+    best = found[0]
+    equal = sum(value_of(row, objective).number != value_of(best, objective).number for row in found)
     order = row_order(best, objective)
     rivals = [
         row
@@ -145,7 +160,7 @@ def advise(
     listed = sum(row.status == "not mapped" for row in exploration.rows)
     unlisted = max(0, exploration.gap.open_rows - listed)  # at most some hundred open rows are kept
     command = map_command(exploration, best, network_file, chip_arguments)
-    return Advice(best, objective, limits, len(rivals) + unlisted, command)
+    return Advice(best, objective, limits, len(rivals) + unlisted, command, equal, exploration.energy_tolerance)
 
 
 def _why_none(exploration: Exploration, objective: Objective, limits: Limits, refused: Sequence[ExploredRow]) -> str:
@@ -198,9 +213,10 @@ def deadline_line(exploration: Exploration, limits: Limits | None = None) -> str
         One sentence; of rows that are right equally often it names the one that is best in the other objectives.
     """
     reached = exploration.deadline
-    best = best_row([row for row in exploration.rows if (limits or Limits()).allows(row)], ACCURACY)
-    if reached is None or best is None:
+    mapped = best_rows([row for row in exploration.rows if (limits or Limits()).allows(row)], ACCURACY)
+    if reached is None or not mapped:
         return ""
+    best = mapped[0]
     after, several = with_unit(reached.seconds, "s"), len(exploration.chips) > 1
     cores = f"{counted(best.cores or 0, 'core')}{f' of {best.candidate.chip}' if several else ''}"
     if not best.frames_by_deadline:

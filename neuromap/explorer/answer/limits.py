@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from neuromap.errors import InputError
 from neuromap.explorer.answer.objectives import OBJECTIVES, Objective, objective_named
 from neuromap.explorer.answer.quantities import parse_quantity, scale_for
-from neuromap.explorer.answer.row_figures import best_row, value_of
+from neuromap.explorer.answer.row_figures import best_rows, value_of
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.files.given import real_number
 from neuromap.forms.card import Card
@@ -158,7 +158,7 @@ class Limits(Card):
         return row.status != "does not fit" and all(f <= 1 + _TOLERANCE for f, _ in self.excess(row))
 
     def best(self, rows: Iterable[ExploredRow], objective: Objective) -> ExploredRow | None:
-        """Find the best mapped row within the limits; see :func:`neuromap.explorer.answer.row_figures.best_row`.
+        """Find the best mapped row within the limits; see :func:`neuromap.explorer.answer.row_figures.best_rows`.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class Limits(Card):
         ExploredRow or None
             ``None`` where no mapped row keeps the limits.
         """
-        return best_row([row for row in rows if self.allows(row)], objective)
+        return next(iter(best_rows([row for row in rows if self.allows(row)], objective)), None)
 
     def closest(self, rows: Iterable[ExploredRow]) -> tuple[ExploredRow, Objective] | None:
         """Find the row that comes closest to the limits where none keeps them.

@@ -10,7 +10,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.forms.numbers import plain
 
-__all__ = ["UNITS", "figure", "parse_quantity", "percent", "scale_for", "with_unit"]
+__all__ = ["UNITS", "figure", "parse_quantity", "scale_for", "with_unit"]
 
 UNITS: Mapping[str, Mapping[str, float]] = ReadOnlyMapping(
     {
@@ -94,11 +94,6 @@ def scale_for(value: float, unit: str) -> tuple[float, str]:
 def figure(value: float | None) -> str:
     """Write a figure with four significant digits, or as a whole number from 1000 on; ``-`` for ``None``."""
     return str(round(value)) if value is not None and value >= 1000 else plain(value)
-
-
-def percent(part: float) -> str:
-    """Write a part of one as a percentage."""
-    return f"{100 * part:.12g} %"
 
 
 def with_unit(value: float | None, unit: str) -> str:

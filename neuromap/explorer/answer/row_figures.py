@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from neuromap.explorer.answer.objectives import OBJECTIVES, Objective
+from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES, Objective
 from neuromap.explorer.answer.rows import ExploredRow
 
-__all__ = ["Value", "best_row", "plainness", "row_order", "value_of"]
+__all__ = ["Value", "best_rows", "plainness", "row_order", "value_of"]
 
 
 class Value(NamedTuple):
@@ -70,8 +70,8 @@ def row_order(row: ExploredRow, objective: Objective) -> tuple[float, ...]:
     return (*key, float(row.needs_retraining))
 
 
-def best_row(rows: Sequence[ExploredRow], objective: Objective) -> ExploredRow | None:
-    """Find the best of the mapped rows.
+def best_rows(rows: Sequence[ExploredRow], objective: Objective, energy_tolerance: float = 0.0) -> list[ExploredRow]:
+    """Find the best of the mapped rows, and those that are as good in the objective.
 
     Parameters
     ----------
@@ -80,15 +80,23 @@ def best_row(rows: Sequence[ExploredRow], objective: Objective) -> ExploredRow |
     objective : Objective
         What is best; among equals the other objectives decide, so it is on the Pareto front of ``rows``; then patterns
         with names and plain mapping choices come first.
+    energy_tolerance : float
+        Part of the least energy by which others may be greater and count as equal, as on the fronts.
 
     Returns
     -------
-    ExploredRow or None
-        ``None`` where none is left, or the objective is known of none.
+    list of ExploredRow
+        The best first; empty where none is left, or the objective is known of none.
     """
     usable = [row for row in rows if row.status == "mapped" and row.verified is not False]
     known = [row for row in usable if value_of(row, objective).number is not None]
-    return min(known, key=lambda row: (*row_order(row, objective), plainness(row)), default=None)
+    if not known:
+        return []
+    order = {id(row): row_order(row, objective) for row in known}
+    least = min(key[0] for key in order.values())
+    most = least * (1 + energy_tolerance) if objective == ENERGY else least
+    equal = [row for row in known if order[id(row)][0] <= most]
+    return sorted(equal, key=lambda row: (*order[id(row)][1:], order[id(row)][0], plainness(row)))
 
 
 def plainness(row: ExploredRow) -> tuple[bool, bool, bool, bool]:

@@ -26,7 +26,15 @@ from neuromap.explorer.forms.csv_form import to_csv
 from neuromap.explorer.forms.draw_front import constant_line, picture
 from neuromap.explorer.forms.front_chart import front_chart
 from neuromap.explorer.forms.json_form import to_dict
-from neuromap.explorer.forms.notes import MET_CLASSES, count_line, deadline_lines, energy_line, gap_line, mapped_words
+from neuromap.explorer.forms.notes import (
+    MET_CLASSES,
+    count_line,
+    deadline_lines,
+    energy_line,
+    gap_line,
+    mapped_words,
+    reaction_line,
+)
 from neuromap.explorer.forms.text import accuracy_cell
 from neuromap.forms.chart import chart_library
 from neuromap.forms.numbers import mean_period_lines, seconds, short_count
@@ -112,7 +120,10 @@ def to_html(
         mapped=mapped_words(exploration),
         gap=gap_line(exploration),
         axes=time_axes(rows),
-        means=mean_period_lines(row.frame_period_ticks for row in rows),
+        means=[
+            *mean_period_lines(row.frame_period_ticks for row in rows),
+            *filter(None, [reaction_line(exploration, rows)]),
+        ],
         units=units,
         deadline=None if exploration.deadline is None else with_unit(exploration.deadline.seconds, "s"),
         deadline_lines=[] if exploration.deadline is None else deadline_lines(exploration.deadline),

@@ -11,13 +11,17 @@ from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits
 from neuromap.explorer.answer.listing import Listing, is_known, rows_text, short_names, time_axes
 from neuromap.explorer.answer.objectives import ENERGY, OBJECTIVES
-from neuromap.explorer.answer.quantities import percent, with_unit
+from neuromap.explorer.answer.quantities import with_unit
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.forms.column_units import GIVEN_WEIGHTS, GIVEN_WEIGHTS_NOTE
-from neuromap.forms.numbers import mean_period_lines, short_count
+from neuromap.forms.numbers import mean_period_lines, percent, short_count
+from neuromap.network.network import Network
+from neuromap.rollout.patterns.pattern import RolloutPattern
+from neuromap.rollout.schedule.reaction_note import reaction_note
+from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.stimulus.choose_frames import describe_stimuli
 
-__all__ = ["MET_CLASSES", "count_line", "deadline_lines", "energy_line", "gap_line", "note_lines"]
+__all__ = ["MET_CLASSES", "count_line", "deadline_lines", "energy_line", "gap_line", "note_lines", "reaction_line"]
 
 
 MET_CLASSES = (
@@ -25,6 +29,24 @@ MET_CLASSES = (
     "in which the search met them, as there are too many valid patterns to enumerate."
 )
 """What is said where class numbers are not those of the network alone."""
+
+
+def reaction_line(exploration: Exploration, rows: Sequence[ExploredRow]) -> str | None:
+    """Say which inputs the worst-case reactions of rows are for; ``None`` where the network has one input."""
+    network = exploration.network
+    if len(network.inputs) < 2:
+        return None
+    return reaction_note(
+        (
+            f"{row.pattern} ({row.candidate.execution})",
+            Rollout(network, _pattern(network, row), row.candidate.execution),
+        )
+        for row in rows
+    )
+
+
+def _pattern(network: Network, row: ExploredRow) -> RolloutPattern:
+    return RolloutPattern.from_values(network, row.candidate.values, row.pattern)
 
 
 def count_line(exploration: Exploration) -> str:
@@ -137,6 +159,7 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
             "First and full response from stimulus onset, worst-case reaction from the event, all predicted from the "
             "schedule, on the time axis of the row's execution."
         )
+        notes += filter(None, [reaction_line(exploration, rows)])
         notes.append(
             "cores: in use (≥: a proven lower bound on those of any mapping; alone where the row was not mapped). "
             f"front: no row on the front{_whose(exploration)} is at least as good in {_axes(exploration)} and better "

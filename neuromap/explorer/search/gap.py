@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.explorer.answer.exploration import Gap
-from neuromap.explorer.answer.quantities import percent
 from neuromap.explorer.answer.refusals import most_frequent_refusal
 from neuromap.explorer.candidates.pattern_space import PatternSpace
 from neuromap.explorer.search.figures import N_TIMES, Figures
@@ -18,6 +17,7 @@ from neuromap.explorer.search.groups import Group
 from neuromap.explorer.search.open_rows import OpenRows
 from neuromap.explorer.search.unlisted import Unlisted
 from neuromap.files.messages import counted
+from neuromap.forms.numbers import percent
 
 __all__ = ["gap_of"]
 

@@ -9,10 +9,11 @@ from neuromap.explorer.measuring.measurements import Measurements
 from neuromap.explorer.search.best_first import Effort, Progress
 from neuromap.explorer.search.search_rows import SearchRows
 from neuromap.files.given import real_number
+from neuromap.forms.numbers import ALIKE
 
 __all__ = ["UNMEASURED", "check_tolerance", "measured_tolerance"]
 
-UNMEASURED = 0.001
+UNMEASURED = ALIKE
 """Tolerance where no spread is known: of a single stimulus, or where nothing may be mapped."""
 _LEAST, _MOST = 1e-6, 0.5
 

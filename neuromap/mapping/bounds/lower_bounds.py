@@ -46,7 +46,8 @@ def core_bound(
     proven : bool
         Leave out what rests on floating point: the bound by singular values, and prices. Refusals do.
     priced : bool
-        Seek prices of mixed cores too: some seconds, and the solver (HiGHS) may write a line of its own to the output.
+        Seek prices of mixed cores too, with the bound of a solver (HiGHS) that nothing certifies: some seconds, and it
+        may write a line of its own to the output.
     budget : Budget, optional
         Of crossbar cores: populations to which its stage ``bounds`` does not come count with their neurons only, and
         prices are not sought.

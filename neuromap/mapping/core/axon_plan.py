@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
+from neuromap.network.neurons.leak_neuron import LeakNeuron
 
 __all__ = ["AxonPlan"]
 
@@ -51,14 +52,20 @@ class AxonPlan(Value):
         """Axons in use, bias axons included."""
         return len(self.source)
 
-    @property
-    def swing(self) -> Ints:
-        """Highest potential that each neuron's range must hold, shape (n,).
+    def swing(self, neuron: LeakNeuron | None = None) -> Ints:
+        """Highest potential that each neuron's range must hold, shape (n,); ``neuron`` where it keeps its potential.
 
-        Events come first, in any order, then the leak: a potential rises to the sum of positive weights and falls to
-        the sum of negative weights and leak; two's complement reaches one farther down than up.
+        Events come first, in any order, then the leak: a potential rises by the sum of positive weights and falls by
+        the sum of negative weights and leak; two's complement reaches one farther down than up. It is summed over
+        axons, not over weights: a weight that several axons make up may swing farther than itself. A potential that is
+        kept begins anywhere from the floor to below the threshold, or to what a subtraction may leave.
         """
         drive = self.weights.T[self.axon_type] * self.synapses
-        rise, fall = np.maximum(drive, 0).sum(axis=0), np.minimum(drive, 0).sum(axis=0) + self.leak
-        highest: Ints = np.maximum(rise, -fall - 1)
-        return highest
+        leak = self.leak if neuron is None else neuron.leak
+        rise = np.maximum(drive, 0).sum(axis=0) + np.maximum(leak, 0)
+        fall = np.minimum(drive, 0).sum(axis=0) + np.minimum(leak, 0)
+        if neuron is not None:
+            highest = neuron.threshold - 1
+            rise, fall = rise + (np.maximum(highest, rise - 1) if neuron.subtract else highest), fall - neuron.floor
+        swing: Ints = np.maximum(rise, -fall - 1)
+        return swing

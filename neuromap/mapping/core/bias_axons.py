@@ -13,13 +13,16 @@ from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.crossbar import Crossbar
 from neuromap.mapping.core.palettes import Proposal
+from neuromap.network.neurons.leak_neuron import LeakNeuron
 
 __all__ = ["with_bias"]
 
 Ints = NDArray[np.int64]
 
 
-def with_bias(proposal: Proposal, threshold: Ints, room: int, core: Crossbar) -> AxonPlan | None:
+def with_bias(
+    proposal: Proposal, threshold: Ints, room: int, core: Crossbar, neuron: LeakNeuron | None = None
+) -> AxonPlan | None:
     """Add leak, alpha and bias axons: the neuron spikes iff its sum plus bias reaches alpha - leak.
 
     So bias = alpha - leak - theta. Of two neurons that read the same, the one with alpha = 0 is taken.
@@ -34,6 +37,8 @@ def with_bias(proposal: Proposal, threshold: Ints, room: int, core: Crossbar) ->
         Axons that may be used, those of the proposal included.
     core : Crossbar
         Widths of leak, weights and potential.
+    neuron : LeakNeuron, optional
+        The neurons, where they keep their potential; theirs are the leak and threshold then.
 
     Returns
     -------
@@ -70,7 +75,7 @@ def with_bias(proposal: Proposal, threshold: Ints, room: int, core: Crossbar) ->
         leak=leak,
         alpha=reached + leak,
     )
-    return plan if (plan.swing <= core.highest_potential).all() else None
+    return plan if (plan.swing(neuron) <= core.highest_potential).all() else None
 
 
 def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Crossbar) -> tuple[int, int, int] | None:

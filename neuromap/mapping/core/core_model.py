@@ -18,6 +18,7 @@ from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.legalise.legalised import Legalised, Population
 from neuromap.mapping.legalise.sources import Sources
 from neuromap.mapping.refused.infeasible import Limit
+from neuromap.network.neurons.leak_neuron import LeakNeuron
 
 __all__ = ["CoreModel", "Cores", "Shortage"]
 
@@ -63,7 +64,7 @@ class CoreModel(Protocol):
     def axon_types(self) -> int:
         """Kinds of axons that a plan tells apart."""
 
-    def plan(self, weights: Ints, threshold: Ints) -> AxonPlan | None:
+    def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
         """Find the plan with the fewest axons.
 
         Parameters
@@ -72,6 +73,8 @@ class CoreModel(Protocol):
             Weights from s sources to n neurons; every column has a nonzero.
         threshold : ndarray of int64, shape (n,)
             theta of every neuron.
+        neuron : LeakNeuron, optional
+            The neurons, of arrays of shape (n,), where they keep their potential from tick to tick.
 
         Returns
         -------
@@ -107,12 +110,12 @@ class CoreModel(Protocol):
             ``None`` where no number of axons serves it.
         """
 
-    def shortage_together(self, weights: Ints, threshold: Ints) -> Shortage:
+    def shortage_together(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> Shortage:
         """Say what neurons lack that fit a core one by one, but not together.
 
         Parameters
         ----------
-        weights, threshold
+        weights, threshold, neuron
             As for :meth:`plan`, which found none.
         """
 

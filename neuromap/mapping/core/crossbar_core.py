@@ -15,6 +15,7 @@ from neuromap.mapping.core.plan_axons import plan_axons
 from neuromap.mapping.core.refuse_neuron import least_axons, refuse_neuron
 from neuromap.mapping.legalise.legalised import Legalised, Population
 from neuromap.mapping.legalise.sources import Sources
+from neuromap.network.neurons.leak_neuron import LeakNeuron
 
 __all__ = ["CrossbarCore"]
 
@@ -25,9 +26,9 @@ Ints = NDArray[np.int64]
 class CrossbarCore(Crossbar):
     """A crossbar core as a :class:`~neuromap.mapping.core.core_model.CoreModel`, which documents the methods."""
 
-    def plan(self, weights: Ints, threshold: Ints) -> AxonPlan | None:
+    def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
         """Find the plan with the fewest axons."""
-        return plan_axons(weights, threshold, self)
+        return plan_axons(weights, threshold, self, neuron)
 
     def has_axon_per_weight(self, values: Ints) -> bool:
         """Whether there is a type for each of these weights."""
@@ -45,9 +46,9 @@ class CrossbarCore(Crossbar):
         plan = plan_axons(weights, threshold, self.with_ample_axons())
         return None if plan is None else plan.n_axons
 
-    def shortage_together(self, weights: Ints, threshold: Ints) -> Shortage:
+    def shortage_together(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> Shortage:
         """Say what neurons lack that fit a core one by one, but not together: axons, else types."""
-        plan = plan_axons(weights, threshold, self.with_ample_axons())
+        plan = plan_axons(weights, threshold, self.with_ample_axons(), neuron)
         if plan is None:
             return Shortage("axon_types", self.axon_types + 1, self.axon_types, "axon types or more")
         return Shortage("axons", plan.n_axons, self.axons, "axons")

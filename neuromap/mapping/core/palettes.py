@@ -21,7 +21,7 @@ from neuromap.arrays.ragged import ragged_ranges
 from neuromap.mapping.core.colouring import colour_sources
 from neuromap.mapping.core.crossbar import Crossbar
 
-__all__ = ["Proposal", "by_digits", "by_value", "coloured"]
+__all__ = ["Proposal", "by_digits", "by_signed_digits", "by_value", "coloured"]
 
 TABLE = 4096
 """Span of weights up to which distinct ones are found by a table."""
@@ -124,10 +124,11 @@ def by_value(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal |
     return Proposal(source, axon_type, synapses, np.where(used, palette, 0))
 
 
-def _bases(low: int, high: int, types: int, core: Crossbar) -> Iterator[tuple[int, ...]]:
+def _bases(low: int, high: int, types: int, core: Crossbar, *, signed: bool) -> Iterator[tuple[int, ...]]:
     """Yield bases for digits that the core's weights can hold and that cover ``low`` to ``high``.
 
-    Powers of a radix, of one sign if the weights are, else with one negative value or with both signs.
+    Powers of a radix, of one sign if the weights are, else with one negative value (not if ``signed``) or with both
+    signs.
     """
     floor, ceiling = core.weight_range
     signs = [s for s, needed in ((1, high > 0), (-1, low < 0)) if needed]
@@ -137,7 +138,7 @@ def _bases(low: int, high: int, types: int, core: Crossbar) -> Iterator[tuple[in
             if len(signs) == 1:
                 candidates = [tuple(signs[0] * p for p in powers)]
             else:
-                candidates = [(*powers[:-1], -powers[-1])] if count >= 2 else []
+                candidates = [(*powers[:-1], -powers[-1])] if count >= 2 and not signed else []
                 if 2 * count <= types:
                     candidates.append((*powers, *(-p for p in powers)))
             yield from (base for base in candidates if floor <= min(base) and max(base) <= ceiling)
@@ -175,6 +176,18 @@ def by_digits(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal 
 
     Parameters and result as for :func:`coloured`.
     """
+    return _cheapest_digits(weights, types, room, core, signed=False)
+
+
+def by_signed_digits(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
+    """Propose the cheapest sum of digits of the weight's own sign, so that a potential swings no farther than weights.
+
+    Parameters and result as for :func:`coloured`.
+    """
+    return _cheapest_digits(weights, types, room, core, signed=True)
+
+
+def _cheapest_digits(weights: Ints, types: int, room: int, core: Crossbar, *, signed: bool) -> Proposal | None:
     values, inverse = _distinct(weights)
     if np.count_nonzero(values) <= 2 and types >= 2 and len(values) and np.abs(values).max() <= core.weight_range[1]:
         return None  # one type per value is as good
@@ -183,7 +196,7 @@ def by_digits(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal 
     reads = np.zeros((len(values), weights.shape[1]), bool)  # which source has which weight somewhere
     reads[inverse, np.arange(weights.shape[1])[None, :]] = True
     best: tuple[tuple[int, ...], Ints, Ints] | None = None
-    for base in dict.fromkeys(_bases(int(values[0]), int(values[-1]), types, core)):
+    for base in dict.fromkeys(_bases(int(values[0]), int(values[-1]), types, core, signed=signed)):
         counts = _digits(values, base)
         need = _axons_of_digits(counts, reads) if len(weights) > 1 else counts[inverse[0]]
         if need.sum() <= room:

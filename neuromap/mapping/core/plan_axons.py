@@ -13,14 +13,15 @@ from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.bias_axons import with_bias
 from neuromap.mapping.core.crossbar import Crossbar
 from neuromap.mapping.core.opposites import by_opposites
-from neuromap.mapping.core.palettes import by_digits, by_value, coloured
+from neuromap.mapping.core.palettes import by_digits, by_signed_digits, by_value, coloured
+from neuromap.network.neurons.leak_neuron import LeakNeuron
 
 __all__ = ["plan_axons"]
 
 Ints = NDArray[np.int64]
 
 
-def plan_axons(weights: Ints, threshold: Ints, core: Crossbar) -> AxonPlan | None:
+def plan_axons(weights: Ints, threshold: Ints, core: Crossbar, neuron: LeakNeuron | None = None) -> AxonPlan | None:
     """Find the plan with the fewest axons.
 
     Parameters
@@ -31,6 +32,8 @@ def plan_axons(weights: Ints, threshold: Ints, core: Crossbar) -> AxonPlan | Non
         theta of every neuron.
     core : Crossbar
         Axons, types and widths.
+    neuron : LeakNeuron, optional
+        The neurons, of arrays of shape (n,), where they keep their potential from tick to tick.
 
     Returns
     -------
@@ -51,7 +54,11 @@ def plan_axons(weights: Ints, threshold: Ints, core: Crossbar) -> AxonPlan | Non
                 continue  # tiles whose axons have one weight each share them with others
             proposal = propose(weights, types, room, core)
             proposals += proposal is not None
-            plan = None if proposal is None else with_bias(proposal, threshold, room, core)
+            plan = None if proposal is None else with_bias(proposal, threshold, room, core, neuron)
+            if plan is None and proposal is not None and propose is by_digits:
+                # digits of the other sign swing farther than the weight that they make up; more axons may not
+                proposal = by_signed_digits(weights, types, room, core)
+                plan = None if proposal is None else with_bias(proposal, threshold, room, core, neuron)
             if plan is not None:  # then it has fewer axons than the best so far
                 best = plan
         if proposals == 0 or (best is not None and not (best.source == BIAS).any()):

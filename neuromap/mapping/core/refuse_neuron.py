@@ -50,10 +50,10 @@ def refuse_neuron(
     refusals = []
     worst, demand = stuck, 0
     for n in dict.fromkeys([stuck, *sources.busiest]):
-        weights, theta = sources.weights_of(n), population.threshold[[n]]
+        weights, theta, neuron = sources.weights_of(n), population.threshold[[n]], population.leak_neuron(np.array([n]))
         refusal = _too_heavy(population, n, weights, core)
         if refusal is None:
-            plan = plan_axons(weights, theta, core.with_ample_axons())
+            plan = plan_axons(weights, theta, core.with_ample_axons(), neuron)
             if plan is None:
                 refusal = _refuse_width(population, n, weights, theta, core)
             elif plan.n_axons > demand:
@@ -174,7 +174,8 @@ def _refuse_width(population: Population, neuron: int, weights: Ints, theta: Int
     ample = core.with_ample_axons().without_rails()
     plan = plan_axons(weights, theta, ample)
     if plan is not None:
-        return _refuse_potential(population, neuron, int(plan.swing.max()), core)
+        kept = population.leak_neuron(np.array([neuron]))
+        return _refuse_potential(population, neuron, int(plan.swing(kept).max()), core)
     # a type per sign and one for bias axons express everything; what is left then is a matter of axons
     for types in range(core.axon_types + 1, max(core.axon_types, 3) + 1):
         if plan_axons(weights, theta, ample.with_axon_types(types)) is not None:

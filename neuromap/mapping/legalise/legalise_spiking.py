@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.legalise.delay_legs import legs_of_delay, shared_legs
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Population
@@ -71,9 +72,13 @@ def _legs(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int, ..
     delays: dict[str, set[int]] = {}
     for (u, v), term in on_chip:
         if legs_of_delay(term.delay, least, greatest) is None:
-            text = f"edge {u} -> {v} has a delay of {term.delay} ticks, those of {chip.name} are {least} to {greatest}"
-            advice = Remedy("delay", least, f"a delay of {least} would do, or a chip with shorter ones")
-            raise refuse("delay", v, -(-term.delay // greatest) * least, term.delay, text, [advice])
+            needed = -(-term.delay // greatest) * least
+            text = (
+                f"edge {u} -> {v} has a delay of {counted(term.delay, 'tick')}, a {chip.name} neuron delays its spikes "
+                f"by {least} to {greatest}"
+            )
+            advice = f"a delay of {needed} would do, which the network computes otherwise, or a chip with shorter ones"
+            raise refuse("delay", v, needed, term.delay, text, [Remedy("delay", needed, advice)])
         delays.setdefault(u, set()).add(term.delay)
     legs: dict[tuple[str, int], tuple[int, ...]] = {}
     for u, some in delays.items():

@@ -18,6 +18,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.times import Time
 from neuromap.forms.card import Card
 from neuromap.hardware.program.ports import NodePort
+from neuromap.network.neurons.leak_neuron import LeakNeuron
 from neuromap.network.neurons.spiking_neuron import SpikingNeuron
 
 __all__ = ["HostLink", "Legalised", "Link", "Matrix", "Population"]
@@ -68,6 +69,10 @@ class Population(Card):
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
+
+    def leak_neuron(self, neurons: NDArray[np.int64]) -> LeakNeuron | None:
+        """Return some neurons as what keeps its potential on a crossbar; ``None`` where they are frame neurons."""
+        return self.neuron.take(neurons) if isinstance(self.neuron, LeakNeuron) else None
 
     @property
     def own_copies(self) -> NDArray[np.int64]:

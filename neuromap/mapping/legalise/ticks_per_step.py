@@ -13,6 +13,7 @@ def fewest_ticks_per_step(rollout: Rollout, chip: ChipSpec) -> int:
     """Find the fewest ticks of an update step with which every edge's delay can be given in legs.
 
     Edges from inputs are free: the host delivers (docs/mapping.md). The chip's least delay always works.
+    A step of a spiking network is one tick whatever the chip gives: its delays are part of what it computes.
 
     Parameters
     ----------
@@ -26,6 +27,8 @@ def fewest_ticks_per_step(rollout: Rollout, chip: ChipSpec) -> int:
     int
         Ticks of a unit of delay, 1 to the chip's least delay.
     """
+    if rollout.network.is_spiking:
+        return 1
     least, greatest = chip.delay
     inputs = set(rollout.network.inputs)
     delays = {d for (u, _), d in rollout.delays.items() if u not in inputs}

@@ -45,9 +45,9 @@ class PhaseChoice(Value):
         """What came of it, in one line."""
         saved = self.neurons_before - self.neurons
         if not saved:
-            why = "no others take fewer neurons" if self.is_proven else "the search for cheaper ones was cut off"
+            why = "no others take fewer neurons" if self.is_proven else "that no others take fewer is not proven"
             return f"phases: the least; {why}"
-        proven = "no others take fewer" if self.is_proven else "the search for cheaper ones was cut off"
+        proven = "no others take fewer" if self.is_proven else "that no others take fewer is not proven"
         estimate = (
             f"phases at least cost: delays take at least {counted(self.neurons, 'neuron')}, {saved} fewer; {proven}"
         )

@@ -5,11 +5,16 @@ each of its neurons takes alone, hence for their mean, weighted by copies: neuro
 of tiles that hold it, and for ``C[m] / N`` of each source that it reads. So the copies of all neurons are at least
 those owed elsewhere and ``sum_m a[m] C[m] / N``, and those of n at least its own and ``C[m] / N`` summed over its
 readers m. The least sum C that does both is a linear program; where it has no solution, copies never settle.
+
+A solver (HiGHS, in floating point) proposes multipliers y >= 0 of these demands, and whole numbers decide: N times the
+program has whole coefficients A, and with demands b all copies are at least b'y where A'y <= N for every neuron; where
+A'y <= 0 and b'y > 0, no number is enough. Multipliers that do not pass prove nothing, and none is said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -26,7 +31,9 @@ Ints = NDArray[np.int64]
 MOST_READS = 60_000
 """Synapses on the cycle up to which the program is solved; some seconds."""
 ROUNDING = 1e-6
-"""What the solver may be off by: part of what every neuron asks for."""
+"""By which multipliers are lowered, so that rounding them keeps them good."""
+_SCALE = 1 << 30
+"""Multipliers are whole numbers of this part of the greatest, so that their sums fit 64 bits."""
 
 
 def least_cores_of_neurons(
@@ -55,17 +62,37 @@ def least_cores_of_neurons(
     reads = _reads_on_cycle(sources, copies)
     if reads.nnz > MOST_READS:
         return 0.0
-    axons = np.array([_axons_alone(weights, core) for weights in np.split(reads.data, reads.indptr[1:-1])], np.float64)
-    part, n = (1 - ROUNDING) / core.neurons, reads.shape[0]
-    asked = np.zeros((n + 1, n))  # of every neuron, and of all together, for each copy
-    np.add.at(asked, (reads.indices, np.repeat(np.arange(n), np.diff(reads.indptr))), part)
-    asked[n] = part * axons
-    held = np.vstack([np.eye(n), np.ones(n)])
-    owed = np.concatenate([own[i] for i in copies])
-    found: Any = linprog(np.ones(n), A_ub=asked - held, b_ub=-np.append(owed, owed.sum()))
-    if found.status == 2:  # infeasible
-        return float(np.inf)
-    return float(found.fun) / core.neurons * (1 - ROUNDING) if found.status == 0 else 0.0
+    axons = np.array([_axons_alone(weights, core) for weights in np.split(reads.data, reads.indptr[1:-1])], np.int64)
+    n = reads.shape[0]
+    owed = np.concatenate([own[i] for i in copies]).astype(np.int64)
+    demand = np.append(owed, owed.sum())
+    held = core.neurons * np.vstack([np.eye(n, dtype=np.int64), np.ones((1, n), np.int64)])
+    np.subtract.at(held, (reads.indices, np.repeat(np.arange(n), np.diff(reads.indptr))), 1)
+    held[n] -= axons  # of every neuron, and of all together, for each copy; times the neurons of a core
+    found: Any = linprog(np.ones(n), A_ub=-held / core.neurons, b_ub=-demand)
+    if found.status == 2:  # infeasible, says the solver
+        # the multipliers that say so, each with room for rounding: demand' y > 0, held' y below 0 by a part of y
+        room = held.T + ROUNDING * core.neurons * np.hstack([np.eye(n), np.ones((n, 1))])
+        ray: Any = linprog(-demand.astype(np.float64), A_ub=room, b_ub=np.zeros(n), bounds=(0, 1))
+        is_proof = ray.status == 0 and _copies(held, demand, ray.x, 0) > 0
+        return float(np.inf) if is_proof else 0.0
+    if found.status != 0:
+        return 0.0
+    multipliers = np.maximum(-found.ineqlin.marginals, 0) * (1 - ROUNDING)
+    return float(_copies(held, demand, multipliers, core.neurons) / core.neurons)
+
+
+def _copies(held: Ints, demand: Ints, multipliers: NDArray[np.float64], price: int) -> Fraction:
+    """Count the copies that multipliers prove, in whole numbers; 0 where they take more than ``price`` of a neuron."""
+    greatest = Fraction(float(multipliers.max(initial=0.0)))
+    if not greatest:
+        return Fraction(0)
+    whole = np.floor(np.maximum(multipliers, 0) / float(greatest) * _SCALE).astype(np.int64)
+    taken = held.T @ whole  # at most 2^30 times a core's neurons and axons, and those times sources of a neuron
+    part = greatest / _SCALE
+    if int(taken.max(initial=0)) * part > price:
+        return Fraction(0)
+    return sum((int(d) * int(y) for d, y in zip(demand, whole, strict=True)), 0) * part
 
 
 def _reads_on_cycle(sources: Sequence[Sources], copies: Mapping[int, Ints]) -> sparse.csr_array:

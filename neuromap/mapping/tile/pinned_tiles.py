@@ -137,8 +137,8 @@ def _refuse_shape(planner: Planner, copies: Ints, cell: Ints, tile: Shape, shape
     if asked > core.neurons:
         short = Shortage("copies", asked, core.neurons, "copies of its neurons")
     else:
-        _, weights, threshold = planner.asked_of_core(cell)
-        short = core.shortage_together(weights, threshold)
+        _, weights, threshold, neuron = planner.asked_of_core(cell)
+        short = core.shortage_together(weights, threshold, neuron)
     text = f"a pinned tile of {_product(tile)} needs {short.demand} {short.what}, a {core.name} core has {short.bound}"
     smaller = _smaller(planner, copies, tile, shape)
     remedies = [Remedy("pins.tiles", smaller, f"a tile of {_product(smaller)} would fit")]

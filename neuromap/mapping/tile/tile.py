@@ -14,6 +14,7 @@ from neuromap.mapping.core.axon_plan import AxonPlan
 from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix, Population
 from neuromap.mapping.tile.cut.dense_rows import count_columns, dense_rows
+from neuromap.network.neurons.leak_neuron import LeakNeuron
 
 __all__ = ["Planner", "Stuck", "Tile"]
 
@@ -99,17 +100,19 @@ class Planner:
         neurons, copies = neurons[order], copies[order]
         if count_columns(self.matrix, neurons) > self.core.axons:
             return None  # every column takes an axon or more
-        columns, weights, threshold = self.asked_of_core(neurons)
+        columns, weights, threshold, neuron = self.asked_of_core(neurons)
         digest = hashlib.blake2b(weights.tobytes(), digest_size=16, key=str(weights.shape).encode())
         digest.update(threshold.tobytes())
+        if neuron is not None:
+            digest.update(neuron.as_bytes())
         look = digest.digest()
         known = self._alone if len(neurons) == 1 else self._known
         if look not in known:
-            known[look] = self.core.plan(weights, threshold)
+            known[look] = self.core.plan(weights, threshold, neuron)
         plan = known[look]
         return None if plan is None else Tile(self._index, neurons, copies, columns, plan)
 
-    def asked_of_core(self, neurons: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return the columns that neurons read, their dense weights there, and their thresholds."""
+    def asked_of_core(self, neurons: Ints) -> tuple[Ints, Ints, Ints, LeakNeuron | None]:
+        """Return the columns that neurons read, their dense weights there, their thresholds, and what they keep."""
         columns, weights = dense_rows(self.matrix, neurons)
-        return columns, weights, self.population.threshold[neurons]
+        return columns, weights, self.population.threshold[neurons], self.population.leak_neuron(neurons)

@@ -155,7 +155,9 @@ def tile_population(
     if pin_cores is None and _all_apart(matrix, alive, core):  # no search could do with fewer
         singly = CutOrder(alive, np.arange(1, len(alive) + 1), 0)
         return _joined(replicas, _tile_along(planner, singly, rest, exact=True))
-    demand = axon_demand(matrix, population.threshold, rest, fed_by_chip, core)
+    demand = axon_demand(
+        matrix, population.threshold, rest, fed_by_chip, core, population.leak_neuron(np.arange(len(rest)))
+    )
     to_cut = NeuronsToCut(population.shape, demand, rest, core, seed)
     cuts = cuts_by(partitioner, to_cut, budget, exchanged=pin_cores is None)
     if pin_cores is not None:

@@ -126,4 +126,6 @@ def _digest(population: Population, sources: Sources, copies: Ints, core: CoreMo
     )
     for array in (matrix.indptr, matrix.indices, matrix.data, population.threshold, copies, sources.fed_by_chip):
         digest.update(np.ascontiguousarray(array).tobytes())
+    if population.neuron is not None:
+        digest.update(population.neuron.as_bytes())
     return digest.digest()

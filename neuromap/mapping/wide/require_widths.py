@@ -99,7 +99,7 @@ def refuse_kinds(name: str, weights: NDArray[np.int64], core: CrossbarCore) -> D
     theta = np.ones(1, np.int64)
     plan = plan_axons(weights[None, :], theta, ample)
     if plan is not None:
-        swing = int(plan.swing.max())
+        swing = int(plan.swing().max())
         bits = swing.bit_length() + 1
         text = (
             f"parts of its sums need potentials of up to {swing}, potential_bits = {core.potential_bits} of "

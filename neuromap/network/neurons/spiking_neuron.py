@@ -112,6 +112,11 @@ class SpikingNeuron(Card, ABC):
             If there are any.
         """
 
+    def as_bytes(self) -> bytes:
+        """Write all values in a row: equal for neurons of one model iff they compute the same."""
+        settings = repr([getattr(self, name) for name in self.settings]).encode()
+        return settings + b"".join(array.tobytes() for array in self.arrays.values())
+
     def take(self, neurons: Ints) -> Self:
         """Take some neurons, in this order, of values of one per neuron."""
         return self._changed(lambda array: array[neurons])

@@ -291,8 +291,8 @@ Transform: TypeAlias = Conv | Dense | Identity | Pool
 def _tensor(kind: str, weights: WeightSource | None, shape: tuple[int, ...]) -> NDArray[np.int64]:
     if weights is None:
         raise NetworkError(
-            f"{kind} has no weights; give weights = {{ seed = 1, values = [-1, 0, 1] }} or a tensor "
-            f"{show_shape(shape)} in the weights file"
+            f"{kind} has no weights; give a tensor {show_shape(shape)} in the weights file, as training writes it; to "
+            "study the structure only, weights = { seed = 1, values = [-1, 0, 1] }"
         )
     return weights.tensor(shape)
 

@@ -56,12 +56,13 @@ DEFINITIONS: Mapping[str, Definition] = ReadOnlyMapping(
         "worst-case-reaction": Definition(
             "Worst-case reaction",
             _AXIS,
-            "First response plus frame period minus one tick: for an event that just missed a sample.",
+            "First response plus frame period minus one tick: for an event that just missed a sample, at the input "
+            "that is answered first; with several inputs, an event at another may take longer.",
         ),
         "cores": Definition(
             "Cores",
             "cores",
-            "In use. “≥” is a proven lower bound on the cores of any mapping of the row’s schedule.",
+            "In use. “≥” is a lower bound on the cores of any mapping of the row’s schedule.",
         ),
         "neurons": Definition(
             "Neurons",

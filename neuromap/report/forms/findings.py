@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from neuromap.arrays.times import Time
 from neuromap.files.messages import counted
-from neuromap.forms.numbers import joules, plain, seconds
+from neuromap.forms.numbers import ALIKE, joules, percent, plain, seconds
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.forms.accuracy_text import accuracy_at, accuracy_ticks
@@ -127,14 +127,26 @@ def _of_execution(execution: str, rows: Sequence[ReportRow], tick: float) -> lis
 def _compared(rows: Sequence[ReportRow], by: _Comparison, tick: float) -> str:
     """Say which rows have the least value, and what the others have; nothing where no row has one."""
     known: dict[Time | float, list[str]] = {}
-    for row in rows:
-        if (found := by.value(row)) is not None:
-            same = float(f"{found:.3g}") if isinstance(found, float) else found
-            known.setdefault(same, []).append(row.pattern)
+    written: dict[Time | float, set[Time | float]] = {}
+    valued = [(value, row.pattern) for row in rows if (value := by.value(row)) is not None]
+    for value, pattern in sorted(valued, key=lambda pair: pair[0]):
+        # energies are means over a few stimuli: a difference that is lost among those, or in three digits, is none
+        measured = isinstance(value, float)
+        rounded = float(f"{value:.3g}") if measured else value
+        same = next(reversed(known), None)
+        if same is None or not (rounded == same or (measured and value <= min(written[same]) * (1 + ALIKE))):
+            same = rounded
+        known.setdefault(same, []).append(pattern)
+        written.setdefault(same, set()).add(value)
     if not known:
         return ""
-    least, *others = sorted(known)
+    least, *others = known
+    order = [row.pattern for row in rows]  # as in the report's tables
+    known = {value: sorted(patterns, key=order.index) for value, patterns in known.items()}
     best = f"{by.write(least, tick)}{by.from_when}"
+    if len(written[least]) > 1:
+        part = max(written[least]) / min(written[least]) - 1
+        best += f", equal within {percent(ALIKE)}" if part <= ALIKE else ", equal in three digits"
     names = list(dict.fromkeys(known[least]))
     if not others:
         return f"{names[0] if len(names) == 1 else 'every pattern'} {by.verb.format(s='s')} {best}"
@@ -155,15 +167,33 @@ def _accuracy(report: LatencyReport) -> list[Finding]:
         tick, end = min(starts), accuracy_ticks(report)[-1]
         early = [row for row in rows if row.accuracy is not None and row.accuracy.frames[0].tick == tick]
         best = max(early, key=lambda row: _share(row, tick))
-        last = max(rows, key=lambda row: _share(row, end))
         text = f"at tick {tick} {best.pattern} names {_percent(_share(best, tick))} of the images rightly"
         if len(early) < len(rows):
             late = list(dict.fromkeys(row.pattern for row in rows if row not in early))
             text += f", before {_names(late)} {'has' if len(late) == 1 else 'have'} answered"
         if end > tick:
-            text += f"; at tick {end} {last.pattern} is best with {_percent(_share(last, end))}"
+            text += f"; {_best_up_to(rows, end)}"
         found.append(Finding(execution, text, "accuracy"))
     return found
+
+
+def _best_up_to(rows: Sequence[ReportRow], end: int) -> str:
+    """Say what is best at any tick up to the last that the tables show, and at that one where others are best then."""
+    frames = [
+        (frame.accuracy, frame.tick, row.pattern)
+        for row in rows
+        if row.accuracy is not None
+        for frame in row.accuracy.frames
+        if frame.tick <= end
+    ]
+    most = max(share for share, _, _ in frames)
+    when = min(tick for share, tick, _ in frames if share == most)
+    text = (
+        f"the best up to tick {end} is {_percent(most)}, of {_names(p for s, t, p in frames if (s, t) == (most, when))}"
+    )
+    at_end = max(_share(row, end) for row in rows)
+    names = _names(row.pattern for row in rows if _share(row, end) == at_end)
+    return f"{text} at tick {when}" + (f"; at tick {end} it is {_percent(at_end)}, of {names}" if at_end < most else "")
 
 
 def _share(row: ReportRow, tick: int) -> float:

@@ -36,6 +36,7 @@ from neuromap.report.forms.notes import (
     difference_line,
     left_out_lines,
     most_copies_line,
+    reaction_line,
     sequential_line,
 )
 from neuromap.report.forms.run_text import run_columns, run_lines
@@ -118,7 +119,10 @@ def to_html(report: LatencyReport) -> str:
         findings=_by_execution(findings(report)),
         definitions=DEFINITIONS,
         axes={name: time_axis(name) for name in dict.fromkeys(row.execution for row in report.rows)},
-        means=mean_period_lines(row.frame_period_ticks for row in report.rows),
+        means=[
+            *mean_period_lines(row.frame_period_ticks for row in report.rows),
+            *filter(None, [reaction_line(report)]),
+        ],
         frames=describe_frames(report.stimulus),
         overview=None if overview is None else Markup(overview),
         narrow_overview=None if narrow is None else Markup(narrow),

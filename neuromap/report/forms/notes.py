@@ -7,8 +7,9 @@ from neuromap.hardware.program.forms.left_out import left_out_line
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.node_copies import copies_line
 from neuromap.report.figures.row import ReportRow
+from neuromap.rollout.schedule.reaction_note import reaction_note
 
-__all__ = ["class_line", "difference_line", "left_out_lines", "most_copies_line", "sequential_line"]
+__all__ = ["class_line", "difference_line", "left_out_lines", "most_copies_line", "reaction_line", "sequential_line"]
 
 _LONGEST_NAMES = 60
 """Characters up to which a sentence names patterns."""
@@ -42,6 +43,12 @@ def _weights_tell(row: ReportRow) -> bool:
 
 def _above(one: int | None, other: int | None) -> bool:
     return one is not None and other is not None and one > other
+
+
+def reaction_line(report: LatencyReport) -> str | None:
+    """Say which inputs the worst-case reactions are for; ``None`` where there is one input, or no such figure."""
+    rows = [row for row in report.rows if row.worst_case_reaction_ticks is not None]
+    return reaction_note((f"{row.pattern} ({row.execution})", row.rollout) for row in rows if row.rollout is not None)
 
 
 def sequential_line(report: LatencyReport) -> str | None:

@@ -16,6 +16,7 @@ from neuromap.report.forms.notes import (
     difference_line,
     left_out_lines,
     most_copies_line,
+    reaction_line,
     sequential_line,
 )
 from neuromap.report.forms.run_text import RunColumn, run_columns, run_lines
@@ -214,6 +215,8 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
         "first and full response from stimulus onset: predicted from the schedule / measured on the program "
         "(-: not defined)."
     )
+    if (line := reaction_line(report)) is not None:
+        below.append(line)
     if (line := difference_line(report)) is not None:
         below.append(line)
     if any(row.core_bound is not None for row in report.rows):

@@ -2,7 +2,8 @@
 
 The streaming edges of a most sequential pattern are all self-edges and, in every block, a smallest set without which
 the block has no cycle. The problem is NP-hard; ``feedback.py`` and ``integer_program.py`` state up to which size the
-answer is exact. Beyond it the values come from a heuristic (``greedy_order.py``) and are not proven.
+answer is sought exactly; what a solver finds is proven where whole numbers certify it (``certified_least.py``). Beyond
+that size the values come from a heuristic (``greedy_order.py``) and are not proven.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ def first_sequential_values(network: Network) -> tuple[Values, bool]:
         search = _search(block)
         if search is not None and search.smallest is not None:
             _write(values, block, search.smallest)
+            proven = proven and not (isinstance(search, IntegerProgram) and not search.is_certified)
         else:
             _write(values, block, greedy_values(block))
             proven = False

@@ -7,6 +7,7 @@ longest delay allows, and a binary variable says that two of its delays are equa
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,14 @@ from typing import Any
 import numpy as np
 
 from neuromap.network.edge import EdgeKey
+from neuromap.rollout.cycles.certified_least import is_least
 from neuromap.rollout.cycles.quiet_solver import quiet_solver
 from neuromap.rollout.schedule.delay_cost import DelayCost
 
 __all__ = ["Delay", "PhaseProgram"]
+
+_MAX_CERTIFIED_BOXES, _MAX_CERTIFIED_SIZE = 100, 100_000
+"""Of the proof that nothing costs less: boxes, and boxes times variables and rows; a second or two."""
 
 Terms = dict[int, int]
 """Factors of variables, by their numbers."""
@@ -91,12 +96,13 @@ class PhaseProgram:
         Returns
         -------
         (dict of str to int, bool) or None
-            The best moves that were found, and whether they are proven best; ``None`` where none were found.
+            The best moves that were found, and whether they are proven best, in whole numbers; ``None`` where none were
+            found.
         """
         from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
         from scipy.sparse import csr_array
 
-        size = len(self)
+        size, begin = len(self), time.monotonic()
         # factors of 1 in all, so that the solver's tolerances are far below 1 in units of delay
         scale = [sum(map(abs, terms.values())) or 1 for terms, _, _ in self._rows]
         factors = [[f / k for f in terms.values()] for (terms, _, _), k in zip(self._rows, scale, strict=True)]
@@ -117,7 +123,21 @@ class PhaseProgram:
             )
         if found.x is None:
             return None
-        return {name: round(found.x[number]) for name, number in self._number.items()}, found.status == 0
+        values = [round(x) for x in found.x]
+        moves = {name: values[number] for name, number in self._number.items()}
+        return moves, found.status == 0 and self._is_certified(values, seconds - (time.monotonic() - begin))
+
+    def _is_certified(self, values: Sequence[int], seconds: float) -> bool:
+        """Whether whole numbers prove that values keep all rows and none cost less; the solver's word is no proof."""
+        for terms, low, high in self._rows:
+            if not low <= sum(factor * values[j] for j, factor in terms.items()) <= high:
+                return False
+        box = list(zip(self._low, self._high, strict=True))
+        if not all(low <= x <= high for x, (low, high) in zip(values, box, strict=True)):
+            return False
+        cost = sum(c * x for c, x in zip(self._price, values, strict=True))
+        boxes = min(_MAX_CERTIFIED_BOXES, max(1, _MAX_CERTIFIED_SIZE // (len(box) + len(self._rows))))
+        return is_least(self._price, self._rows, box, cost, boxes, seconds)[0]
 
     def _variable(self, low: int, high: int, price: int = 0) -> int:
         self._low.append(low)

@@ -20,7 +20,7 @@ from neuromap.rollout.paths.longest_paths import longest_paths
 from neuromap.rollout.paths.shortest_walks import shortest_walks
 from neuromap.rollout.patterns.indexed_pattern import IndexedPattern
 
-__all__ = ["FullResponse", "first_responses", "full_responses"]
+__all__ = ["FullResponse", "first_inputs", "first_responses", "full_responses"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,17 @@ def first_responses(pattern: IndexedPattern, phases: Sequence[Time], period: Tim
     return [(phase + value) // period.denominator for phase, value in zip(known, least, strict=True)]
 
 
+def first_inputs(pattern: IndexedPattern, phases: Sequence[Time], period: Time) -> list[tuple[int, ...]]:
+    """Find the inputs whose shortest ways make the first response, for every node; parameters as above."""
+    known = in_parts(phases, period).tolist()
+    of_input = {u: _walks(pattern, {u: onset}, period.numerator) for u, onset in _onsets(pattern, known).items()}
+    first, q = first_responses(pattern, phases, period), period.denominator
+    return [
+        tuple(u for u, least in of_input.items() if v in least and (known[v] + least[v]) // q == first[v])
+        for v in range(pattern.graph.n)
+    ]
+
+
 def full_responses(pattern: IndexedPattern, phases: Sequence[Time], period: Time) -> list[FullResponse]:
     """Full response of every node; the search is NP-hard and may end in a bound.
 
@@ -84,6 +95,10 @@ def _onsets(pattern: IndexedPattern, phases: Sequence[int]) -> dict[int, int]:
 
 def _least(pattern: IndexedPattern, starts: dict[int, int], period: int) -> list[int]:
     """Least start plus P times streaming edges over all walks, for every node."""
+    found = _walks(pattern, starts, period)
+    return [found[v] for v in range(pattern.graph.n)]
+
+
+def _walks(pattern: IndexedPattern, starts: dict[int, int], period: int) -> dict[int, int]:
     graph, values = pattern.graph, pattern.values
-    found = shortest_walks(starts, lambda u: ((graph.targets[e], period * values[e]) for e in graph.outgoing[u]))
-    return [found[v] for v in range(graph.n)]
+    return shortest_walks(starts, lambda u: ((graph.targets[e], period * values[e]) for e in graph.outgoing[u]))

@@ -28,7 +28,7 @@ from neuromap.rollout.schedule.latencies import edge_latencies, kept_latencies
 from neuromap.rollout.schedule.mean_period import FrameShifts, least_mean_period
 from neuromap.rollout.schedule.own_phases import changed_phases, require_delays
 from neuromap.rollout.schedule.phases import pipelined_phases, sample_late, windowed_phases
-from neuromap.rollout.schedule.responses import FullResponse, first_responses, full_responses
+from neuromap.rollout.schedule.responses import FullResponse, first_inputs, first_responses, full_responses
 
 __all__ = ["EXECUTIONS", "Rollout"]
 
@@ -312,6 +312,35 @@ class Rollout(Card):
         self._require_output(output)
         return self.first_responses[output]
 
+    def first_inputs(self, output: str) -> tuple[str, ...]:
+        """Find the inputs that the output answers first: those from which a walk takes the first response.
+
+        The worst-case reaction is for an event at one of these; an event at another input is answered later.
+
+        Parameters
+        ----------
+        output : str
+            The output.
+
+        Returns
+        -------
+        tuple of str
+            In the network's order; one or more.
+
+        Raises
+        ------
+        InputError
+            If ``output`` is not an output of the network.
+        """
+        self._require_output(output)
+        return self._first_inputs[output]
+
+    @cached_property
+    def _first_inputs(self) -> Mapping[str, tuple[str, ...]]:
+        nodes = tuple(self.network.nodes)
+        found = first_inputs(self._indexed, self._phases, self.frame_period)
+        return self._by_output([tuple(nodes[u] for u in inputs) for inputs in found])
+
     def full_response(self, output: str) -> int:
         """Time from stimulus onset to the first output that the longest path has reached.
 
@@ -339,6 +368,8 @@ class Rollout(Card):
 
     def worst_case_reaction(self, output: str, ticks_per_step: int = 1) -> int:
         """Time from an event that just missed a sample to the first output that depends on it.
+
+        With several inputs it is for an event at one of :meth:`first_inputs`; an event at another may take longer.
 
         In ticks of the finished schedule: first response plus the largest gap between frames (the frame period, at
         equal intervals) minus one tick, the last in which the event could still come too late. For an event at any

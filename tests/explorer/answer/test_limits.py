@@ -353,3 +353,18 @@ def test_the_command_holds_all_that_was_chosen_quoted_for_a_shell(a_row):
         "neuromap", "map", "my nets/a'b.toml", "--pattern", "A -> A", "--execution", "windowed",
         "--chip", *chip, "--splitters", "anywhere", "--ticks-per-step", "2",
     ]  # fmt: skip
+
+
+def test_energies_within_the_tolerance_are_equal_and_the_other_objectives_decide(a_row):
+    least, close, other = (
+        replace(a_row, energy_joules=joules, cores=cores)
+        for joules, cores in ((64.448e-9, 9), (64.452e-9, 8), (64.6e-9, 7))
+    )
+    found = replace(exploration([least, close, other]), energy_tolerance=0.001)
+    advice = advise(found, BY_NAME["energy_joules"])
+    assert advice.row == close
+    assert "1 row more with an energy that is equal within 0.1 %" in advice.lines()[1]
+    exact = advise(exploration([least, close, other]), BY_NAME["energy_joules"])
+    assert exact.row == least
+    assert "equal" not in exact.lines()[1]
+    assert advise(found, BY_NAME["cores"]).row == other

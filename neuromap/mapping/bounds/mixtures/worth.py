@@ -80,7 +80,7 @@ class MixedCores:
         Returns
         -------
         Core or None
-            Its worth is the solver's proven bound; ``None`` where it found none in time.
+            Its worth is the solver's bound, in floating point and not certified; ``None`` where it found none in time.
         """
         from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
 

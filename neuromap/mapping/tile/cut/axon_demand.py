@@ -17,6 +17,7 @@ from neuromap.mapping.core.core_model import CoreModel
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.cut.cut_order import join_items, longest_run
 from neuromap.mapping.tile.cut.dense_rows import dense_rows
+from neuromap.network.neurons.leak_neuron import LeakNeuron
 
 __all__ = ["AxonDemand", "axon_demand"]
 
@@ -75,7 +76,12 @@ class AxonDemand(Value):
 
 
 def axon_demand(
-    matrix: Matrix, threshold: Ints, copies: Ints, fed_by_chip: NDArray[np.bool_], core: CoreModel
+    matrix: Matrix,
+    threshold: Ints,
+    copies: Ints,
+    fed_by_chip: NDArray[np.bool_],
+    core: CoreModel,
+    neuron: LeakNeuron | None = None,
 ) -> AxonDemand:
     """Find what the neurons of a population read, and how much of it fits a core.
 
@@ -89,6 +95,8 @@ def axon_demand(
         Which columns are neurons of the chip (they pay a copy per axon) rather than inputs.
     core : CoreModel
         Limits.
+    neuron : LeakNeuron, optional
+        The neurons, of arrays of shape (n,), where they keep their potential.
 
     Returns
     -------
@@ -112,9 +120,9 @@ def axon_demand(
     sources_alone = AxonDemand(indptr, columns, _whole(price + DELIVERY / core.axons), core.axons, exact=False)
     if one_value and not core.needs_bias(threshold):
         return demand
-    ratio = _axons_per_item(matrix, threshold, copies, demand, core)
+    ratio = _axons_per_item(matrix, threshold, copies, demand, core, neuron)
     if narrow and not one_value:
-        of_sources = _axons_per_item(matrix, threshold, copies, sources_alone, core)
+        of_sources = _axons_per_item(matrix, threshold, copies, sources_alone, core, neuron)
         if of_sources <= 1.0:  # so few neurons that types by pattern hold them: then items are sources
             return sources_alone
     if ratio <= 1.0:
@@ -152,7 +160,9 @@ def _per_source(items: Ints, n_values: int, n_sources: int) -> NDArray[np.float6
     return share
 
 
-def _axons_per_item(matrix: Matrix, threshold: Ints, copies: Ints, demand: AxonDemand, core: CoreModel) -> float:
+def _axons_per_item(
+    matrix: Matrix, threshold: Ints, copies: Ints, demand: AxonDemand, core: CoreModel, neuron: LeakNeuron | None
+) -> float:
     """Plan tiles at a few places and see how many axons an item takes, at most."""
     alive = np.flatnonzero(copies > 0)
     worst = 1.0
@@ -162,7 +172,8 @@ def _axons_per_item(matrix: Matrix, threshold: Ints, copies: Ints, demand: AxonD
         while True:
             read = [demand.items[demand.indptr[n] : demand.indptr[n + 1]] for n in run.tolist()]
             n_items = len(np.unique(np.concatenate(read)))
-            plan = core.plan(dense_rows(matrix, run)[1], threshold[run]) if n_items <= core.axons else None
+            kept = None if neuron is None else neuron.take(run)
+            plan = core.plan(dense_rows(matrix, run)[1], threshold[run], kept) if n_items <= core.axons else None
             if plan is not None:
                 worst = max(worst, plan.n_axons / max(1, n_items))
                 break

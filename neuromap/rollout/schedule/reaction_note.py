@@ -1,0 +1,58 @@
+"""Which input a worst-case reaction is for, in one sentence: with several inputs it is no figure of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from neuromap.rollout.schedule.rollout import Rollout
+
+__all__ = ["MOST_ROLLOUTS", "reaction_note"]
+
+MOST_ROLLOUTS = 64
+"""Rollouts whose inputs a sentence looks up; more are told in general."""
+_MOST_NAMED = 3
+
+
+def reaction_note(rollouts: Iterable[tuple[str, Rollout]]) -> str | None:
+    """Say which input and output the worst-case reaction over all outputs is for.
+
+    It rests on the first response, the least over all inputs: an event at an input with a longer way is answered later.
+
+    Parameters
+    ----------
+    rollouts : iterable of (str, Rollout)
+        Names of rows, and what they schedule; all of one network.
+
+    Returns
+    -------
+    str or None
+        ``None`` where the network has one input, which is then the one.
+    """
+    rows = list(rollouts)
+    if not rows or len(rows[0][1].network.inputs) < 2:
+        return None
+    inputs = rows[0][1].network.inputs
+    others = "an event at another input may take longer."
+    if len(rows) > MOST_ROLLOUTS:
+        which = f"that of the inputs {_listed(inputs)} which is answered first"
+        return f"worst-case reaction: to an event at {which}; {others}"
+    named: dict[str, dict[str, None]] = {}
+    for name, rollout in rows:
+        named.setdefault(_listed(_ways(rollout), most=2 * _MOST_NAMED), {})[name] = None
+    if len(named) == 1:
+        return f"worst-case reaction: to an event at the input that is answered first, {next(iter(named))}; {others}"
+    each = "; ".join(f"{ways} in {_listed(list(names))}" for ways, names in named.items())
+    return f"worst-case reaction: to an event at the input that is answered first ({each}); {others}"
+
+
+def _ways(rollout: Rollout) -> list[str]:
+    """List inputs and outputs between which the first response over all outputs is reached."""
+    least = min(rollout.first_responses.values())
+    outputs = [output for output, steps in rollout.first_responses.items() if steps == least]
+    return [f"{source} -> {output}" for output in outputs for source in rollout.first_inputs(output)]
+
+
+def _listed(names: Iterable[str], most: int = _MOST_NAMED) -> str:
+    every = list(names)
+    shown = every[:most] + ([f"{len(every) - most} more"] if len(every) > most else [])
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,88 @@
+"""Whom a worst-case reaction is for: of several inputs the one that is answered first, and every form says so."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import neuromap as nm
+from neuromap.network import build_network
+from neuromap.network.network import Network
+from neuromap.rollout.schedule.reaction_note import reaction_note
+
+
+@pytest.fixture(scope="module")
+def two_inputs():
+    """O answers I1 in one step and I2 in three."""
+    one = np.ones((1, 1), dtype=int)
+    edges = {("I1", "O"): one, ("I2", "A"): one, ("A", "B"): one, ("B", "O"): one}
+    return build_network({"I1": (1, None), "I2": (1, None), "A": (1, 1), "B": (1, 1), "O": (1, 1)}, edges)
+
+
+NOTE = (
+    "worst-case reaction: to an event at the input that is answered first, I1 -> O; an event at another input may take"
+)
+
+
+def said(text):
+    return " ".join(text.split())
+
+
+def test_the_input_is_named_in_every_form(two_inputs):
+    report = nm.latency_report(two_inputs, patterns=["streaming"], n_frames=4)
+    assert {row.worst_case_reaction_ticks for row in report.rows} == {1}
+    assert NOTE in said(report.to_text(200))
+    assert f"W{NOTE[1:]}" in said(report.to_html()).replace("&gt;", ">")
+    found = nm.explore(two_inputs, n_frames=4)
+    assert NOTE in said(found.to_text(200))
+    assert f"W{NOTE[1:]}" in said(found.to_html()).replace("&gt;", ">")
+
+
+def test_one_input_needs_no_note():
+    one = np.ones((1, 1), dtype=int)
+    network = build_network({"I": (1, None), "O": (1, 1)}, {("I", "O"): one})
+    assert "answered first" not in nm.latency_report(network, patterns=["streaming"], n_frames=4).to_text(200)
+
+
+def test_the_first_input_is_the_rows_own(two_inputs):
+    """Sampled late, windowed and sequential, both inputs are answered alike."""
+    rows = [(name, nm.Rollout(two_inputs, name)) for name in ("streaming", "sequential")]
+    assert [rollout.first_inputs("O") for _, rollout in rows] == [("I1",), tuple(_by_hand(rows[1][1], "O"))]
+    many = reaction_note(rows * 40)
+    assert "I1 and I2" in many
+
+
+def _by_hand(rollout, output):
+    """The inputs without which the first response is later: those that alone make it."""
+    network = rollout.network
+    first = rollout.first_response(output)
+    phases, period = rollout.phases, rollout.frame_period
+    for source in network.inputs:
+        walks, frontier = [], [(source, 0)]
+        while frontier:
+            node, streaming = frontier.pop()
+            if node == output:
+                walks.append(streaming)
+            if streaming <= len(network.edges):
+                frontier += [(v, streaming + rollout.pattern[u, v]) for u, v in network.edges if u == node]
+        if walks and phases[output] - phases[source] + period * min(walks) == first:
+            yield source
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_first_inputs_are_those_whose_shortest_way_makes_the_response(data):
+    inner = data.draw(st.integers(1, 4))
+    names = [*(f"I{k}" for k in range(data.draw(st.integers(1, 3)))), *(f"H{k}" for k in range(inner)), "O"]
+    edges = {(u, v) for v in names for u in names if not v.startswith("I") and u < v and u != "O" and v != u}
+    kept = [e for e in sorted(edges) if data.draw(st.booleans())]
+    for v in (name for name in names if not name.startswith("I")):
+        if not any(e[1] == v for e in kept):
+            kept.append(("I0", v))
+    network = Network.from_edges(kept)
+    values = [data.draw(st.integers(0, 1)) for _ in network.edges]
+    rollout = nm.Rollout(
+        network, nm.RolloutPattern.from_values(network, values), data.draw(st.sampled_from(["windowed", "pipelined"]))
+    )
+    for output in network.outputs:
+        assert rollout.first_inputs(output) == tuple(_by_hand(rollout, output))
