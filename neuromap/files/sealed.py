@@ -63,26 +63,35 @@ def canonical_bytes(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, s
 
     The library of the format orders metadata at random; here equal content gives equal bytes.
     """
-    header: dict[str, Any] = {"__metadata__": dict(metadata)}
-    pieces, end = [], 0
-    # widest items first: then every tensor starts at a multiple of its item size
-    for name in sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name)):
-        array = np.asarray(arrays[name])
-        piece = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
-        start, end = end, end + len(piece)
-        header[name] = {"dtype": DTYPES[array.dtype.name], "shape": list(array.shape), "data_offsets": [start, end]}
-        pieces.append(piece)
-    text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-    text += b" " * (-len(text) % 8)
-    return b"".join([len(text).to_bytes(8, "little"), text, *pieces])
+    return b"".join(_pieces(arrays, metadata))
 
 
 def sealed_bytes(kind: str, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> bytes:
     """Write arrays and texts as a sealed file of a kind; see :func:`canonical_bytes`."""
-    blank = canonical_bytes(arrays, {**metadata, KIND_KEY: kind, DIGEST_KEY: _BLANK})
-    made = _ALGORITHM + blake2b(blank, digest_size=_BYTES).hexdigest()
-    head = 8 + int.from_bytes(blank[:8], "little")
-    return blank[:head].replace(_member(_BLANK), _member(made), 1) + blank[head:]
+    head, *pieces = _pieces(arrays, {**metadata, KIND_KEY: kind, DIGEST_KEY: _BLANK})
+    hashed = blake2b(head, digest_size=_BYTES)
+    for piece in pieces:
+        hashed.update(piece)
+    made = _ALGORITHM + hashed.hexdigest()
+    return b"".join([bytes(head).replace(_member(_BLANK), _member(made), 1), *pieces])
+
+
+def _pieces(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> list[bytes | memoryview]:
+    """Make the header of a file, and what follows it; arrays that lie as they are written are not copied."""
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    pieces: list[bytes | memoryview] = []
+    end = 0
+    # widest items first: then every tensor starts at a multiple of its item size
+    for name in sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name)):
+        array = np.asarray(arrays[name])
+        start, end = end, end + array.nbytes
+        header[name] = {"dtype": DTYPES[array.dtype.name], "shape": list(array.shape), "data_offsets": [start, end]}
+        if array.size:
+            little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+            pieces.append(little.reshape(-1).view(np.uint8).data)
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    text += b" " * (-len(text) % 8)
+    return [len(text).to_bytes(8, "little") + text, *pieces]
 
 
 def seal_of(data: bytes | mmap, metadata: Mapping[str, str]) -> Seal:
