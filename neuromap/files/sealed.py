@@ -9,7 +9,8 @@ import json
 from collections.abc import Mapping
 from enum import Enum
 from hashlib import blake2b
-from mmap import mmap
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
-__all__ = ["DIGEST_KEY", "DTYPES", "KIND_KEY", "Seal", "canonical_bytes", "seal_of", "sealed_bytes"]
+__all__ = ["DIGEST_KEY", "DTYPES", "KIND_KEY", "Seal", "canonical_bytes", "seal_of", "seal_of_file", "sealed_bytes"]
 
 KIND_KEY = "neuromap"
 """Member of the metadata that says what a sealed file is."""
@@ -119,6 +120,14 @@ def seal_of(data: bytes | mmap, metadata: Mapping[str, str]) -> Seal:
     with memoryview(data) as whole:
         hashed.update(whole[head:])
     return Seal.WHOLE if digest == _ALGORITHM + hashed.hexdigest() else Seal.DAMAGED
+
+
+def seal_of_file(path: Path, metadata: Mapping[str, str]) -> Seal:
+    """As :func:`seal_of`, of a file; one that bears no mark is not read."""
+    if DIGEST_KEY not in metadata:
+        return seal_of(b"", metadata)
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        return seal_of(data, metadata)
 
 
 def _member(digest: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Sealed files whose digest is made anew, as docs/file-digests.md tells other programs to make it, with no code of ours.
+"""Sealed files whose digest is made anew as docs/file-digests.md tells other programs to make it, with no code of ours.
 
 Tests that damage such a file, and want to see what the checks behind the digest say, need it.
 """
@@ -37,3 +37,20 @@ def flipped_bits():
             flipped[bit // 8] ^= 1 << bit % 8
 
     return flipped_bits
+
+
+@pytest.fixture(scope="session")
+def bits_flipped_in_place():
+    """The numbers of the bits of a file, each while that bit is flipped; afterwards the file is as it was."""
+
+    def bits_flipped_in_place(path, step=1):
+        data = path.read_bytes()
+        with path.open("r+b", buffering=0) as file:  # a file that is cut and written anew is slow on some disks
+            for bit in range(0, 8 * len(data), step):
+                for mask in (1 << bit % 8, 0):
+                    file.seek(bit // 8)
+                    file.write(bytes([data[bit // 8] ^ mask]))
+                    if mask:
+                        yield bit
+
+    return bits_flipped_in_place

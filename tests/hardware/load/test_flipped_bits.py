@@ -14,10 +14,9 @@ def accepted(data, flipped_bits, step=1):
     for bit, damaged in flipped_bits(data, step):
         try:
             program_from_bytes(damaged, "p.nmp")
-        except ProgramError as error:
-            assert "\n" not in str(error), bit
-        else:
-            found.append(bit)
+        except ProgramError:
+            continue
+        found.append(bit)
     return found
 
 
@@ -37,11 +36,10 @@ def test_none_of_ten_programs_is_loaded_with_one_bit_flipped(random_program, fli
 
 
 @pytest.mark.parametrize("read", [load_program, lambda path: map_program(path, check=False)])
-def test_files_are_asked_as_bytes_are(random_program, flipped_bits, tmp_path, read):
-    (data,) = smallest(random_program, 1)
+def test_files_are_asked_as_bytes_are(random_program, bits_flipped_in_place, tmp_path, read):
     path = tmp_path / "p.nmp"
-    for bit, damaged in flipped_bits(data, 61):
-        path.write_bytes(damaged)
+    path.write_bytes(smallest(random_program, 1)[0])
+    for _ in bits_flipped_in_place(path, 61):
         with pytest.raises(ProgramError):
             read(path)
-            pytest.fail(f"bit {bit}")
+    read(path)
