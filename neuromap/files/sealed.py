@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
-__all__ = ["DIGEST_KEY", "DTYPES", "KIND_KEY", "Seal", "canonical_bytes", "seal_of", "seal_of_file", "sealed_bytes"]
+__all__ = [
+    "DIGEST_KEY",
+    "DTYPES",
+    "KIND_KEY",
+    "Seal",
+    "canonical_bytes",
+    "metadata_of",
+    "seal_of",
+    "seal_of_file",
+    "sealed_bytes",
+]
 
 KIND_KEY = "neuromap"
 """Member of the metadata that says what a sealed file is."""
@@ -79,7 +89,8 @@ def sealed_bytes(kind: str, arrays: Mapping[str, NDArray[Any]], metadata: Mappin
 
 def _pieces(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> list[bytes | memoryview]:
     """Make the header of a file, and what follows it; arrays that lie as they are written are not copied."""
-    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    # metadata first, where who looks at the head of a file only finds them
+    header: dict[str, Any] = {"__metadata__": dict(sorted(metadata.items()))}
     pieces: list[bytes | memoryview] = []
     end = 0
     # widest items first: then every tensor starts at a multiple of its item size
@@ -90,9 +101,15 @@ def _pieces(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> 
         if array.size:
             little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
             pieces.append(little.reshape(-1).view(np.uint8).data)
-    text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return [len(text).to_bytes(8, "little") + text, *pieces]
+
+
+def metadata_of(data: bytes | mmap) -> dict[str, str]:
+    """Give the metadata of a file that the library of the format has read."""
+    found: dict[str, str] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__", {})
+    return found
 
 
 def seal_of(data: bytes | mmap, metadata: Mapping[str, str]) -> Seal:

@@ -16,7 +16,7 @@ from safetensors.numpy import load as load_tensors
 
 from neuromap.errors import InputError, TrainingError
 from neuromap.files.regular_file import read_bytes
-from neuromap.files.sealed import Seal, seal_of, sealed_bytes
+from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.model.rollout_model import RolloutModel
@@ -142,8 +142,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     data = read_bytes(path, "checkpoint", _MOST_BYTES, InputError)
     try:
         tensors = load_tensors(data)
-        length = int.from_bytes(data[:8], "little")
-        metadata = json.loads(data[8 : 8 + length])["__metadata__"]
+        metadata = metadata_of(data)
         about = json.loads(metadata["about"])
         if metadata["format"] != _FORMAT or not _is_whole(about):
             raise ValueError
