@@ -3,7 +3,10 @@
 Tests that damage such a file, and want to see what the checks behind the digest say, need it.
 """
 
+import json
 import re
+import sqlite3
+from contextlib import closing
 from hashlib import blake2b
 
 import pytest
@@ -54,3 +57,21 @@ def bits_flipped_in_place():
                         yield bit
 
     return bits_flipped_in_place
+
+
+@pytest.fixture(scope="session")
+def rows_resealed():
+    """Rows of a store changed by a statement of SQL, their digests made anew."""
+
+    def rows_resealed(path, statement):
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(statement)
+            database.row_factory = sqlite3.Row
+            database.text_factory = lambda data: data.decode(errors="surrogateescape")
+            for row in database.execute("SELECT * FROM runs").fetchall():
+                held = {name: value for name, value in dict(row).items() if name != "digest"}
+                text = json.dumps(held, sort_keys=True, separators=(",", ":"), default=bytes.hex)
+                digest = f"blake2b-128:{blake2b(text.encode(), digest_size=16).hexdigest()}"
+                database.execute("UPDATE runs SET digest = ? WHERE place = ?", (digest, row["place"]))
+
+    return rows_resealed
