@@ -12,4 +12,5 @@ pytest_plugins = [
     "small_networks",
     "interleaved_networks",
     "short_streams",
+    "resealed",
 ]

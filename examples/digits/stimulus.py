@@ -15,9 +15,9 @@ import sys
 
 import data
 import numpy as np
-from safetensors.numpy import save
 
 from neuromap.errors import InputError
+from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_whole
 
 
@@ -39,10 +39,9 @@ def main() -> int:
     intensities, labels = data.load("held-out")
     labels = labels[: args.digits]
     frames = data.stream(intensities[: args.digits], args.frames, args.seed)
-    # One entry of metadata only: safetensors writes several in random order.
     shown = {"labels": labels.tolist(), "first_frame": 1, "frames_per_digit": args.frames}
     try:
-        write_whole(args.out, save({"I": frames.astype(np.uint8)}, metadata={"digits": json.dumps(shown)}))
+        write_whole(args.out, sealed_bytes("frames", {"I": frames.astype(np.uint8)}, {"digits": json.dumps(shown)}))
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import save
 from scipy.sparse import csr_array
 
 import neuromap as nm
+from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.network import Network, build_network
 from neuromap.network.edge import Edge, EdgeKey
@@ -206,7 +206,7 @@ def write(name: str, network: Network) -> None:
         if node.threshold is not None and node.shape is not None
     }
     write_whole(HERE / f"{name}.toml", ("\n".join(lines) + "\n").encode())
-    write_whole(HERE / f"{name}.safetensors", save(tensors))
+    write_whole(HERE / f"{name}.safetensors", sealed_bytes("weights", tensors, {}))
 
 
 def _edge_lines(edge: Edge) -> list[str]:

@@ -215,6 +215,11 @@ class InputEncoding(Card):
                     f"inputs.{self.node}: tensor {self.node}.{name}: found {array.dtype} {show_shape(array.shape)}; "
                     f"kernel and node allow float32 [{shape}]"
                 )
+            if not np.isfinite(array).all():
+                raise NetworkError(
+                    f"inputs.{self.node}: tensor {self.node}.{name}: found NaN or infinity; only finite numbers are "
+                    "allowed"
+                )
 
     def _wrong(self, key: str, found: object, allowed: str) -> NetworkError:
         return NetworkError(f"inputs.{self.node}.{key}: found {show(found)}; allowed {allowed}")

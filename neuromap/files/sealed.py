@@ -9,7 +9,8 @@ import json
 from collections.abc import Mapping
 from enum import Enum
 from hashlib import blake2b
-from mmap import mmap
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,17 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
-__all__ = ["DIGEST_KEY", "DTYPES", "KIND_KEY", "Seal", "canonical_bytes", "seal_of", "sealed_bytes"]
+__all__ = [
+    "DIGEST_KEY",
+    "DTYPES",
+    "KIND_KEY",
+    "Seal",
+    "canonical_bytes",
+    "metadata_of",
+    "seal_of",
+    "seal_of_file",
+    "sealed_bytes",
+]
 
 KIND_KEY = "neuromap"
 """Member of the metadata that says what a sealed file is."""
@@ -63,26 +74,42 @@ def canonical_bytes(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, s
 
     The library of the format orders metadata at random; here equal content gives equal bytes.
     """
-    header: dict[str, Any] = {"__metadata__": dict(metadata)}
-    pieces, end = [], 0
-    # widest items first: then every tensor starts at a multiple of its item size
-    for name in sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name)):
-        array = np.asarray(arrays[name])
-        piece = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
-        start, end = end, end + len(piece)
-        header[name] = {"dtype": DTYPES[array.dtype.name], "shape": list(array.shape), "data_offsets": [start, end]}
-        pieces.append(piece)
-    text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-    text += b" " * (-len(text) % 8)
-    return b"".join([len(text).to_bytes(8, "little"), text, *pieces])
+    return b"".join(_pieces(arrays, metadata))
 
 
 def sealed_bytes(kind: str, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> bytes:
     """Write arrays and texts as a sealed file of a kind; see :func:`canonical_bytes`."""
-    blank = canonical_bytes(arrays, {**metadata, KIND_KEY: kind, DIGEST_KEY: _BLANK})
-    made = _ALGORITHM + blake2b(blank, digest_size=_BYTES).hexdigest()
-    head = 8 + int.from_bytes(blank[:8], "little")
-    return blank[:head].replace(_member(_BLANK), _member(made), 1) + blank[head:]
+    head, *pieces = _pieces(arrays, {**metadata, KIND_KEY: kind, DIGEST_KEY: _BLANK})
+    hashed = blake2b(head, digest_size=_BYTES)
+    for piece in pieces:
+        hashed.update(piece)
+    made = _ALGORITHM + hashed.hexdigest()
+    return b"".join([bytes(head).replace(_member(_BLANK), _member(made), 1), *pieces])
+
+
+def _pieces(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> list[bytes | memoryview]:
+    """Make the header of a file, and what follows it; arrays that lie as they are written are not copied."""
+    # metadata first, where who looks at the head of a file only finds them
+    header: dict[str, Any] = {"__metadata__": dict(sorted(metadata.items()))}
+    pieces: list[bytes | memoryview] = []
+    end = 0
+    # widest items first: then every tensor starts at a multiple of its item size
+    for name in sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name)):
+        array = np.asarray(arrays[name])
+        start, end = end, end + array.nbytes
+        header[name] = {"dtype": DTYPES[array.dtype.name], "shape": list(array.shape), "data_offsets": [start, end]}
+        if array.size:
+            little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+            pieces.append(little.reshape(-1).view(np.uint8).data)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return [len(text).to_bytes(8, "little") + text, *pieces]
+
+
+def metadata_of(data: bytes | mmap) -> dict[str, str]:
+    """Give the metadata of a file that the library of the format has read."""
+    found: dict[str, str] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__", {})
+    return found
 
 
 def seal_of(data: bytes | mmap, metadata: Mapping[str, str]) -> Seal:
@@ -110,6 +137,14 @@ def seal_of(data: bytes | mmap, metadata: Mapping[str, str]) -> Seal:
     with memoryview(data) as whole:
         hashed.update(whole[head:])
     return Seal.WHOLE if digest == _ALGORITHM + hashed.hexdigest() else Seal.DAMAGED
+
+
+def seal_of_file(path: Path, metadata: Mapping[str, str]) -> Seal:
+    """As :func:`seal_of`, of a file; one that bears no mark is not read."""
+    if DIGEST_KEY not in metadata:
+        return seal_of(b"", metadata)
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        return seal_of(data, metadata)
 
 
 def _member(digest: str) -> bytes:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from neuromap.errors import InputError
 from neuromap.files.given import path_given
+from neuromap.files.unfinished import keep_names, keep_on_disk, sweep, unfinished_name
 
 __all__ = ["check_target", "write_all", "write_whole"]
 
@@ -65,6 +66,8 @@ def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:
 
     An error or an interrupt while they are written leaves what was there before; an interrupt while they are renamed
     comes when all are. Text is written as UTF-8.
+    What is written is on the disk before it is renamed, and the new names are when the call returns: after a power cut
+    a file is the old one or the new one. What killed writers left in the folders is removed.
     Symbolic links are followed, and a file that exists keeps its mode; as it is replaced, its other hard links
     keep the old content. Devices and pipes are written into.
 
@@ -88,9 +91,11 @@ def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:
             where = path
             if target is not None:
                 # a name of its own: one made from the destination's may be too long for the file system
-                temporary = target.with_name(f".neuromap-{os.urandom(8).hex()}")
+                sweep(target.parent)
+                temporary = target.with_name(unfinished_name())
                 made.append((temporary, target))
                 _write_new(temporary, _bytes(data), _stat(target))
+        keep_on_disk(temporary for temporary, _ in made)
         try:
             for temporary, target in made:
                 where = target
@@ -100,6 +105,7 @@ def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:
                 if temporary.exists():
                     temporary.replace(target)
             raise
+        keep_names(target.parent for _, target in made)
         for (path, data), target in zip(files, targets, strict=True):
             if target is None:
                 where = path

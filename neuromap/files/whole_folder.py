@@ -9,6 +9,7 @@ from pathlib import Path
 
 from neuromap.errors import InputError
 from neuromap.files.given import path_given
+from neuromap.files.unfinished import keep_names, sweep, unfinished_name
 from neuromap.files.whole_file import write_all
 
 __all__ = ["check_folder", "write_folder"]
@@ -76,11 +77,13 @@ def write_folder(path: str | Path, files: Mapping[str, bytes | str]) -> None:
     if target.is_dir():
         write_all([(target / name, data) for name, data in files.items()])
         return
-    made = target.with_name(f".neuromap-{os.urandom(8).hex()}")
+    sweep(target.parent)
+    made = target.with_name(unfinished_name())
     try:
         made.mkdir()
         write_all([(made / name, data) for name, data in files.items()])
         made.replace(target)
+        keep_names([target.parent])
     except InputError as error:
         raise InputError(str(error).replace(os.fspath(made), os.fspath(path))) from None
     except OSError as error:

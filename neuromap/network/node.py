@@ -10,6 +10,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
 from neuromap.network.neurons.spiking_neuron import SpikingNeuron
+from neuromap.network.transforms.limits import as_integers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +39,8 @@ class Node(Card):
     Raises
     ------
     NetworkError
-        If the node has a threshold and a neuron, or a neuron's values are not one per neuron.
+        If thresholds are no integers, the node has a threshold and a neuron, or a neuron's values are not one per
+        neuron.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Node(Card):
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
+        if self.threshold is not None:
+            as_integers(self.threshold, f"node {self.name}: threshold")
         if self.neuron is None:
             return
         if not isinstance(self.neuron, SpikingNeuron):

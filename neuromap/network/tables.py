@@ -168,7 +168,11 @@ def _frozen_array(array: NDArray[Any], path: tuple[str, ...]) -> NDArray[np.floa
         raise NetworkError(f"{_joined(path)}: found an array; allowed are {_ALLOWED}")
     if not np.issubdtype(array.dtype, np.floating):
         raise NetworkError(f"{_joined(path)}: found an array of {array.dtype}; allowed is float32")
-    return frozen(array.astype(np.float32, copy=False), _joined(path))
+    with np.errstate(over="ignore"):  # what is too large for float32 is refused as infinite
+        taken = array.astype(np.float32, copy=False)
+    if not np.isfinite(taken).all():
+        raise NetworkError(f"{_joined(path)}: found NaN or infinity; only finite numbers are allowed")
+    return frozen(taken, _joined(path))
 
 
 def _key(key: object, path: tuple[str, ...]) -> str:

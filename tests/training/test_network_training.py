@@ -6,11 +6,12 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
 import neuromap as nm
 from neuromap.encoding import input_encodings
 from neuromap.errors import InputError, NetworkError, NotSupportedError, TrainingError
+from neuromap.files.sealed import sealed_bytes
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
@@ -214,7 +215,8 @@ def test_a_checkpoint_with_other_insides_is_refused(net, images, tmp_path):
         {"epoch": 10**30},
     ):
         text = json.dumps(about | change)
-        save_file(tensors, path, {"format": "neuromap training checkpoint 1", "about": text})
+        metadata = {"format": "neuromap training checkpoint 1", "about": text}
+        path.write_bytes(sealed_bytes("training checkpoint", tensors, metadata))
         with pytest.raises(InputError, match="is no checkpoint of a training run"):
             train_network(nm.Rollout(net, "streaming"), images, QUICK, path)
     for key, value in (
@@ -223,7 +225,7 @@ def test_a_checkpoint_with_other_insides_is_refused(net, images, tmp_path):
         ("optimiser/I -> H/exp_avg", np.zeros((3, 2), np.float32)),
     ):
         metadata = {"format": "neuromap training checkpoint 1", "about": json.dumps(about)}
-        save_file(tensors | {key: value}, path, metadata)
+        path.write_bytes(sealed_bytes("training checkpoint", tensors | {key: value}, metadata))
         with pytest.raises(InputError, match="holds other tensors than the network takes"):
             train_network(nm.Rollout(net, "streaming"), images, QUICK, path)
 

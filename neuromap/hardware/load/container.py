@@ -18,8 +18,9 @@ from neuromap.errors import ProgramError
 from neuromap.files.foreign import HEAD, kind_of_any
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import check_regular, read_bytes
+from neuromap.files.sealed import DIGEST_KEY, DTYPES, KIND_KEY, Seal, seal_of
 from neuromap.hardware.chip.chip_spec import CoreKind
-from neuromap.hardware.program.file_format import SAFETENSORS_DTYPE
+from neuromap.hardware.program.file_format import KIND
 from neuromap.hardware.program.structure import OPTIONAL_TENSORS, tensors_of
 
 __all__ = ["Container", "container_of_bytes", "mapped_container", "parse_json", "read_container"]
@@ -54,8 +55,8 @@ class Container:
             if name not in table:
                 raise ProgramError(f"{origin}: tensor {show_name(name)}: is not part of a program for {model} cores")
             dtype = table[name][0]
-            if entry["dtype"] != SAFETENSORS_DTYPE[dtype]:
-                raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {SAFETENSORS_DTYPE[dtype]}")
+            if entry["dtype"] != DTYPES[dtype]:
+                raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {DTYPES[dtype]}")
             array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<")).reshape(entry["shape"])
             tensors[name] = adopted(array.astype(dtype, copy=self._copied))
         missing = [name for name in table if name not in tensors and name not in OPTIONAL_TENSORS]
@@ -87,7 +88,7 @@ def container_of_bytes(data: bytes, origin: str) -> Container:
         entries = deserialize(data)  # type: ignore[no-untyped-call]
     except SafetensorError as error:
         raise _foreign(data[:HEAD], error, origin) from None
-    return Container(dict(entries), _header(data, origin).get("__metadata__", {}), copied=True)
+    return Container(dict(entries), _whole_metadata(data, _header(data, origin), origin), copied=True)
 
 
 def mapped_container(path: Path, origin: str) -> Container:
@@ -114,11 +115,12 @@ def mapped_container(path: Path, origin: str) -> Container:
     except OSError as error:
         raise ProgramError(f"{origin}: cannot be read ({error.strerror or error})") from None
     header = _header(data, origin)
-    metadata = header.pop("__metadata__", {})
+    metadata = _whole_metadata(data, header, origin)
+    header.pop("__metadata__")
     begin, bytes_ = 8 + int.from_bytes(data[:8], "little"), memoryview(data)
     for name, entry in header.items():
         first, last = (begin + offset for offset in entry["data_offsets"])
-        item = next((np.dtype(d).itemsize for d, code in SAFETENSORS_DTYPE.items() if code == entry["dtype"]), 0)
+        item = next((np.dtype(d).itemsize for d, code in DTYPES.items() if code == entry["dtype"]), 0)
         if item and not (begin <= first <= last <= len(data) and last - first == item * prod(entry["shape"])):
             raise ProgramError(f"{origin}: tensor {show_name(name)}: does not lie in the file; it is damaged")
         entry["data"] = bytes_[first:last]
@@ -138,6 +140,24 @@ def _foreign(head: bytes, error: SafetensorError, origin: str) -> ProgramError:
         return ProgramError(f"{origin}: is not a program file but {kind}; write one with neuromap map")
     reason = " ".join(str(error).split())[:200]
     return ProgramError(f"{origin}: is not a program file, or a damaged one ({reason})")
+
+
+def _whole_metadata(data: bytes | mmap.mmap, header: dict[str, Any], origin: str) -> dict[str, str]:
+    """Give the texts of a program file whose bytes fit its digest; refuse any other.
+
+    Every byte is asked: a program with one bit flipped may break no rule of its chip, and compute something else.
+    """
+    metadata: dict[str, str] = header.get("__metadata__", {})
+    is_program, has_digest = metadata.get(KIND_KEY) == KIND, DIGEST_KEY in metadata
+    if has_digest and seal_of(data, metadata) is not Seal.WHOLE:
+        raise ProgramError(f"{origin}: is damaged, it does not fit its digest; take a copy, or map the network again")
+    if not is_program:
+        raise ProgramError(f"{origin}: is a safetensors file but not a neuromap program; write one with neuromap map")
+    if not has_digest:
+        raise ProgramError(
+            f"{origin}: has no digest, an older version of neuromap has written it; map the network again"
+        )
+    return metadata
 
 
 def _header(data: bytes | mmap.mmap, origin: str) -> dict[str, Any]:

@@ -123,8 +123,6 @@ def program_from_bytes(data: bytes, origin: str, *, check: bool = True) -> ChipP
 
 def _program(container: Container, origin: str) -> ChipProgram:
     metadata = container.metadata
-    if metadata.get("neuromap") != KIND:
-        raise ProgramError(f"{origin}: is a safetensors file but not a neuromap program; write one with neuromap map")
     if metadata.get("format") != FORMAT:
         raise ProgramError(
             f"{origin}: format: found {show(metadata.get('format'))}; this version reads format {FORMAT}"

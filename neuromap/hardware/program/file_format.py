@@ -11,7 +11,6 @@ from fractions import Fraction
 from math import gcd
 from typing import Any
 
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, whole
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "KIND",
     "NODE_KEYS",
     "PART_KEY",
-    "SAFETENSORS_DTYPE",
     "period_of_file",
     "period_to_file",
     "tick_of_file",
@@ -45,18 +43,6 @@ FRAMES_KEY = "frames_per_period"
 
 PART_KEY = "sample_part"
 """Member beside ``sample_tick`` where the exact time of frame 0 is no tick: parts of a tick, above 0."""
-
-SAFETENSORS_DTYPE: Mapping[str, str] = ReadOnlyMapping(
-    {
-        "bool": "BOOL",
-        "uint8": "U8",
-        "int8": "I8",
-        "int16": "I16",
-        "int32": "I32",
-        "int64": "I64",
-    }
-)
-"""What the container calls a dtype."""
 
 
 def period_to_file(period: Time) -> dict[str, int]:

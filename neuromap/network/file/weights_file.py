@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 
 from neuromap.errors import NetworkError
 from neuromap.files.messages import show
+from neuromap.files.sealed import Seal, seal_of_file
 from neuromap.network.transforms.layouts import layout_hint
 from neuromap.network.transforms.limits import as_integers, not_integers, show_shape
 
@@ -30,7 +31,8 @@ def read_tensors(
 ) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.float32]]]:
     """Read exactly the tensors that a network wants.
 
-    Names and shapes are checked before anything is loaded.
+    Names and shapes are checked before anything is loaded. A file that bears a digest must fit it; one that bears none
+    was written by another program, or by an early version of this one.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ def read_tensors(
     Raises
     ------
     NetworkError
-        If the file is missing, truncated or foreign; if a tensor is missing, is not used, has another shape,
+        If the file is missing, truncated, damaged or foreign; if a tensor is missing, is not used, has another shape,
         or holds anything but integers between -2**31 and 2**31 - 1, or finite numbers of float32.
     """
     path, floats = Path(path), floats or {}
@@ -62,6 +64,8 @@ def read_tensors(
             found = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"
             raise NetworkError(f"{found}; expected a safetensors file")
         with safe_open(path, framework="numpy") as file:
+            if seal_of_file(path, file.metadata() or {}) is Seal.DAMAGED:
+                raise NetworkError("is damaged, it does not fit its digest; take a copy, or save the network again")
             _check_names(list(file.keys()), wanted, unused or {}, floats)
             integers = {name: _read(file, name, shapes) for name, shapes in wanted.items()}
             return integers, {name: _read_floats(file, name, axes) for name, axes in floats.items()}

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import save as save_tensors
 
 from neuromap.errors import NetworkError
 from neuromap.files.given import path_given
+from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_all
 from neuromap.network.edge import Edge
 from neuromap.network.forms.toml_text import write_table, write_text
@@ -62,7 +62,7 @@ def save_network(network: Network, path: str | Path) -> None:
         _require_all(network, tensors)
     text = "\n".join([*_head(network, weights.name if tensors else None), *_body(network)]) + "\n"
     files: list[tuple[Path, bytes | str]] = [(path, text)]
-    write_all([(weights, save_tensors(tensors)), *files] if tensors else files)
+    write_all([(weights, sealed_bytes("weights", tensors, {})), *files] if tensors else files)
 
 
 def _check_names(network: Network) -> None:

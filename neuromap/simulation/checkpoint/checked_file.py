@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
-from safetensors.numpy import save as save_tensors
 
 from neuromap.errors import InputError
 from neuromap.files.regular_file import read_bytes
+from neuromap.files.sealed import canonical_bytes, metadata_of
 from neuromap.files.whole_file import write_whole
 from neuromap.simulation.trace.forms.checksum import checksum
 
@@ -50,7 +50,7 @@ def write_checked(path: Path, about: Mapping[str, Any], arrays: Arrays) -> str:
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(about, sort_keys=True)
     found = checksum(text, tensors)
-    write_whole(path, save_tensors(tensors, metadata={"format": _FORMAT, "about": text, "checksum": found}))
+    write_whole(path, canonical_bytes(tensors, {"format": _FORMAT, "about": text, "checksum": found}))
     return found
 
 
@@ -83,7 +83,7 @@ def read_checked(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArr
         raise InputError(f"checkpoint {path}: {error}") from None
     try:
         arrays = load_tensors(data)
-        metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+        metadata = metadata_of(data)
         text = metadata["about"]
         about = json.loads(text)
         if metadata["format"] != _FORMAT or about["kind"] != kind:

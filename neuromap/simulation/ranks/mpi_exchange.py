@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NotSupportedError
+from neuromap.simulation.ranks.segments import SHARED, note_segments, sweep_segments
 
 __all__ = ["MpiExchange", "import_mpi"]
 
@@ -18,8 +20,6 @@ Ints = NDArray[np.int64]
 
 _SPINS = 200
 """Times that a rank looks for what it waits for before it sleeps in between."""
-_SHARED = "/dev/shm"
-"""Where Linux keeps memory that processes share; it may have less room than the machine."""
 _NAP = 5e-5
 """Seconds of such a sleep. Who sleeps has the core sooner than who yields: five times as quick on a busy machine."""
 
@@ -42,8 +42,9 @@ def import_mpi() -> Any:
 
 
 def _has_room(n_bytes: int) -> bool:
+    """Say whether shared memory takes so much; it may have less room than the machine."""
     try:
-        return shutil.disk_usage(_SHARED).free > n_bytes
+        return shutil.disk_usage(SHARED).free > n_bytes
     except OSError:
         return True
 
@@ -62,6 +63,9 @@ class MpiExchange:
 
     def __init__(self) -> None:
         self._mpi = import_mpi()
+        if os.environ.get("MPI_LOCALRANKID", os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", "0")) == "0":
+            sweep_segments()
+            note_segments()
         self._ranks = self._mpi.COMM_WORLD
         self.rank, self.size = int(self._ranks.rank), int(self._ranks.size)
         self._room: dict[int, NDArray[Any]] = {}

@@ -18,7 +18,6 @@ from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
-from safetensors.numpy import save as save_tensors
 
 from neuromap.arrays.frozen import adopted, refuse_masked
 from neuromap.errors import StimulusError
@@ -26,6 +25,7 @@ from neuromap.files.foreign import HEAD, kind_of_any
 from neuromap.files.given import path_given, real_number, whole_number
 from neuromap.files.messages import counted, show
 from neuromap.files.regular_file import read_bytes
+from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.network import Network
@@ -224,7 +224,7 @@ def save_frames(path: str | Path, frames: Mapping[str, ArrayLike]) -> None:
     sizes = {name: math.prod(np.shape(values)[1:]) for name, values in frames.items()}
     checked = check_frames(frames, sizes)
     tensors = {name: np.ascontiguousarray(rows, dtype=np.uint8) for name, rows in checked.items()}
-    write_whole(path, save_tensors(tensors, metadata={"format": "neuromap frames", "version": "1"}))
+    write_whole(path, sealed_bytes("frames", tensors, {"format": "neuromap frames", "version": "1"}))
 
 
 def load_frames(
@@ -247,7 +247,7 @@ def load_frames(
     Raises
     ------
     StimulusError
-        If the file cannot be read, is no such file, or (with ``source``) its frames do not fit.
+        If the file cannot be read, is no such file or a damaged one, or (with ``source``) its frames do not fit.
     """
     path = path_given("load_frames", path, StimulusError)
     read = _read_npz if path.suffix == ".npz" else _read_safetensors
@@ -270,10 +270,14 @@ def _refuse_other_files(path: Path, data: bytes) -> None:
 
 def _read_safetensors(data: bytes) -> dict[str, NDArray[Any]]:
     try:
-        return load_tensors(data)
+        tensors = load_tensors(data)
     except (SafetensorError, KeyError, ValueError, TypeError):
         # KeyError and TypeError: a dtype that NumPy does not have, such as bfloat16
         raise StimulusError("not a readable safetensors file; save frames with save_frames or NumPy's savez") from None
+    # users write frames with other programs too: those bear no digest
+    if seal_of(data, metadata_of(data)) is Seal.DAMAGED:
+        raise StimulusError("is damaged, it does not fit its digest; take a copy, or make the frames again")
+    return tensors
 
 
 def _read_npz(data: bytes) -> dict[str, NDArray[Any]]:

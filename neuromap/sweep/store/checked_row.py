@@ -12,7 +12,7 @@ from neuromap.errors import InputError
 from neuromap.files.messages import show
 from neuromap.sweep.spec.sweep_run import AskedBy, RunOutcome, RunStatus, SweepRun
 from neuromap.sweep.store.run_figures import RUN_FIGURES
-from neuromap.sweep.store.run_store import NAMES, OUTCOME
+from neuromap.sweep.store.run_store import NAMES, OUTCOME, is_text
 
 __all__ = ["COLUMNS", "row_values"]
 
@@ -76,7 +76,7 @@ def _rule(name: str) -> tuple[str, Callable[[Any], bool]]:
         return "0 or 1", lambda value: value is None or (type(value) is int and value in (0, 1))
     if name in _KEYS or name == "density":
         return "finite numbers", lambda value: value is None or (type(value) in (int, float) and isfinite(value))
-    return "text", lambda value: type(value) is str
+    return "text", is_text
 
 
 def _is_whole(value: Any, below: int) -> bool:

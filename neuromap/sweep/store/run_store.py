@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, fields
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +18,13 @@ from neuromap.sweep.spec.sweep_run import RunOutcome, SweepRun
 from neuromap.sweep.store.run_figures import RUN_FIGURES
 from neuromap.sweep.store.store_claim import StoreClaim
 
-__all__ = ["NAMES", "OUTCOME", "RunStore", "connected", "store_fault"]
+__all__ = ["NAMES", "OUTCOME", "STORED", "RunStore", "connected", "is_text", "require_whole", "store_fault"]
 
 _APPLICATION = 0x4E4D5357
 """What marks a file as ours, in the header of SQLite's format: NMSW."""
-_VERSION = 2
+_VERSION = 3
+_WITHOUT_DIGESTS = (1, 2)
+"""Versions whose rows have none."""
 _SECONDS = 60.0
 """Within which another process must end its transaction."""
 
@@ -29,12 +34,16 @@ OUTCOME = ("status", "stage", "exit_code", "message")
 """Columns that say what became of it; all are NULL as long as it is not done."""
 _TYPES = dict.fromkeys(("seed", "n_frames", "n_stimuli", "exit_code"), "INTEGER") | {"density": "REAL"}
 _FOUND = (*OUTCOME, *(figure.key for figure in RUN_FIGURES))
+STORED = ("place", *NAMES, *_FOUND, "record")
+"""Columns of a row, all but its digest; by these :func:`require_whole` takes a row."""
+_ROWS = f"SELECT {', '.join(STORED)}, digest FROM runs"
 _OF_KIND = {"whole": "INTEGER", "real": "REAL", "yes": "INTEGER"}
 
 
 class RunStore:
     """Rows of runs, in the order in which they were planned; a context manager.
 
+    Every row has a digest of all that it holds (docs/file-digests.md): one that does not fit it is refused.
     The file is a SQLite database in WAL mode: while it is written, others on this machine may read it, and one command
     alone may write it. What is not committed when the process or the machine ends was never there. It must lie on a
     disk of this machine, since such files do not work over a network.
@@ -80,9 +89,9 @@ class RunStore:
         InputError
             If the file cannot be written.
         """
-        columns = f"({', '.join(NAMES)}) VALUES ({', '.join('?' * len(NAMES))})"
         with _told(self._path), self._database:
-            self._database.executemany(f"INSERT OR IGNORE INTO runs {columns}", map(astuple, runs))
+            for run in runs:
+                self._insert(run)
 
     def keep(self, run: SweepRun, outcome: RunOutcome, record: str) -> None:
         """Keep a run that was not planned, or what another measurement of it gave: it is on the disk afterwards.
@@ -101,11 +110,11 @@ class RunStore:
         InputError
             If the file cannot be written.
         """
-        columns = f"({', '.join(NAMES)}) VALUES ({', '.join('?' * len(NAMES))})"
-        found = f"{', '.join(f'{name} = ?' for name in _FOUND)}, record = ?"
         with _told(self._path), self._database:
-            self._database.execute(f"INSERT OR IGNORE INTO runs {columns}", astuple(run))
-            self._database.execute(f"UPDATE runs SET {found} WHERE key = ?", (*_values(outcome), record, run.key))
+            self._insert(run)
+            self._row(run.key)
+            self._database.execute("UPDATE runs SET record = ? WHERE key = ?", (record, run.key))
+            self._keep(run.key, outcome)
 
     def record(self, key: str) -> str | None:
         """Give the record that was kept with a run; ``None`` where there is none.
@@ -113,20 +122,27 @@ class RunStore:
         Raises
         ------
         InputError
-            If the file cannot be read, or the record is no text.
+            If the file cannot be read, the row is damaged, or the record is no text.
         """
         with _told(self._path):
-            found = self._database.execute("SELECT record FROM runs WHERE key = ?", (key,)).fetchone()
-        if found is None or found[0] is None:
-            return None
-        if not isinstance(found[0], str):
+            row = self._row(key)
+        found = None if row is None else row[-1]
+        if found is not None and not is_text(found):
             raise InputError(f"store {self._path}: record of run {key[:12]} is no text; name another file")
-        return found[0]
+        return found
 
     def done(self) -> set[str]:
-        """Give the keys of all runs that are done; those that were lost are not."""
+        """Give the keys of all runs that are done; those that were lost are not.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or a row is damaged: what it says is done may be another run.
+        """
+        key, status = STORED.index("key"), STORED.index("status")
         with _told(self._path):
-            return {key for (key,) in self._database.execute("SELECT key FROM runs WHERE status != 'lost'")}
+            rows = (require_whole(self._path, row) for row in self._database.execute(f"{_ROWS} ORDER BY place"))
+            return {row[key] for row in rows if row[status] not in (None, "lost")}
 
     def add(self, outcomes: Iterable[tuple[str, RunOutcome]]) -> None:
         """Keep what became of runs, all of them or none: it is on the disk when the call returns.
@@ -139,33 +155,129 @@ class RunStore:
         Raises
         ------
         InputError
-            If the file cannot be written.
+            If the file cannot be written, or the row of a run is damaged.
         """
-        command = f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _FOUND)} WHERE key = ?"
         with _told(self._path), self._database:
-            self._database.executemany(command, [(*_values(outcome), key) for key, outcome in outcomes])
+            for key, outcome in outcomes:
+                self._row(key)  # whole so far, or the new digest would stand for what is damaged
+                self._keep(key, outcome)
+
+    def _row(self, key: str) -> tuple[Any, ...] | None:
+        """Give the row of a run, which must fit its digest."""
+        row = self._database.execute(f"{_ROWS} WHERE key = ?", (key,)).fetchone()
+        return None if row is None else require_whole(self._path, row)
+
+    def _insert(self, run: SweepRun) -> None:
+        columns = f"({', '.join(NAMES)}) VALUES ({', '.join('?' * len(NAMES))})"
+        if self._database.execute(f"INSERT OR IGNORE INTO runs {columns}", astuple(run)).rowcount:
+            self._seal(run.key)
+
+    def _keep(self, key: str, outcome: RunOutcome) -> None:
+        found = ", ".join(f"{name} = ?" for name in _FOUND)
+        self._database.execute(f"UPDATE runs SET {found} WHERE key = ?", (*_values(outcome), key))
+        self._seal(key)
+
+    def _seal(self, key: str) -> None:
+        """Give a row the digest of what SQLite has made of its values."""
+        for row in self._database.execute(f"{_ROWS} WHERE key = ?", (key,)).fetchall():
+            self._database.execute("UPDATE runs SET digest = ? WHERE key = ?", (_digest(row[:-1]), key))
 
 
-def connected(path: Path) -> sqlite3.Connection:
+def _digest(values: Sequence[Any]) -> str:
+    """Give the digest of a row, by :data:`STORED`."""
+    told = json.dumps(dict(zip(STORED, values, strict=True)), sort_keys=True, separators=(",", ":"), default=bytes.hex)
+    return f"blake2b-128:{blake2b(told.encode(), digest_size=16).hexdigest()}"
+
+
+def require_whole(path: Path, row: Sequence[Any]) -> tuple[Any, ...]:
+    """Refuse a row that does not fit its digest.
+
+    Parameters
+    ----------
+    path : Path
+        The store.
+    row : sequence
+        By :data:`STORED`, and its digest behind them.
+
+    Returns
+    -------
+    tuple
+        Without the digest.
+
+    Raises
+    ------
+    InputError
+        Naming the row, and what to do.
+    """
+    *values, digest = row
+    if digest != _digest(values):
+        place = values[0]
+        raise InputError(
+            f"store {path}: row {place} is damaged or was changed, it does not fit its digest; delete it (DELETE FROM "
+            f"runs WHERE place = {place}) and the same command does its run again, or give another file"
+        )
+    return tuple(values)
+
+
+def is_text(value: Any) -> bool:
+    """Say whether a value is text that UTF-8 can write; others come of bytes that are none."""
+    return type(value) is str and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def connected(path: Path, *, only_read: bool = False) -> sqlite3.Connection:
     """Open the file of a store; who calls turns errors of SQLite into ours.
 
     Parameters
     ----------
     path : Path
         The file; one that is new or empty is left so.
+    only_read : bool
+        Whether a file or a folder that cannot be written will do.
 
     Raises
     ------
     InputError
-        If it is the database of another program or version.
+        If it is the database of another program or version, or changes beside it cannot be read.
     """
-    # from the root on, since SQLite has meanings of its own for names such as :memory: and file:a.sqlite
-    database = sqlite3.connect(path.absolute(), timeout=_SECONDS)
-    marks = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-    if marks == [_APPLICATION, _VERSION] or (marks == [0, 0] and _is_empty(database)):
+    place = path.absolute()
+    if only_read and not (os.access(place, os.W_OK) and os.access(place.parent, os.W_OK | os.X_OK)):
+        database = _connected_to_read(place)
+    else:
+        # from the root on, since SQLite has meanings of its own for names such as :memory: and file:a.sqlite
+        database = sqlite3.connect(place, timeout=_SECONDS)
+    # bytes that are no text reach who checks them, and are told with their column
+    database.text_factory = lambda data: data.decode(errors="surrogateescape")
+    application, version = (
+        database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+    )
+    if (application, version) == (_APPLICATION, _VERSION) or ((application, version) == (0, 0) and _is_empty(database)):
         return database
     database.close()
+    if application == _APPLICATION and version in _WITHOUT_DIGESTS:
+        raise InputError(
+            f"store {path}: is of an older version of neuromap, its rows have no digests; give another file, in which "
+            "the runs are done again"
+        )
     raise InputError(f"store {path}: is no store of neuromap sweep or explore, version {_VERSION}; name another file")
+
+
+def _connected_to_read(place: Path) -> sqlite3.Connection:
+    """Open a store that cannot be written, or lies where no file can be made beside it."""
+    database = sqlite3.connect(f"{place.as_uri()}?mode=ro", timeout=_SECONDS, uri=True)
+    try:
+        database.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError:
+        database.close()
+    else:
+        return database
+    # SQLite wants a file beside the store even to read; without changes that lie beside it too, it can do without
+    changes = place.with_name(f"{place.name}-wal")
+    if changes.exists() and changes.stat().st_size:
+        raise InputError(
+            f"store {place}: has changes in {changes.name}, which cannot be read where nothing can be written; copy "
+            "both files into another folder"
+        )
+    return sqlite3.connect(f"{place.as_uri()}?mode=ro&immutable=1", timeout=_SECONDS, uri=True)
 
 
 def _is_empty(database: sqlite3.Connection) -> bool:
@@ -182,6 +294,7 @@ def _make_tables(database: sqlite3.Connection) -> None:
         *(f"{name} {_TYPES.get(name, 'TEXT')}" for name in OUTCOME),
         *(f"{figure.key} {_OF_KIND[figure.kind]}" for figure in RUN_FIGURES),
         "record TEXT",
+        "digest TEXT",
     ]
     database.executescript(
         f"BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS runs (place INTEGER PRIMARY KEY, {', '.join(columns)});"

@@ -20,7 +20,7 @@ from neuromap.forms.card import Card
 from neuromap.forms.formed import Formed, form
 from neuromap.sweep.spec.sweep_run import RunOutcome, RunStatus, SweepRun
 from neuromap.sweep.store.checked_row import COLUMNS, row_values
-from neuromap.sweep.store.run_store import connected, store_fault
+from neuromap.sweep.store.run_store import STORED, connected, require_whole, store_fault
 
 __all__ = ["RunRow", "RunTable", "load_runs"]
 
@@ -140,7 +140,7 @@ class RunTable(Formed):
 
 
 def load_runs(path: str | Path) -> RunTable:
-    """Read a store, also while it is written.
+    """Read a store, also while it is written, and where nothing can be written.
 
     Parameters
     ----------
@@ -164,16 +164,19 @@ def load_runs(path: str | Path) -> RunTable:
     except InputError as error:
         raise InputError(f"store {path}: {error}") from None
     try:
-        with closing(connected(path)) as database:
-            found = database.execute(f"SELECT {', '.join(COLUMNS)} FROM runs ORDER BY place").fetchall()
+        with closing(connected(path, only_read=True)) as database:
+            found = database.execute(f"SELECT {', '.join(STORED)}, digest FROM runs ORDER BY place").fetchall()
     except sqlite3.Error as error:
         raise InputError(store_fault(path, error)) from None
     return RunTable(path.name, tuple(_rows(path, found)))
 
 
 def _rows(path: Path, found: list[tuple[Any, ...]]) -> Iterator[RunRow]:
+    places = [STORED.index(name) for name in COLUMNS]
     for number, values in enumerate(found, start=1):
         try:
-            yield RunRow(*row_values(values))
+            row = RunRow(*row_values([values[place] for place in places]))
         except InputError as error:
             raise InputError(f"store {path}: row {number}, {error}; give another file") from None
+        require_whole(path, values)
+        yield row

@@ -13,16 +13,17 @@ import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
-from safetensors.numpy import save as save_tensors
 
-from neuromap.errors import InputError
+from neuromap.errors import InputError, TrainingError
 from neuromap.files.regular_file import read_bytes
+from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.training.asked.training_options import TrainingOptions
 from neuromap.training.model.rollout_model import RolloutModel
 
 __all__ = ["Progress", "load_checkpoint", "save_checkpoint"]
 
+_KIND = "training checkpoint"
 _FORMAT = "neuromap training checkpoint 1"
 _MOST_BYTES = 2**34
 
@@ -66,12 +67,19 @@ def save_checkpoint(
     ------
     InputError
         If the file cannot be written.
+    TrainingError
+        If weights or the state of the optimiser are no finite numbers: nobody could go on from them.
     """
     tensors = {f"weights/{name}": _array(value) for name, value in model.tensors()}
     for name, value in _optimiser_tensors(model, optimiser):
         tensors[f"optimiser/{name}"] = _array(value)
+    if wrong := _not_finite(tensors):
+        raise TrainingError(
+            f"epoch {progress.epoch}: {wrong} holds NaN or infinity; take a lower learning rate (checkpoint {path} is "
+            "left as it was)"
+        )
     about = {"options": asdict(options), "task": dict(task), "epoch": progress.epoch, "history": progress.history}
-    write_whole(path, save_tensors(tensors, metadata={"format": _FORMAT, "about": json.dumps(about)}))
+    write_whole(path, sealed_bytes(_KIND, tensors, {"format": _FORMAT, "about": json.dumps(about)}))
 
 
 def load_checkpoint(
@@ -100,7 +108,8 @@ def load_checkpoint(
     Raises
     ------
     InputError
-        If the file is no checkpoint, or one of another run or of more epochs; the message names what differs.
+        If the file is no checkpoint, damaged, of an older version, of another run or of more epochs; the message names
+        what differs.
     """
     about, tensors = _read(path)
     epoch, history = int(about["epoch"]), list(about["history"])
@@ -117,6 +126,11 @@ def load_checkpoint(
         )
     if not _fits(model, tensors):
         raise InputError(f"checkpoint {path}: holds other tensors than the network takes; remove it")
+    if wrong := _not_finite(tensors):
+        raise InputError(
+            f"checkpoint {path}: {wrong} holds NaN or infinity, no run can go on from it; remove it, and start anew "
+            "with a lower learning rate"
+        )
     with torch.no_grad():
         for name, parameter in model.tensors():
             parameter.copy_(torch.from_numpy(tensors[f"weights/{name}"]))
@@ -128,14 +142,27 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     data = read_bytes(path, "checkpoint", _MOST_BYTES, InputError)
     try:
         tensors = load_tensors(data)
-        length = int.from_bytes(data[:8], "little")
-        metadata = json.loads(data[8 : 8 + length])["__metadata__"]
+        metadata = metadata_of(data)
         about = json.loads(metadata["about"])
         if metadata["format"] != _FORMAT or not _is_whole(about):
             raise ValueError
     except (SafetensorError, KeyError, ValueError, TypeError, AttributeError, RecursionError):
         raise InputError(f"checkpoint {path}: is no checkpoint of a training run; name another file") from None
+    seal = seal_of(data, metadata)
+    if seal is Seal.DAMAGED:
+        raise InputError(
+            f"checkpoint {path}: is damaged, it does not fit its digest; take a copy, or remove it and start anew"
+        )
+    if seal is Seal.ABSENT:
+        raise InputError(
+            f"checkpoint {path}: has no digest, an older version of neuromap has written it; remove it and start anew"
+        )
     return about, tensors
+
+
+def _not_finite(tensors: Mapping[str, NDArray[Any]]) -> str | None:
+    """Name the first tensor that holds anything but finite numbers."""
+    return next((name for name, values in tensors.items() if not np.isfinite(values).all()), None)
 
 
 def _is_whole(about: dict[str, Any]) -> bool:

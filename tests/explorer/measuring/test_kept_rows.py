@@ -205,10 +205,13 @@ def test_another_given_pattern_takes_up_the_rows_that_are_there(net, small, whol
         ("record = x'00'", "is no text"),
     ],
 )
-def test_a_record_that_was_changed_is_refused_in_one_line(change, words, net, small, tmp_path):
+def test_a_record_that_was_changed_is_refused_in_one_line(change, words, net, small, tmp_path, rows_resealed):
     store = tmp_path / "a.sqlite"
     explore(net, small, most_mapped=1, store=store, **QUICK)
     with closing(sqlite3.connect(store)) as database, database:
         database.execute(f"UPDATE runs SET {change}")
+    with pytest.raises(InputError, match=r"^store .*a\.sqlite: row 1 is damaged or was changed, [^\n]*$"):
+        explore(net, small, store=store, **QUICK)
+    rows_resealed(store, "SELECT 1")
     with pytest.raises(InputError, match=rf"^store .*a\.sqlite: [^\n]*{words}[^\n]*$"):
         explore(net, small, store=store, **QUICK)

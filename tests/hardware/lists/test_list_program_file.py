@@ -9,6 +9,7 @@ import safetensors.numpy
 
 import neuromap as nm
 from neuromap.errors import ProgramError
+from neuromap.files.sealed import sealed_bytes
 from neuromap.hardware.load.load_program import program_from_bytes
 from neuromap.hardware.program.forms.program_bytes import program_bytes
 from neuromap.hardware.program.structure import LIST_TENSORS, OPTIONAL_TENSORS, program_tensors
@@ -30,7 +31,7 @@ def rewritten(program, change):
     length = int.from_bytes(data[:8], "little")
     metadata = json.loads(data[8 : 8 + length])["__metadata__"]
     change(tensors)
-    return safetensors.numpy.save(tensors, metadata)
+    return sealed_bytes("program", tensors, metadata)
 
 
 def test_round_trip(tmp_path, lists_by_hand):
@@ -71,6 +72,11 @@ def test_damage_is_refused(lists_by_hand, random_program):
         rewritten(random_program(1), lambda t: t.update({"targets.axon": t["target_axon"]}))
     )
     assert "rule list-start" in refusal(rewritten(lists_by_hand, lambda t: t["synapses.lists"].fill(9)))
+
+
+def test_a_flipped_bit_is_seen(lists_by_hand, flipped_bits):
+    for _, damaged in flipped_bits(program_bytes(lists_by_hand), 7):
+        refusal(damaged)
 
 
 def test_an_empty_program_is_one_too(lists_by_hand):

@@ -25,13 +25,14 @@ def path(tmp_path_factory):
 
 @given(
     seed=st.integers(0, 50), where=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255),
-    head=st.booleans(), end=st.none() | st.floats(0, 1),
+    head=st.booleans(), end=st.none() | st.floats(0, 1), sealed=st.booleans(),
 )  # fmt: skip
 @settings(deadline=None, max_examples=200)
-def test_a_damaged_file_is_mapped_as_it_is_read(random_program, path, seed, where, byte, head, end):
+def test_a_damaged_file_is_mapped_as_it_is_read(random_program, resealed, path, seed, where, byte, head, end, sealed):
     data = bytearray(program_bytes(random_program(seed)))
     data[int(where * (8 + int.from_bytes(data[:8], "little") if head else len(data)))] = byte
-    path.write_bytes(bytes(data) if end is None else bytes(data)[: int(end * len(data))])
+    found = bytes(data) if end is None else bytes(data)[: int(end * len(data))]
+    path.write_bytes(resealed(found) if sealed else found)
     assert outcome(map_program, path, check=True) == outcome(load_program, path)
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import InputError, ProgramError
-from neuromap.hardware.load.load_program import program_from_bytes
+from neuromap.files.sealed import sealed_bytes
+from neuromap.hardware.load.load_program import map_program, program_from_bytes
 from neuromap.hardware.program.forms.program_bytes import program_bytes
 from neuromap.hardware.program.structure import OPTIONAL_TENSORS, TENSORS, program_tensors
 
@@ -27,7 +28,7 @@ def parts_of(data):
 def file_of(tensors, metadata, document=None):
     if document is not None:
         metadata = metadata | {"program": document if isinstance(document, str) else json.dumps(document)}
-    return safetensors.numpy.save(tensors, metadata)
+    return sealed_bytes("program", tensors, metadata)
 
 
 def refusal(data):
@@ -147,10 +148,16 @@ def test_truncated_files_are_refused(random_program):
 
 @given(seed=st.integers(0, 50), where=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255), header=st.booleans())
 @settings(deadline=None, max_examples=400)
-def test_a_damaged_byte_is_refused_or_makes_another_legal_program(random_program, seed, where, byte, header):
-    data = bytearray(program_bytes(random_program(seed)))
+def test_a_damaged_byte_is_refused_and_with_a_new_digest_makes_another_legal_program_at_most(
+    random_program, resealed, seed, where, byte, header
+):
+    whole = program_bytes(random_program(seed))
+    data = bytearray(whole)
     end = 8 + int.from_bytes(data[:8], "little") if header else len(data)
     data[int(where * end)] = byte
+    if data != whole:
+        refusal(bytes(data))
+    data = resealed(bytes(data))
     try:
         program = program_from_bytes(bytes(data), "test")
     except ProgramError as error:
@@ -162,6 +169,18 @@ def test_a_damaged_byte_is_refused_or_makes_another_legal_program(random_program
     assert nm.check_program(program, mapped=False) == []
     again = program_bytes(program)
     assert program_bytes(program_from_bytes(again, "test")) == again
+
+
+def test_files_of_older_versions_are_told_from_damaged_ones(random_program, tmp_path):
+    tensors, metadata, _ = parts_of(program_bytes(random_program(2)))
+    old = safetensors.numpy.save(tensors, {name: text for name, text in metadata.items() if name != "digest"})
+    assert "has no digest, an older version of neuromap has written it; map the network again" in refusal(old)
+    (tmp_path / "p.nmp").write_bytes(old)
+    for read in (nm.load_program, lambda path: map_program(path, check=False)):
+        with pytest.raises(ProgramError, match="has no digest"):
+            read(tmp_path / "p.nmp")
+    damaged = safetensors.numpy.save(tensors, metadata | {"digest": "blake2b-128:" + "0" * 32})
+    assert "is damaged, it does not fit its digest" in refusal(damaged)
 
 
 @given(data=st.binary(max_size=300))
@@ -209,14 +228,14 @@ def test_format_and_tensors(random_program, with_options):
         assert "axes" in refusal(file_of(tensors | {name: tensors[name][None]}, metadata))
 
 
-def test_booleans_are_0_or_1(random_program, with_options):
+def test_booleans_are_0_or_1(random_program, with_options, resealed):
     program = with_options(random_program(2))
     for name in ("is_relay", "is_splitter", "neurons.stochastic_leak"):
         data = bytearray(program_bytes(program))
         length = int.from_bytes(data[:8], "little")
         start = json.loads(data[8 : 8 + length])[name]["data_offsets"][0]
         data[8 + length + start] = 2
-        assert f"{name}: holds bytes other than 0 and 1" in refusal(bytes(data))
+        assert f"{name}: holds bytes other than 0 and 1" in refusal(resealed(bytes(data)))
 
 
 def test_spare_crossbar_bits_are_0(random_program):

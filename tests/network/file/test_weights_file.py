@@ -1,5 +1,6 @@
 """Weights files: round trips, and every way in which one can be wrong."""
 
+import dataclasses
 import json
 import os
 import struct
@@ -8,10 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import save, save_file
+from safetensors.numpy import load_file, save, save_file
 
+import neuromap as nm
+from neuromap.encoding.input_encoding import InputEncoding
 from neuromap.errors import NetworkError
-from neuromap.network import load_network, require_weights
+from neuromap.network import Node, load_network, require_weights
+from neuromap.network.file.weights_file import read_tensors
+from neuromap.quantise.float_network import FloatSynapses
 
 NETWORK = """
 format = 1
@@ -195,3 +200,88 @@ def test_damaged_bytes_never_give_another_error(tmp_path_factory, data):
         return
     require_weights(net)
     assert net.edges["H1", "O"].matrix().shape == (3, 8)
+
+
+def accepted_with_one_bit_flipped(folder, network, bits_flipped_in_place):
+    """Bits of a network's weights file without which its tensors are read all the same."""
+    network.save(folder / "net.toml")
+    found, path = [], folder / "net.safetensors"
+    wanted = {name: [array.shape] for name, array in load_file(path).items() if array.dtype.kind == "i"}
+    floats = {"I.encoder": 4, "I.encoder.threshold": 1}
+    read_tensors(path, wanted, floats=floats)
+    for bit in bits_flipped_in_place(path):
+        try:
+            read_tensors(path, wanted, floats=floats)
+        except NetworkError:
+            continue
+        found.append(bit)
+    return found
+
+
+def random_weights(seed):
+    """A small network with random weights and thresholds, and as the last of its tensors the floats of a layer."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 4, 2).tolist()
+    net = nm.build_network(
+        {"I": (sizes[0], None), "O": (sizes[1], rng.integers(-200, 200, sizes[1]))},
+        {("I", "O"): rng.integers(-9, 9, sizes[::-1])},
+    )
+    layer = {
+        "code": "layer",
+        "encoder": rng.normal(size=(1, 1, 1, sizes[0])).astype(np.float32),
+        "encoder.threshold": np.zeros(sizes[0], np.float32),
+    }
+    return dataclasses.replace(net, tables={"inputs": {"I": layer}})
+
+
+def test_no_weights_are_loaded_with_one_bit_flipped(tmp_path, bits_flipped_in_place):
+    assert accepted_with_one_bit_flipped(tmp_path, random_weights(0), bits_flipped_in_place) == []
+
+
+@pytest.mark.thorough
+def test_no_weights_of_ten_networks_are_loaded_with_one_bit_flipped(tmp_path, bits_flipped_in_place):
+    for seed in range(10):
+        assert accepted_with_one_bit_flipped(tmp_path, random_weights(seed), bits_flipped_in_place) == []
+
+
+def test_damaged_weights_are_told(folder, resealed):
+    load_network(folder / "net.toml").save(folder / "again.toml")
+    path = folder / "again.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(NetworkError, match=r"weights file .* is damaged, it does not fit its digest"):
+        load_network(folder / "again.toml")
+    path.write_bytes(resealed(bytes(data)))
+    load_network(folder / "again.toml")
+
+
+def test_equal_networks_give_equal_weights_files(folder):
+    for name in ("one", "other"):
+        load_network(folder / "net.toml").save(folder / f"{name}.toml")
+    assert (folder / "one.safetensors").read_bytes() == (folder / "other.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_no_network_has_weights_or_thresholds_that_are_no_finite_numbers(value):
+    wrong = np.array([[1, value]])
+    for refused in (
+        lambda: nm.build_network({"I": (2, None), "O": (1, 1)}, {("I", "O"): wrong}),
+        lambda: nm.build_network({"I": (2, None), "O": (1, wrong[0, 1:])}, {("I", "O"): np.ones((1, 2), int)}),
+        lambda: nm.Dense((1, 1, 2), (1, 1, 1), weights=wrong),
+        lambda: Node("O", (1, 1, 2), wrong[0]),
+        lambda: Node("O", (1, 1, 1), value),
+        lambda: FloatSynapses("I", "O", [0], [0], value),
+        lambda: FloatSynapses.of_matrix("I", "O", wrong),
+    ):
+        with pytest.raises(NetworkError):
+            refused()
+    for key in ("encoder", "encoder.threshold"):
+        layer = dict(random_weights(0).tables["inputs"]["I"])
+        layer[key] = np.full_like(layer[key], value)
+        with pytest.raises(NetworkError, match=r"inputs\.I\.encoder.*found NaN or infinity; only finite numbers"):
+            dataclasses.replace(random_weights(0), tables={"inputs": {"I": layer}})
+        fields = {"encoder": "weights", "encoder.threshold": "thresholds"}
+        arrays = {fields[name]: layer[name] for name in fields}
+        with pytest.raises(NetworkError, match=r"inputs\.I: tensor I\.encoder.*found NaN or infinity"):
+            InputEncoding("I", (2, 2, arrays["thresholds"].size), code="layer", **arrays)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 
 from neuromap.errors import InputError, StimulusError
+from neuromap.files.sealed import Seal, metadata_of, seal_of
 from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
 from neuromap.simulation.engine.threads import thread_count
 from neuromap.simulation.run.chips import Chips
@@ -162,6 +163,10 @@ def test_a_batch_is_saved_with_what_it_kept(mixer, tmp_path, keep):
             assert (file.get_tensor(name) == kept).all()
             assert labels["strays"][name] == batch.strays(name).tolist()
     assert (labels["period"], labels["n_frames"], labels["n_ticks"]) == (2, 9, batch.n_ticks)
+    data = (tmp_path / "batch.safetensors").read_bytes()
+    assert seal_of(data, metadata_of(data)) is Seal.WHOLE
+    batch.save(tmp_path / "again.safetensors")
+    assert (tmp_path / "again.safetensors").read_bytes() == data
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say which cores are to be used")

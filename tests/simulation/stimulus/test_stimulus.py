@@ -250,3 +250,22 @@ def test_what_is_no_file_is_refused_at_once(tmp_path):
     for path in (tmp_path / "pipe", "/dev/zero"):
         with pytest.raises(StimulusError, match="no regular file"):
             load_frames(path)
+
+
+def test_frames_that_were_saved_and_damaged_are_refused_and_those_of_other_programs_read(
+    tmp_path, bits_flipped_in_place
+):
+    path = tmp_path / "frames.safetensors"
+    frames = {"I": np.array([[1, 0, 1], [0, 0, 1]], bool), "J": np.ones((2, 1), bool)}
+    save_frames(path, frames)
+    for _ in bits_flipped_in_place(path):
+        with pytest.raises(StimulusError):
+            load_frames(path)
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + b"\0")
+    with pytest.raises(StimulusError, match=r"is damaged, it does not fit its digest; take a copy, or make the frames"):
+        load_frames(path)
+    save_frames(path, dict(reversed(frames.items())))
+    assert path.read_bytes() == data
+    save_file({name: rows.astype(np.uint8) for name, rows in frames.items()}, path)
+    assert load_frames(path).keys() == frames.keys()

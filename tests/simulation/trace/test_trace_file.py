@@ -407,3 +407,16 @@ except NeuromapError as error:
     assert (done.returncode, done.stdout, done.stderr) == (0, "run.h5: cannot be written (File too large)\n", "")
     assert path.read_text() == "before"
     assert not list(tmp_path.glob(".neuromap-*"))
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".h5"])
+def test_equal_traces_give_equal_bytes(mixer, tmp_path, suffix):
+    frames = stimulus_of(np.random.default_rng(0), 9)
+    written = set()
+    for number in range(8):
+        path = tmp_path / f"{number}{suffix}"
+        simulate(mixer(3, 2), frames, record=Recording("all", "outputs", counts=True)).save(path)
+        written.add(path.read_bytes())
+        if suffix == ".h5" and number == 1:
+            break
+    assert len(written) == 1

@@ -1,7 +1,11 @@
 """A store holds what was committed, in the order in which it was planned, whatever came in which order."""
 
 import dataclasses
+import multiprocessing
+import os
 import sqlite3
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -125,21 +129,24 @@ def test_reading_needs_a_store(make, words, tmp_path):
 @pytest.mark.parametrize(
     ("column", "value"),
     [
-        ("seed", "'many'"), ("network", "x'ff'"), ("chip_figures", "'[1]'"), ("chip_figures", "'{'"),
+        ("seed", "'many'"), ("network", "x'ff'"), ("network", "CAST(x'ff41' AS TEXT)"),
+        ("chip_figures", "'[1]'"), ("chip_figures", "'{'"),
         ("status", "'great'"),  ("exit_code", "NULL"), ("message", "NULL"), ("cores", "'two'"),
         ("asked_by", "'us'"), ("n_stimuli", "NULL"), ("mapping", "'[]'"),
         ("mean_hops", "9e999"), ("verified", "2"),
     ],
 )  # fmt: skip
-def test_a_row_that_no_sweep_writes_is_refused(column, value, tmp_path):
+def test_a_row_that_no_sweep_writes_is_refused(column, value, tmp_path, rows_resealed):
     path = tmp_path / "a.sqlite"
     written(path, [5], [0, 1])
     database = sqlite3.connect(path)
     with database:
         database.execute(f"UPDATE runs SET {column} = {value} WHERE key = 'key 1'")
     database.close()
-    with pytest.raises(InputError, match=rf"^store .*a\.sqlite: row 2, column {column}: found [^\n]*$"):
-        load_runs(path)
+    for _ in range(2):
+        with pytest.raises(InputError, match=rf"^store .*a\.sqlite: row 2, column {column}: found [^\n]*$"):
+            load_runs(path)
+        rows_resealed(path, "SELECT 1")  # and whether a digest fits or not
 
 
 @pytest.mark.parametrize("name", [":memory:", "file:a.sqlite?mode=memory", "a, 'b'?é.sqlite"])
@@ -148,3 +155,97 @@ def test_the_file_has_the_name_that_was_given(name, tmp_path, monkeypatch):
     written(name, [5], [0])
     assert [p.name for p in tmp_path.iterdir()] == [name]
     assert dict(load_runs(name).counts) == {"mapped": 1, "open": 5}
+
+
+CHANGES = {
+    "place": "9", "key": "'key 9'", "network": "'other'", "seed": "7", "status": "'mapped'", "message": "'fits'",
+    "cores": "3", "mean_hops": "0.25", "verified": "0", "record": "'x'", "digest": "NULL",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", CHANGES)
+def test_a_row_that_was_changed_is_told_and_done_again_when_it_is_deleted(column, tmp_path):
+    path = tmp_path / "a.sqlite"
+    written(path, [5], range(6))
+    changed(path, f"UPDATE runs SET {column} = {CHANGES[column]} WHERE place = 2")
+    place = 9 if column == "place" else 2
+    words = rf"^store .*a\.sqlite: row {place} is damaged .*DELETE FROM runs WHERE place = {place}\) [^\n]*$"
+    with pytest.raises(InputError, match=words):
+        load_runs(path)
+    with RunStore(path) as store:
+        with pytest.raises(InputError, match=words):
+            store.done()
+        key = "key 9" if column == "key" else RUNS[1].key
+        for use in (lambda: store.record(key), lambda: store.add([(key, OUTCOMES[0])])):
+            with pytest.raises(InputError, match=words):
+                use()  # no new digest stands for what is damaged
+    changed(path, f"DELETE FROM runs WHERE place = {place}")
+    with RunStore(path) as store:
+        assert store.done() == {run.key for k, run in enumerate(RUNS) if k % 3 != 2 and k != 1}
+        store.plan(RUNS)
+        store.add([(RUNS[1].key, OUTCOMES[1])])
+    assert {row.run.key for row in load_runs(path).rows} == {run.key for run in RUNS}
+
+
+def changed(path, statement):
+    database = sqlite3.connect(path)
+    with database:
+        database.execute(statement)
+    database.close()
+
+
+@pytest.mark.parametrize("column", ["key", "network", "message", "record"])
+def test_bytes_that_are_no_text_are_one_line(column, tmp_path):
+    path = tmp_path / "a.sqlite"
+    written(path, [5], [0])
+    changed(path, f"UPDATE runs SET {column} = CAST(x'ff41' AS TEXT) WHERE place = 1")
+    with pytest.raises(InputError, match=r"^store .*a\.sqlite: row 1[^\n]*$"):
+        load_runs(path)
+    with RunStore(path) as store, pytest.raises(InputError, match=r"^store .*a\.sqlite: row 1[^\n]*$"):
+        store.done()
+
+
+def test_a_store_of_an_older_version_is_told(tmp_path):
+    path = tmp_path / "a.sqlite"
+    written(path, [5], [0])
+    changed(path, "PRAGMA user_version = 2")
+    for use in (RunStore, load_runs):
+        with pytest.raises(
+            InputError, match=r"is of an older version .* no digests; give another file, in which the runs"
+        ):
+            use(path)
+
+
+def read_as_nobody(path, answers):
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    try:
+        answers.put(dict(load_runs(path).counts))
+    except InputError as error:
+        answers.put(str(error))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="another user is another process here")
+def test_a_store_is_read_where_nothing_can_be_written():
+    context = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a store, 50% of it?.sqlite"
+        written(path, [5], [0])
+        expected = dict(load_runs(path).counts)
+
+        def told():
+            answers = context.SimpleQueue()
+            reader = context.Process(target=read_as_nobody, args=(path, answers))
+            reader.start()
+            found = answers.get()
+            reader.join()
+            return found
+
+        Path(folder).chmod(0o555)
+        path.chmod(0o444)
+        assert told() == expected
+        assert [p.name for p in Path(folder).iterdir()] == [path.name]
+        path.with_name(f"{path.name}-wal").write_bytes(b"changes of a killed command")
+        path.with_name(f"{path.name}-wal").chmod(0o444)
+        assert "which cannot be read where nothing can be written; copy both files" in told()
+        Path(folder).chmod(0o755)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
-
+from neuromap.files.sealed import sealed_bytes
 from neuromap.hardware.chip.chip_document import chip_document
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.file_format import (
@@ -17,7 +16,6 @@ from neuromap.hardware.program.file_format import (
     HEADER_KEYS,
     KIND,
     NODE_KEYS,
-    SAFETENSORS_DTYPE,
     period_to_file,
     tick_to_file,
 )
@@ -41,34 +39,14 @@ def program_bytes(program: ChipProgram) -> bytes:
     ------
     ProgramError
         If the program is not well formed.
-
-    Notes
-    -----
-    The safetensors container is written here and not by its library, which orders metadata at random.
     """
     require_well_formed(program)
-    header: dict[str, Any] = {
-        "__metadata__": {"neuromap": KIND, "format": FORMAT, KIND: _json(_document(program))},
-    }
-    pieces = []
-    end = 0
-    # widest dtypes first: then every tensor starts at a multiple of its item size
     table, tensors = tensors_of(program.chip.core_model), program_tensors(program)
     for name, marks in (("is_splitter", program.is_splitter), ("is_part", program.is_part)):
         if marks is not None and not marks.any():
-            del tensors[name]  # programs without splitters or parts keep the bytes of their files
-    for name in sorted(tensors, key=lambda name: (-np.dtype(table[name][0]).itemsize, name)):
-        array = np.ascontiguousarray(tensors[name]).astype(np.dtype(table[name][0]).newbyteorder("<"))
-        start, end = end, end + array.nbytes
-        header[name] = {
-            "dtype": SAFETENSORS_DTYPE[table[name][0]],
-            "shape": list(array.shape),
-            "data_offsets": [start, end],
-        }
-        pieces.append(array.tobytes())
-    text = _json(header).encode()
-    text += b" " * (-len(text) % 8)
-    return b"".join([len(text).to_bytes(8, "little"), text, *pieces])
+            del tensors[name]  # programs without splitters or parts keep the tensors of their files
+    typed = {name: array.astype(table[name][0], copy=False) for name, array in tensors.items()}
+    return sealed_bytes(KIND, typed, {"format": FORMAT, KIND: _json(_document(program))})
 
 
 def _document(program: ChipProgram) -> dict[str, Any]:

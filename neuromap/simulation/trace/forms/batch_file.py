@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import save as save_tensors
 
+from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.simulation.trace.batch import Batch
 from neuromap.simulation.trace.forms.labels import run_labels
@@ -32,4 +32,4 @@ def save_batch(batch: Batch, path: str | Path) -> None:
     strays = {port.name: batch.strays(port.name).tolist() for port in batch.nodes}
     labels = {**run_labels(batch), "strays": strays}
     metadata = {"format": "neuromap batch", "version": "1", "batch": json.dumps(labels)}
-    write_whole(path, save_tensors(tensors, metadata=metadata))
+    write_whole(path, sealed_bytes("batch", tensors, metadata))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuromap.errors import InputError, NotSupportedError
+from neuromap.files.unfinished import keep_names, keep_on_disk, sweep, unfinished_name
 from neuromap.files.whole_file import check_target
 from neuromap.simulation.trace.forms.checksum import RunDigest
 from neuromap.simulation.trace.forms.file_digest import append_digest
@@ -54,7 +54,8 @@ def hdf5_writer(path: str | Path) -> Iterator[Callable[[RecordedRun], None]]:
     target = check_target(path)
     if target is None:
         raise InputError(f"{path}: is a device or pipe; HDF5 needs the name of a file")
-    temporary = target.with_name(f".neuromap-{os.urandom(8).hex()}")
+    sweep(target.parent)
+    temporary = target.with_name(unfinished_name())
     stream = None
     # A thread of its own calls HDF5: the next ticks run meanwhile, and an interrupt, which Python hands to the main
     # thread only, is not lost in one of the callbacks of h5py, where exceptions are ignored.
@@ -73,7 +74,9 @@ def hdf5_writer(path: str | Path) -> Iterator[Callable[[RecordedRun], None]]:
             append_digest(temporary)
             if target.exists():
                 temporary.chmod(target.stat().st_mode & 0o777)
+            keep_on_disk([temporary])
             temporary.replace(target)
+            keep_names([target.parent])
     finally:
         executor.shutdown()
         if stream is not None:

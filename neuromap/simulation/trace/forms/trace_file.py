@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import save as save_tensors
 
+from neuromap.files.sealed import canonical_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.simulation.trace.forms.checksum import checksum
 from neuromap.simulation.trace.forms.file_layout import EVENTS, FORMAT, HDF5_SUFFIXES, POTENTIAL_PLACES, VERSIONS
@@ -39,4 +39,4 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     present = {name: np.ascontiguousarray(array) for name, array in tensors.items() if array is not None}
     labels = trace_text(trace, () if table is None else table.neurons.nodes)
     metadata = {"format": FORMAT, "version": VERSIONS[-1], "trace": labels, "checksum": checksum(labels, present)}
-    write_whole(path, save_tensors(present, metadata=metadata))
+    write_whole(path, canonical_bytes(present, metadata))
