@@ -16,8 +16,8 @@ RUNS_SCRIPTS = {
     "backends/scripts/import_script.py": {"subprocess"},
     "simulation/ranks/start_ranks.py": {"subprocess"},
 }
-"""Files that start another program: readers of foreign files in a process with limits, `neuromap import`, which says that it executes the script it is given, and
-`simulate --ranks`, which lets MPI start this program again."""
+"""Files that start another program: readers of foreign files in a process with limits, `neuromap import`, which says
+that it executes the script it is given, and `simulate --ranks`, which lets MPI start this program again."""
 ERROR_NAMES = set(errors.__all__)
 LONGEST_FILE = 700  # one idea a file, mostly 150 to 500 lines
 
