@@ -178,7 +178,7 @@ def _client(address: str, seconds: float) -> Any:
     """
     from distributed import Client
 
-    class Bounded(Client):  # type: ignore[misc]  # Dask has no types
+    class Bounded(Client):
         def start(self, **how: Any) -> None:
             try:
                 super().start(callback_timeout=seconds, **how)

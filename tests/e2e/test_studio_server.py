@@ -119,7 +119,7 @@ def test_foreign_origins_wrong_tokens_and_absurd_sizes_are_refused(tmp_path, ope
     own = ready(open_page(server.url))
     assert own.evaluate(opened, socket_of) is True
 
-    locked = Server(tmp_path, "--token", "s3cret-s3cret-s3cret")
+    locked = Server(tmp_path, NEUROMAP_STUDIO_TOKEN="s3cret-s3cret-s3cret")
     try:
         page = open_page(f"{locked.base}/")
         page.allowed.append("401")
