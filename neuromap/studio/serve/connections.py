@@ -22,6 +22,8 @@ class Patience(Card):
     head : float
         Seconds within which a request's head must be whole, from the first moment on, or from its first byte where the
         connection has been used before.
+    idle : int
+        Seconds for which a connection is kept for a further request.
     unread : float
         Seconds for which what was sent may lie unread, or a machine that vanished be waited for.
     ping : float
@@ -31,6 +33,7 @@ class Patience(Card):
     """
 
     head: float = 10.0
+    idle: int = 5
     unread: float = 30.0
     ping: float = 20.0
     connections: int = 256
@@ -115,7 +118,7 @@ def make_server(app: Any, patience: Patience, most_message: int) -> Any:
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, ws_max_size=most_message,
         ws="websockets-sansio", http=Patient, timeout_graceful_shutdown=2, ws_ping_interval=patience.ping,
-        ws_ping_timeout=patience.ping,
+        ws_ping_timeout=patience.ping, timeout_keep_alive=patience.idle,
     )  # fmt: skip
     return uvicorn.Server(config)
 
