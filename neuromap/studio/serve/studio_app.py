@@ -51,6 +51,7 @@ class StudioApp:
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
+        self._one_at_a_time = asyncio.Semaphore(1)  # what is read of an upload takes several times its size
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -87,7 +88,9 @@ class StudioApp:
             if reads and words[2:] == ["scene.json"]:
                 return 200, "json", await asyncio.to_thread(self._scene, words[1]), []
             if method == "POST" and words[2:] and words[2] in UPLOADS:
-                await asyncio.to_thread(self._upload, words[1], words[2], await _body(receive))
+                data = await _body(receive)
+                async with self._one_at_a_time:
+                    await asyncio.to_thread(self._upload, words[1], words[2], data)
                 return 200, "json", b'{"ok": true}', []
         return 404, "txt", b"neuromap studio: there is no such page; open its first one\n", []
 

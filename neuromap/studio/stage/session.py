@@ -204,6 +204,6 @@ class Session:
 def line_of(error: Exception) -> str:
     """Say an error in one line; one that is no error of the tree is a fault of neuromap's own."""
     if isinstance(error, NeuromapError):
-        return str(error)
+        return " ".join(str(error).splitlines())
     text = str(error).splitlines()[0] if str(error) else "no message"
     return f"internal error, please report it: {type(error).__name__}: {text}"
