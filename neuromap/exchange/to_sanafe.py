@@ -18,6 +18,7 @@ from neuromap.formats.sanafe.architecture import FIGURES_USED, known_figure, san
 from neuromap.formats.sanafe.cells import SanafeCells, sanafe_cells
 from neuromap.formats.sanafe.network import LEAD, sanafe_network
 from neuromap.formats.sanafe.runner import runner_script
+from neuromap.forms.documents import csv_cells
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.simulation.stimulus.choose_frames import RandomFrames
 
@@ -100,7 +101,8 @@ def _neurons(program: ChipProgram, cells: SanafeCells) -> str:
     columns = (program.neuron_node[at], program.neuron_index[at], program.is_relay[at], cells.core, cells.row)
     for k, (node, index, relay, core, row) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         name = program.nodes[node].name
-        write.writerow([f"neurons.{k}", name, index, int(relay), *program.coordinates[core].tolist(), row])
+        cells_of_line = [f"neurons.{k}", name, index, int(relay), *program.coordinates[core].tolist(), row]
+        write.writerow(csv_cells(cells_of_line))
     return file.getvalue()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from neuromap.errors import NotSupportedError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["csv_text", "data_frame", "json_text"]
+__all__ = ["csv_cells", "csv_text", "data_frame", "json_text"]
 
 
 def json_text(document: Mapping[str, Any]) -> str:
@@ -27,7 +28,8 @@ def csv_text(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) ->
     Parameters
     ----------
     lines : sequence of mapping
-        Column and cell; columns that a line lacks are empty in it, and so is ``None``.
+        Column and cell; columns that a line lacks are empty in it, and so is ``None``. Texts are written as
+        :func:`csv_cells` says.
     columns : sequence of str
         Those that come first, also where there is no line; the others follow as they come up.
 
@@ -38,10 +40,28 @@ def csv_text(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) ->
     """
     names = _names(lines, columns)
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, names, restval="", lineterminator="\r\n")
-    writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in line.items()} for line in lines)
+    writer = csv.writer(stream, lineterminator="\r\n")
+    writer.writerow(csv_cells(names))
+    writer.writerows(csv_cells([line.get(name, "") for name in names]) for line in lines)
     return stream.getvalue()
+
+
+def csv_cells(values: Sequence[Any]) -> list[Any]:
+    """Give cells of CSV that a spreadsheet shows as they are and never runs.
+
+    Parameters
+    ----------
+    values : sequence
+        Of a line.
+
+    Returns
+    -------
+    list
+        Numbers as they are, negative ones and those written as texts too; ``true`` and ``false``; an apostrophe before
+        other texts that a spreadsheet would take for a formula, and before those that look like one with apostrophes
+        before it, so that taking one off gives every text back.
+    """
+    return [_cell(value) for value in values]
 
 
 def data_frame(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> DataFrame:
@@ -75,5 +95,13 @@ def _names(lines: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[s
     return list(dict.fromkeys([*columns, *(column for line in lines for column in line)]))
 
 
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]")
+"""What a formula begins with (OWASP, CSV injection; its wide forms too), and the same behind apostrophes."""
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
 def _cell(value: Any) -> Any:
-    return ("true" if value else "false") if isinstance(value, bool) else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    is_formula = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value)
+    return f"'{value}" if is_formula else value

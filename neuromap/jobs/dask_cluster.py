@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Generic, Self, TypeVar
 
 from neuromap.errors import InputError, NeuromapError, NotSupportedError
@@ -52,8 +54,11 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
         self._silenced: list[logging.Logger] = []
 
     def __enter__(self) -> Self:
+        ends = (
+            time.monotonic() + 0.95 * _SECONDS
+        )  # importing Dask takes its part of them, and so does what is said then
         try:
-            from distributed import Client, as_completed
+            from distributed import as_completed
         except ImportError:
             raise NotSupportedError(
                 f"{self._what}: a cluster needs Dask, which is not installed; pip install "
@@ -61,10 +66,10 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
             ) from None
         self._silence_dask()
         try:
-            self._client = Client(self._address, timeout=_SECONDS, set_as_default=False)
+            self._client = _client(self._address, max(0.5, ends - time.monotonic()))
         except (OSError, ValueError, TypeError) as error:
             self._let_dask_speak()
-            reason = " ".join(str(error).split())[:200]
+            reason = "it stays silent" if isinstance(error, TimeoutError) else " ".join(str(error).split())[:200]
             raise InputError(
                 f"scheduler {self._address}: does not answer within {_SECONDS} s ({reason}); start one with dask "
                 "scheduler, and give the address that it prints"
@@ -164,6 +169,25 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
                 "on every worker"
             ) from None
         return found
+
+
+def _client(address: str, seconds: float) -> Any:
+    """Connect to a scheduler, or give up after some seconds.
+
+    Dask bounds how long a connection takes to be made, not how long the other end then takes to say who it is.
+    """
+    from distributed import Client
+
+    class Bounded(Client):
+        def start(self, **how: Any) -> None:
+            try:
+                super().start(callback_timeout=seconds, **how)
+            except BaseException:
+                with suppress(Exception):  # what was begun ends with it, and says nothing of its own
+                    self.close(timeout=1)
+                raise
+
+    return Bounded(address, timeout=seconds, set_as_default=False)
 
 
 def _same(value: Shared) -> Shared:

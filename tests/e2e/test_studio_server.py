@@ -119,7 +119,7 @@ def test_foreign_origins_wrong_tokens_and_absurd_sizes_are_refused(tmp_path, ope
     own = ready(open_page(server.url))
     assert own.evaluate(opened, socket_of) is True
 
-    locked = Server(tmp_path, "--token", "s3cret-s3cret-s3cret")
+    locked = Server(tmp_path, NEUROMAP_STUDIO_TOKEN="s3cret-s3cret-s3cret")
     try:
         page = open_page(f"{locked.base}/")
         page.allowed.append("401")
@@ -133,6 +133,25 @@ def test_foreign_origins_wrong_tokens_and_absurd_sizes_are_refused(tmp_path, ope
         assert other.evaluate(opened, f"ws://127.0.0.1:{locked.port}/s/{session}/live") is False
     finally:
         locked.end()
+
+
+def test_a_network_that_cannot_be_shown_gives_a_page_that_says_why(
+    tmp_path, open_page, shoot, assert_accessible, until
+):
+    net = tmp_path / "shapeless.toml"
+    net.write_text('format = 1\nname = "shapeless"\n[nodes]\nI = {}\nO = {}\n[edges]\n"I -> O" = {}\n')
+    server = Server(tmp_path / "kept", str(net))
+    try:
+        page = open_page(server.url)
+        page.wait_for_selector("#line:has-text('network shapeless: cannot be shown: node I: has no shape')")
+        until(page, f"{text('status')}.startsWith('the studio refused to open this session')")
+        page.wait_for_timeout(1500)  # it asks again meanwhile, and is refused again
+        assert "add shape = [rows, columns, features]" in page.inner_text("#line")
+        assert "refused" in page.inner_text("#status")
+        assert_accessible(page)
+        shoot(page, "studio-refused")
+    finally:
+        server.end()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -6,7 +6,10 @@ import importlib.util
 import math
 import operator
 import os
+import socket
 import sys
+import threading
+import time
 
 import pytest
 
@@ -32,6 +35,20 @@ def test_a_scheduler_that_does_not_answer_is_said_in_one_line(address, monkeypat
     monkeypatch.setattr("neuromap.jobs.dask_cluster._SECONDS", 1)
     with pytest.raises(InputError, match=rf"^scheduler {address}: does not answer") as caught:
         DaskCluster(math.comb, 9, address, "sweep").__enter__()
+    assert "\n" not in str(caught.value)
+
+
+@needs_dask
+def test_a_scheduler_that_takes_the_call_and_stays_silent_is_said_in_one_line(monkeypatch):
+    """It may be any program that listens; nothing of the attempt is left behind."""
+    monkeypatch.setattr("neuromap.jobs.dask_cluster._SECONDS", 2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        begun, threads = time.monotonic(), threading.active_count()
+        with pytest.raises(InputError, match=rf"^scheduler {address}: does not answer within 2 s") as caught:
+            DaskCluster(math.comb, 9, address, "sweep").__enter__()
+        assert time.monotonic() - begun < 8  # of which a busy machine may take some
+        assert threading.active_count() <= threads
     assert "\n" not in str(caught.value)
 
 

@@ -29,11 +29,11 @@ def text(name):
 class Server:
     """``neuromap studio`` as a process of its own."""
 
-    def __init__(self, folder, *words):
+    def __init__(self, folder, *words, **environment):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self.folder, self.words = folder, words
+        self.folder, self.words, self.environment = folder, words, environment
         self.start()
 
     def start(self):
@@ -41,7 +41,7 @@ class Server:
             [sys.executable, "-m", "neuromap", "studio", "--port", str(self.port), "--sessions", self.folder]
             + list(self.words),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(ROOT), **self.environment},
         )  # fmt: skip
         for line in self.process.stdout:
             if "http://" in line:

@@ -131,6 +131,24 @@ def test_absurd_sizes_are_refused_whether_they_are_said_or_not():
     assert head["x-frame-options"] == "DENY"
 
 
+def test_a_body_that_does_not_come_is_not_waited_for():
+    """A part that comes in time gives more time, as much as it takes at the slowest."""
+    rules, sent, pauses = Rules(OPEN.hosts, "", 10**6, seconds=0.2), [], [0.0, 60.0]
+
+    async def receive():
+        await asyncio.sleep(pauses.pop(0))
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/", "raw_path": b"/", "query_string": b"",
+             "headers": [(b"host", b"127.0.0.1:8000")]}  # fmt: skip
+    asyncio.run(Guard(echo, rules)(scope, receive, send))
+    assert sent[0]["status"] == 408
+    assert sent[1]["body"] == b"neuromap studio: body: comes slower than 32768 bytes in a second; send it again\n"
+
+
 def test_only_loopback_goes_without_a_token():
     for host in ("127.0.0.1", "localhost", "::1", "127.0.0.9"):
         assert Address(host).is_loopback

@@ -10,7 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import neuromap as nm
 from neuromap.faults.edits.edit import SilentCore
+from neuromap.network.edge import Edge
+from neuromap.network.node import Node
 from neuromap.studio.scene.network_files import network_bytes
 from neuromap.studio.scene.scene import Change
 from neuromap.studio.scene.scene_file import scene_bytes
@@ -262,6 +265,49 @@ def test_a_link_to_a_file_of_a_session_begins_none(open_sessions):
             assert (await ask_for(app, f"/s/{NAME}/scene.json"))[0] == 200
 
     run(scenario())
+
+
+def test_what_goes_wrong_with_an_upload_or_a_command_is_a_line(open_sessions):
+    app, sent = StudioApp(open_sessions()), []
+
+    async def gone():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    async def scenario():
+        async with Tab(app) as tab:
+            await tab.ready()
+            await app({"type": "http", "method": "POST", "path": f"/s/{NAME}/scene"}, gone, send)
+            assert sent[0]["status"] == 400
+            assert json.loads(sent[1]["body"]) == {"error": "upload: ended before all of it had come; send it again"}
+            status, answer = await post(app, "scene", b"[" + b"[]," * 2 * 10**6 + b"0]")
+            assert (status, answer["error"]) == (400, "scene file: has 4000001 values; at most 4000000 are read")
+            await tab.ask(do="toggle", run=0, source="I", target="\n")
+            told = await tab.until(lambda m: m["kind"] == "error")
+            assert told["line"] == "edge I -> '\\n': is none of network small"
+
+    run(scenario())
+
+
+def test_a_network_that_cannot_be_shown_changes_nothing(scene, tmp_path):
+    shapeless = nm.Network("shapeless", {n: Node(n, None) for n in "IO"}, {("I", "O"): Edge("I", "O")})
+    sessions = Sessions(KeptSessions(tmp_path), Offer({"shapeless": shapeless}), scene)
+
+    async def scenario():
+        async with Tab(StudioApp(sessions)) as tab:
+            await tab.ready()
+            await tab.ask(do="network", value="shapeless")
+            told = await tab.until(lambda m: m["kind"] == "error")
+            assert told["line"].startswith("node I: has no shape")
+            await tab.ask(do="tick")
+            await tab.until(lambda m: m["kind"] == "look" and m["tick"] == 1)
+            with sessions.looked_at(NAME) as session:
+                assert session.stage.scene.network is scene.network
+
+    run(scenario())
+    sessions.close()
 
 
 def test_frames_come_as_an_archive_of_numpy_too(open_sessions):

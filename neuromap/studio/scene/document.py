@@ -22,6 +22,8 @@ _KINDS = {
     bool: "true or false",
 }
 
+_MOST_VALUES = 4_000_000
+"""Of a document, counted by what stands between them: each takes up to 100 bytes of memory, in a file it takes 2."""
 _MOST_DIGITS = 20
 """Of a whole number, its sign included: what 64 bits hold."""
 
@@ -36,6 +38,8 @@ def parse_json(data: bytes, what: str, largest: int) -> Any:
     """
     if len(data) > largest:
         raise InputError(f"{what}: has {len(data)} bytes; at most {largest} are read")
+    if (n_values := sum(map(data.count, (b",", b"[", b"{")))) > _MOST_VALUES:
+        raise InputError(f"{what}: has {n_values} values; at most {_MOST_VALUES} are read")
     try:
         found = json.loads(data.decode("utf-8"), parse_constant=_no_constant, parse_int=_short_number)
         if b"\\u" in data:  # only so can a text hold half of a pair, which no file and no message can hold

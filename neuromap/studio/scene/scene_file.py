@@ -27,10 +27,12 @@ from neuromap.studio.scene.network_files import (
 from neuromap.studio.scene.scene import MOST_CHANGES, MOST_EDITS, MOST_RUNS, Change, Scene, SceneRun
 from neuromap.studio.scene.shown import MOST_PIXELS, Shown
 
-__all__ = ["FORMAT", "MOST_BYTES", "read_edit", "read_scene", "scene_bytes"]
+__all__ = ["FORMAT", "MOST_BYTES", "SCENE_HEAD", "read_edit", "read_scene", "scene_bytes"]
 
 FORMAT = "neuromap studio scene"
 VERSION = 1
+SCENE_HEAD = f'{{"format": "{FORMAT}", "version": {VERSION}, '.encode()
+"""What every scene file that is written begins with."""
 MOST_BYTES = 2**26
 """Of a scene file (64 MiB)."""
 _MOST_STIMULUS = 2**27

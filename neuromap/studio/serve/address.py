@@ -50,8 +50,9 @@ class Address(Card):
             raise InputError(f"token: must be {_SHORTEST_TOKEN} to 200 letters, digits, - or _")
         if not self.token and not self.is_loopback:
             raise InputError(
-                f"host {self.host}: others can reach it, so the studio asks for a token; give --token, such as the "
-                "output of python -c 'import secrets; print(secrets.token_urlsafe())', or leave --host out"
+                f"host {self.host}: others can reach it, so the studio asks for a token; write the output of "
+                "python -c 'import secrets; print(secrets.token_urlsafe())' to a file and give --token-file FILE, or "
+                "set NEUROMAP_STUDIO_TOKEN, or leave --host out"
             )
 
     @property

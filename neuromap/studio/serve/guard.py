@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-__all__ = ["COOKIE", "Guard", "Rules"]
+__all__ = ["COOKIE", "SLOWEST", "Guard", "Rules"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -18,6 +19,8 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 COOKIE = "neuromap_studio"
+SLOWEST = 2**15
+"""Bytes of a body that come in a second, at least."""
 _LONGEST_URL = 4096
 _HEADERS = (
     (b"x-frame-options", b"DENY"),
@@ -44,11 +47,14 @@ class Rules:
         Must be in the address once, and in a cookie from then on; empty where none is asked for.
     most_bytes : int
         Of a request's body.
+    seconds : float
+        Within which a body must be whole, beside one second for every ``SLOWEST`` bytes that have come.
     """
 
     hosts: frozenset[str] | None
     token: str
     most_bytes: int
+    seconds: float = 20.0
 
 
 class Guard:
@@ -119,21 +125,30 @@ class Guard:
         return "/" + quote(str(scope["path"]).lstrip("/\\")) + (f"?{rest}" if rest else "")
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand on a request whose body is counted as it comes."""
-        n_bytes, has_begun = 0, False
+        """Hand on a request whose body is counted and timed as it comes; beyond the bounds it ends."""
+        rules, n_bytes, has_begun, is_whole = self._rules, 0, False, False
+        refusal: tuple[int, str] | None = None
+        began = asyncio.get_running_loop().time()
 
         async def counted() -> Message:
-            nonlocal n_bytes
-            message = await receive()
+            nonlocal n_bytes, refusal, is_whole
+            left = began + rules.seconds + n_bytes / SLOWEST - asyncio.get_running_loop().time()
+            try:
+                message = await (receive() if is_whole else asyncio.wait_for(receive(), max(0.001, left)))
+            except TimeoutError:
+                refusal = 408, f"body: comes slower than {SLOWEST} bytes in a second; send it again"
+                return {"type": "http.disconnect"}
             if message["type"] == "http.request":
                 n_bytes += len(message.get("body", b""))
-                if n_bytes > self._rules.most_bytes:
+                is_whole = not message.get("more_body")
+                if n_bytes > rules.most_bytes:
+                    refusal = 413, f"body: larger than {rules.most_bytes} bytes"
                     return {"type": "http.disconnect"}
             return message
 
         async def answered(message: Message) -> None:
             nonlocal has_begun
-            if n_bytes > self._rules.most_bytes and not has_begun:
+            if refusal is not None and not has_begun:
                 return
             has_begun = True
             if message["type"] == "http.response.start":
@@ -143,10 +158,10 @@ class Guard:
         try:
             await self._app(scope, counted, answered)
         except Exception:
-            if n_bytes <= self._rules.most_bytes or has_begun:
+            if refusal is None or has_begun:
                 raise
-        if n_bytes > self._rules.most_bytes and not has_begun:
-            await _refuse(scope, send, 413, f"body: larger than {self._rules.most_bytes} bytes")
+        if refusal is not None and not has_begun:
+            await _refuse(scope, send, *refusal)
 
 
 def _all(scope: Scope, name: bytes) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
-from typing import Any
 
-from neuromap.errors import InputError, NotSupportedError
+from neuromap.errors import InputError
 from neuromap.studio.scene.scene import Scene
 from neuromap.studio.serve.address import Address
+from neuromap.studio.serve.connections import Patience, make_server
 from neuromap.studio.serve.guard import Guard
 from neuromap.studio.serve.kept import KeptSessions
 from neuromap.studio.serve.sessions import Sessions
@@ -42,14 +43,6 @@ def run_server(
     InputError
         If nobody can listen there.
     """
-    try:
-        import uvicorn
-    except ImportError:
-        raise NotSupportedError(
-            "studio: needs uvicorn and websockets; pip install 'neuromap-rollouts[studio]'"
-        ) from None
-    import socket
-
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -60,14 +53,10 @@ def run_server(
         why = error.strerror or str(error)
         raise InputError(f"{address.host}:{address.port}: cannot listen there ({why}); choose another --port") from None
     sessions = Sessions(kept, offer, first)
-    app: Any = Guard(StudioApp(sessions), address.rules)
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, ws_max_size=MOST_MESSAGE,
-        ws="websockets-sansio", http="h11", timeout_graceful_shutdown=2,
-    )  # fmt: skip
     try:
+        server = make_server(Guard(StudioApp(sessions), address.rules), Patience(), MOST_MESSAGE)
         said(f"neuromap studio: {address.url} (Ctrl-C ends it; sessions are kept)")
-        uvicorn.Server(config).run(sockets=[listener])
+        server.run(sockets=[listener])
     finally:
         sessions.close()
         listener.close()

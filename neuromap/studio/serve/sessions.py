@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from threading import Event, RLock, Thread
 
 from neuromap.errors import InputError, NeuromapError
+from neuromap.files.messages import show_name
 from neuromap.studio.scene.scene import Scene
 from neuromap.studio.scene.scene_file import read_scene, scene_bytes
 from neuromap.studio.serve.kept import KeptSessions
 from neuromap.studio.stage.offer import Offer
 from neuromap.studio.stage.session import Session
 
-__all__ = ["MOST_OPEN", "Sessions"]
+__all__ = ["MOST_OPEN", "MOST_TABS", "Sessions"]
 
 MOST_OPEN = 16
 """Sessions that are open at the same time."""
+MOST_TABS = 32
+"""Tabs that look at a session at the same time."""
 _GRACE = 3.0
 """Seconds for which a session waits for a tab that is loaded anew."""
 _SAVE_EVERY = 1.0
@@ -82,7 +85,8 @@ class Sessions:
         Raises
         ------
         InputError
-            If there is no such session, too many are open, or what was saved cannot be read.
+            If there is no such session, too many are open, too many tabs show it, what was saved cannot be read, or
+            the network cannot be shown.
         """
         found = self._enter(name, begins)
         try:
@@ -104,7 +108,15 @@ class Sessions:
                 if data is None and not begins:
                     raise InputError(f"session {name[:8]!r}: is not there; open the studio's first page")
                 scene = self._first if data is None else read_scene(data, "saved session")
-                found = self._open[name] = _Open(Session(name, scene, self._offer))
+                try:
+                    found = self._open[name] = _Open(Session(name, scene, self._offer))
+                except NeuromapError as error:
+                    raise type(error)(f"network {show_name(scene.network.name)}: cannot be shown: {error}") from None
+            if begins and found.viewers >= MOST_TABS:
+                raise InputError(
+                    f"session {name[:8]!r}: {MOST_TABS} tabs show it, which is its most; close one of them, or open "
+                    "the studio's first page for a session of your own"
+                )
             found.viewers += 1
             return found
 

@@ -7,7 +7,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from neuromap.errors import NeuromapError
+from neuromap.errors import InputError, NeuromapError
 from neuromap.studio.scene.document import Document, parse_json
 from neuromap.studio.scene.scene_file import scene_bytes
 from neuromap.studio.serve.guard import Receive, Scope, Send
@@ -15,7 +15,7 @@ from neuromap.studio.serve.kept import KeptSessions
 from neuromap.studio.serve.sessions import Sessions
 from neuromap.studio.serve.uploads import UPLOADS, take_upload
 from neuromap.studio.stage.commands import act
-from neuromap.studio.stage.session import Session
+from neuromap.studio.stage.session import Session, line_of
 from neuromap.studio.views.messages import Viewer
 from neuromap.studio.views.parts import page_html
 
@@ -51,6 +51,7 @@ class StudioApp:
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
+        self._one_at_a_time = asyncio.Semaphore(1)  # what is read of an upload takes several times its size
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -63,8 +64,9 @@ class StudioApp:
             return
         try:
             status, kind, body, headers = await self._answer(scope["method"], words, receive)
-        except NeuromapError as error:
-            status, kind, body, headers = 400, "json", json.dumps({"error": str(error)}).encode(), []
+        except Exception as error:  # one that is none of the tree is a fault of ours, and a line all the same
+            status = 400 if isinstance(error, NeuromapError) else 500
+            kind, body, headers = "json", json.dumps({"error": line_of(error)}).encode(), []
         length = (b"content-length", str(len(body)).encode())
         head = [(b"content-type", f"{_KINDS[kind]}; charset=utf-8".encode()), length, (b"cache-control", b"no-store")]
         await send({"type": "http.response.start", "status": status, "headers": [*head, *headers]})
@@ -86,7 +88,9 @@ class StudioApp:
             if reads and words[2:] == ["scene.json"]:
                 return 200, "json", await asyncio.to_thread(self._scene, words[1]), []
             if method == "POST" and words[2:] and words[2] in UPLOADS:
-                await asyncio.to_thread(self._upload, words[1], words[2], await _body(receive))
+                data = await _body(receive)
+                async with self._one_at_a_time:
+                    await asyncio.to_thread(self._upload, words[1], words[2], data)
                 return 200, "json", b'{"ok": true}', []
         return 404, "txt", b"neuromap studio: there is no such page; open its first one\n", []
 
@@ -107,9 +111,8 @@ class StudioApp:
         try:
             context = self._sessions.looked_at(words[1], begins=True)
             session = await asyncio.to_thread(context.__enter__)
-        except NeuromapError as error:
-            await _tell(send, {"kind": "refused", "line": str(error)})
-            await send({"type": "websocket.close", "code": 1013})
+        except Exception as error:  # the page waits for a word of this, whatever comes
+            await _turn_away(send, error)
             return
         telling = asyncio.create_task(_tell_news(session, send))
         try:
@@ -117,6 +120,7 @@ class StudioApp:
                 await _obey(session, message.get("text"), send)
         finally:
             telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
             await asyncio.to_thread(context.__exit__, None, None, None)
 
 
@@ -125,16 +129,27 @@ async def _obey(session: Session, text: str | None, send: Send) -> None:
     try:
         values = parse_json((text or "").encode("utf-8", "replace"), "command", MOST_MESSAGE)
         await asyncio.to_thread(act, session, Document(values, "command"))
-    except NeuromapError as error:
-        await _tell(send, {"kind": "error", "line": str(error)})
+    except Exception as error:  # as above
+        await _tell(send, {"kind": "error", "line": line_of(error)})
 
 
 async def _tell_news(session: Session, send: Send) -> None:
     viewer = Viewer(session)
     while not session.is_closed:
-        for message in await asyncio.to_thread(viewer.news):
+        try:
+            news = await asyncio.to_thread(viewer.news)
+        except Exception as error:  # as above
+            await _turn_away(send, error)
+            return
+        for message in news:
             await _tell(send, message)
         await asyncio.sleep(_BEAT)
+
+
+async def _turn_away(send: Send, error: Exception) -> None:
+    """Say why this tab is shown nothing, and close its socket; the page shows the line and asks again by itself."""
+    await _tell(send, {"kind": "refused", "line": line_of(error)})
+    await send({"type": "websocket.close", "code": 1013})
 
 
 async def _tell(send: Send, message: dict[str, Any]) -> None:
@@ -147,7 +162,7 @@ async def _body(receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            raise asyncio.CancelledError
+            raise InputError("upload: ended before all of it had come; send it again")
         parts.append(message.get("body", b""))
         if not message.get("more_body"):
             return b"".join(parts)

@@ -9,6 +9,7 @@ import numpy as np
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
+from neuromap.files.messages import show_name
 from neuromap.hardware.chip.chip_file import is_chip_path, load_chip
 from neuromap.network.network import Network
 from neuromap.rollout.patterns.pattern import RolloutPattern
@@ -114,7 +115,8 @@ def _toggle(session: Session, command: Document) -> None:
     scene = session.stage.scene
     k, edge = _run_of(scene, command), (command.text("source", 200), command.text("target", 200))
     if edge not in scene.network.edges:
-        raise InputError(f"edge {edge[0]} -> {edge[1]}: is none of network {scene.network.name}")
+        words = " -> ".join(map(show_name, edge))
+        raise InputError(f"edge {words}: is none of network {show_name(scene.network.name)}")
     values = dict(scene.runs[k].pattern.items())
     values[edge] = 0 if values[edge] else 1
     pattern = RolloutPattern.from_values(scene.network, values)

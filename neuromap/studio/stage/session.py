@@ -11,7 +11,7 @@ from neuromap.studio.scene.scene import Scene
 from neuromap.studio.stage.offer import Offer
 from neuromap.studio.stage.stage import Stage
 
-__all__ = ["SPEEDS", "Session"]
+__all__ = ["SPEEDS", "Session", "line_of"]
 
 SPEEDS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 """Ticks of the chip in a second of the clock on the wall."""
@@ -104,7 +104,7 @@ class Session:
                 # a change of a scene file that does not fit is cut off; after a fault of ours nothing is tried again
                 is_done = not isinstance(error, NeuromapError) or not self.stage.cut()
                 self._is_behind = not is_done and self.stage.scene.ticks > 0
-                self.changed(_line_of(error))
+                self.changed(line_of(error))
             with self.lock:
                 if is_done:
                     self._is_mapping = False
@@ -181,7 +181,7 @@ class Session:
         except Exception as error:  # as above
             with self.lock:
                 self._is_playing = False
-                self.changed(_line_of(error))
+                self.changed(line_of(error))
 
     def close(self, keep: Callable[[Scene], object] | None = None) -> None:
         """End all that runs and free what it held.
@@ -201,9 +201,9 @@ class Session:
             self.stage.set_scene(self.stage.scene)  # lets go of programs and engines, and ends a mapper's work
 
 
-def _line_of(error: Exception) -> str:
+def line_of(error: Exception) -> str:
     """Say an error in one line; one that is no error of the tree is a fault of neuromap's own."""
     if isinstance(error, NeuromapError):
-        return str(error)
+        return " ".join(str(error).splitlines())
     text = str(error).splitlines()[0] if str(error) else "no message"
     return f"internal error, please report it: {type(error).__name__}: {text}"

@@ -58,9 +58,9 @@ class Stage:
         self._set(scene)
 
     def _set(self, scene: Scene) -> None:
+        world = World(scene.network, scene.stimulus)  # first: what it refuses changes nothing
         self._generation += 1
-        self._scene, self._now, self._applied = scene, 0, 0
-        self._world = World(scene.network, scene.stimulus)
+        self._scene, self._now, self._applied, self._world = scene, 0, 0, world
         self._shown = Shown()
         self._played: tuple[PlayedRun, ...] = ()
         self.mapped, self.verdict = {}, None

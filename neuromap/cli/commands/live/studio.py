@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,10 +25,13 @@ Examples:
   neuromap studio
   neuromap studio examples/digits/sr.toml --pattern streaming --pattern sequential
   neuromap studio examples/mnist/small.toml --data mnist:../mnist --port 9000
-  neuromap studio --host 0.0.0.0 --token "$(python -c 'import secrets; print(secrets.token_urlsafe())')"
+  (umask 077; python -c 'import secrets; print(secrets.token_urlsafe())' > token)
+  neuromap studio --host 0.0.0.0 --token-file token
 """
 
 _MOST_IMAGES = 1000
+_VARIABLE = "NEUROMAP_STUDIO_TOKEN"
+_LONGEST_TOKEN_FILE = 2**20
 
 
 def studio(
@@ -59,15 +63,16 @@ def studio(
         str, typer.Option("--host", metavar="HOST", help="Where to listen; beyond loopback it needs a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", metavar="PORT", help="Port to listen on.")] = 8765,
-    token: Annotated[
-        str | None,
+    token_file: Annotated[
+        Path | None,
         said_option(
-            "--token",
-            metavar="TOKEN",
-            text="What whoever opens the page must know: 16 letters, digits, - or _, or more.  [env: "
-            "NEUROMAP_STUDIO_TOKEN]",
+            "--token-file",
+            metavar="FILE",
+            text="File with the token that whoever opens the page must know: 16 letters, digits, - or _, or more.  "
+            "[default: the token in the environment variable NEUROMAP_STUDIO_TOKEN]",
         ),
     ] = None,
+    token: Annotated[str | None, typer.Option("--token", hidden=True)] = None,
     folder: Annotated[
         Path | None,
         said_option(
@@ -82,8 +87,6 @@ def studio(
     It prints the address to open and serves until it is interrupted. Only this machine can reach it, unless --host says
     otherwise, which asks for a token. Needs the extra studio.
     """
-    import os
-
     import neuromap as nm
     from neuromap.studio.scene.scene import Scene, SceneRun
     from neuromap.studio.serve.address import Address
@@ -91,7 +94,12 @@ def studio(
     from neuromap.studio.serve.run_server import run_server
     from neuromap.studio.stage.offer import Offer, example_network
 
-    address = Address(host, port, token if token is not None else os.environ.get("NEUROMAP_STUDIO_TOKEN", ""))
+    if token is not None:
+        raise InputError(
+            f"--token: other users of this machine can read it in the list of processes; write the token to a file and "
+            f"give --token-file FILE, or set {_VARIABLE}"
+        )
+    address = Address(host, port, _token(token_file))
     found = {_name(path, networks or []): nm.load_network(path) for path in networks or []}
     example = example_network()
     found.setdefault(example.name, example)
@@ -103,6 +111,22 @@ def studio(
     first = Scene(network, nm.load_chip(chosen_chip(chip)), runs)
     kept = KeptSessions(folder or default_folder())
     run_server(address, kept, Offer(found, _images(data)), first, lambda text: print_line(text_console(), text))
+
+
+def _token(file: Path | None) -> str:
+    """Read the token from its file, or from the environment where none is given; neither is seen by other users."""
+    from neuromap.files.messages import show_name
+    from neuromap.files.regular_file import read_bytes
+
+    if file is None:
+        return os.environ.get(_VARIABLE, "").strip()
+    try:
+        found = read_bytes(file, "token file", _LONGEST_TOKEN_FILE, InputError).decode("ascii", "replace").strip()
+    except InputError as error:
+        raise InputError(f"--token-file {show_name(str(file))}: {error}") from None
+    if not found:
+        raise InputError(f"--token-file {show_name(str(file))}: is empty; write the token into it, in one line")
+    return found
 
 
 def _name(path: Path, every: list[Path]) -> str:

@@ -6,6 +6,7 @@ const session = document.body.dataset.session;
 const byId = (id) => document.getElementById(id);
 let socket = null;
 let waiting = 500;
+let refusal = ""; // why the studio shows this tab nothing; stays until it does
 
 function say(line) {
   const place = byId("line");
@@ -22,11 +23,13 @@ export function send(command) {
 function connect() {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   socket = new WebSocket(`${scheme}://${location.host}/s/${session}/live`);
-  socket.onopen = () => { waiting = 500; document.body.dataset.connected = "yes"; say(""); };
+  socket.onopen = () => { document.body.dataset.connected = "yes"; if (!refusal) say(""); };
   socket.onmessage = (event) => take(JSON.parse(event.data));
   socket.onclose = () => {
     document.body.dataset.connected = "no";
-    byId("status").textContent = "not connected: the studio has ended or cannot be reached; trying again";
+    byId("status").textContent = refusal
+      ? "the studio refused to open this session, for the reason below; trying again"
+      : "not connected: the studio has ended or cannot be reached; trying again";
     setTimeout(connect, waiting);
     waiting = Math.min(waiting * 1.5, 5000);
   };
@@ -37,10 +40,13 @@ function take(message) {
   else if (message.kind === "layout") drawLayout(message.runs);
   else if (message.kind === "picture") takePicture(message);
   else if (message.kind === "look") takeLook(message);
-  else if (message.kind === "error" || message.kind === "refused") say(message.line);
+  else if (message.kind === "error") say(message.line);
+  else if (message.kind === "refused") say(refusal = message.line);
 }
 
 function takeParts(message) {
+  waiting = 500;
+  if (refusal) say(refusal = "");
   byId("title").textContent = message.title;
   byId("tick-length").textContent = message.tick;
   byId("run-1").hidden = message.runs < 2;
