@@ -37,6 +37,7 @@ _DECIDES = (
     "less",
     "less_or_equal",
     "sign",
+    "heaviside",
     "clip",
     "floor",
     "ceil",
