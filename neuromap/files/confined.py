@@ -9,12 +9,15 @@ from __future__ import annotations
 import atexit
 import importlib
 import json
+import math
 import os
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -55,6 +58,7 @@ def confined(
     memory: int = MEMORY,
     error: type[InputError] = InputError,
     keep: bool = False,
+    work: float | None = None,
 ) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Call a reader in a child process.
 
@@ -75,6 +79,9 @@ def confined(
     keep : bool
         Let the child wait for the next file of this kind: for readers that keep nothing of one. What it began with
         counts for its memory, and one that fails is not used again.
+    work : float or None
+        Seconds of computing that it may take, whatever else the machine does; its start does not count. ``None`` for
+        no limit but that of wall time.
 
     Returns
     -------
@@ -92,7 +99,7 @@ def confined(
     child = _kept.pop(kept_as, None) if keep else None
     if child is None or not child.is_there():
         child = _Child(memory)
-    code, answer = child.ask({"reader": reader, "asked": asked}, seconds)
+    code, answer = child.ask({"reader": reader, "asked": asked, "work": work}, seconds)
     if code is None:
         end = child.ended()
         if child.is_late:
@@ -177,7 +184,8 @@ class _Child:
             stream.seek(max(0, stream.tell() - _END))
             last = stream.read().decode(errors="replace").strip().rpartition("\n")[2]
         if code < 0:
-            return f"its reader was ended by signal {-code}"
+            late = -code == getattr(signal, "SIGXCPU", 0)
+            return "its reader computes without end" if late else f"its reader was ended by signal {-code}"
         return (
             "it takes more memory than its reader may have" if "MemoryError" in last.partition(":")[0] else last[:120]
         )
@@ -208,6 +216,7 @@ def _answer() -> int:
         if not limited:
             _limit(int(sys.argv[1]))
             limited = True
+        _limit_work(request["work"])
         is_refused = False
         try:
             told, arrays = read(**request["asked"])
@@ -232,6 +241,19 @@ def _limit(memory: int) -> None:
     bound = pages * resource.getpagesize() + memory
     most = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (bound if most == resource.RLIM_INFINITY else min(bound, most), most))
+
+
+def _limit_work(seconds: float | None) -> None:
+    """Bound the time that this process computes: what it has by now, and so much more."""
+    if sys.platform == "win32":  # no limit of that kind there
+        return
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    bound = most if seconds is None else math.ceil(time.process_time() + seconds)
+    if seconds is not None and most != resource.RLIM_INFINITY:
+        bound = min(bound, most)
+    resource.setrlimit(resource.RLIMIT_CPU, (bound, most))
 
 
 if __name__ == "__main__":

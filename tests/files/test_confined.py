@@ -90,6 +90,18 @@ def test_the_boundary_lets_only_errors_of_the_package_out():
         raise KeyboardInterrupt
 
 
+def compute_without_end():
+    while True:
+        pass
+
+
+def test_work_is_bounded_for_every_file_anew():
+    for _ in range(3):
+        run("tell_process", keep=True, work=1)
+    with pytest.raises(InputError, match="computes without end"):
+        run("compute_without_end", keep=True, work=1)
+
+
 def tell_process():
     return os.getpid(), {}
 

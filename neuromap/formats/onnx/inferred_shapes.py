@@ -15,17 +15,18 @@ from neuromap.errors import InputError
 from neuromap.files.confined import Answer, confined
 from neuromap.formats.layers.operator import TensorShape
 
-__all__ = ["tensor_shapes"]
+__all__ = ["tensor_shapes", "without_weights"]
 
 MAX_ELEMENTS = 2**40
 """Most elements of a tensor: larger shapes are taken as unknown, so that no product of lengths grows without end."""
 _MOST_AXES = 16
 _SMALL = 256
 """Most elements of a stored tensor whose numbers shapes may follow from: lengths, axes, sizes of parts."""
-_MOST_BYTES = 2**26
+_MOST_BYTES = 2**25
 """Largest graph, without its weights, that is sent."""
-_SECONDS, _OPERATORS_PER_SECOND = 8.0, 2000
-"""Time for any graph, and what a slow machine finds the shapes of in each second more."""
+_MEMORY = 2**29
+_SECONDS, _OPERATORS_PER_SECOND = 5.0, 2000
+"""Time of computing for any graph, and what a slow machine finds the shapes of in each second more."""
 
 
 def tensor_shapes(model: Any) -> tuple[dict[str, TensorShape | None], list[str]]:
@@ -72,19 +73,19 @@ def _one_frame(graph: Any, stored: set[str]) -> None:
 
 def _inferred(model: Any) -> tuple[Mapping[str, Any], list[str]]:
     """Let the child find shapes; where it cannot, or does not come back, those that the file says must do."""
-    content = _without_weights(model).SerializeToString()
+    content = without_weights(model).SerializeToString()
     if len(content) > _MOST_BYTES:
         return {}, [f"shapes: the graph without its weights has more than {_MOST_BYTES} bytes, those it says are taken"]
-    seconds = _SECONDS + len(model.graph.node) / _OPERATORS_PER_SECOND
+    work = _SECONDS + len(model.graph.node) / _OPERATORS_PER_SECOND
     asked = {"content": b64encode(content).decode()}
     try:
-        told, _ = confined(f"{__name__}:infer", asked, "graph of ONNX", seconds=seconds, keep=True)
+        told, _ = confined(f"{__name__}:infer", asked, "graph of ONNX", memory=_MEMORY, keep=True, work=work)
     except InputError as error:
         return {}, [f"shapes: the graph {error}; those that the file says are taken"]
     return told["shapes"], [f"shapes: onnx finds none ({why})" for why in told["why"]]
 
 
-def _without_weights(model: Any) -> Any:
+def without_weights(model: Any) -> Any:
     """Copy what shapes follow from; large stored tensors become inputs of the same type and shape."""
     import onnx
 
