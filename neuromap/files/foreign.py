@@ -116,7 +116,9 @@ def refuse_foreign(path: Path, expected: str, error: type[InputError]) -> None:
 
 
 @contextmanager
-def foreign_boundary(kind: str, error: type[InputError] = InputError) -> Iterator[None]:
+def foreign_boundary(
+    kind: str, error: type[NeuromapError] = InputError, remedy: str = "it is damaged"
+) -> Iterator[None]:
     """Let nothing out of a reader of foreign files but the errors of this package.
 
     Readers say in their own words what they expect to find wrong. What neither they nor the libraries under them
@@ -126,13 +128,15 @@ def foreign_boundary(kind: str, error: type[InputError] = InputError) -> Iterato
     ----------
     kind : str
         What the file should be, such as ``"RANC JSON"``, for the message.
-    error : type of InputError
+    error : type of NeuromapError
         What is raised.
+    remedy : str
+        What to make of it.
 
     Raises
     ------
-    InputError
-        In place of any other exception.
+    NeuromapError
+        ``error``, in place of any other exception.
     """
     try:
         yield
@@ -142,4 +146,5 @@ def foreign_boundary(kind: str, error: type[InputError] = InputError) -> Iterato
         raise error(f"cannot be read as {kind}: it asks for more memory than there is") from reason
     except Exception as reason:
         words = " ".join(f"{type(reason).__name__}: {reason}".split())
-        raise error(f"cannot be read as {kind} ({words[:120]}); it is damaged") from reason
+        words = "".join(letter if letter.isprintable() else "?" for letter in words[:120])
+        raise error(f"cannot be read as {kind} ({words}); {remedy}") from reason

@@ -88,3 +88,38 @@ def test_the_boundary_lets_only_errors_of_the_package_out():
         refuse()
     with pytest.raises(KeyboardInterrupt), foreign_boundary("a thing"):
         raise KeyboardInterrupt
+
+
+def compute_without_end():
+    while True:
+        pass
+
+
+def test_work_is_bounded_for_every_file_anew():
+    for _ in range(3):
+        run("tell_process", keep=True, work=1)
+    with pytest.raises(InputError, match="computes without end"):
+        run("compute_without_end", keep=True, work=1)
+
+
+def tell_process():
+    return os.getpid(), {}
+
+
+def test_a_child_that_is_kept_answers_again_until_it_fails():
+    first = run("tell_process", keep=True)[0]
+    with pytest.raises(NotSupportedError, match="Loop"):
+        run("refuse", keep=True)
+    assert run("tell_process", keep=True)[0] == first
+    assert run("tell_process")[0] != first
+    with pytest.raises(InputError, match="signal 11"):
+        run("crash", keep=True)
+    second = run("tell_process", keep=True)[0]
+    assert second != first
+    os.kill(second, signal.SIGKILL)  # it may end while nothing is asked of it
+    deadline = time.monotonic() + 30
+    while os.path.exists(f"/proc/{second}/cmdline") and time.monotonic() < deadline:  # noqa: PTH110
+        time.sleep(0.01)
+        if "Z" in open(f"/proc/{second}/stat").read().rpartition(")")[2][:3]:  # noqa: PTH123, SIM115
+            break
+    assert run("tell_process", keep=True)[0] not in (first, second)

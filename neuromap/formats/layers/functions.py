@@ -86,6 +86,7 @@ FUNCTIONS: Mapping[str, PointFunction] = ReadOnlyMapping(
             lambda x, yes, no: np.where(x != 0, yes, no).astype(x.dtype), lambda a, b: np.sign(a - b)
         ),
         "sign": PointFunction(np.sign, _rising),
+        "heaviside": PointFunction(lambda x, at: np.heaviside(x, at).astype(x.dtype), _rising),
         "relu": PointFunction(lambda x: np.maximum(x, 0), _rising),
         "clip": PointFunction(lambda x, low, high: np.clip(x, low, high), _rising),
         "floor": PointFunction(np.floor, _rising),

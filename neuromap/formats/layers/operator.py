@@ -14,7 +14,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.forms.card import Card
 
-__all__ = ["KINDS", "Operator", "TensorShape"]
+__all__ = ["KINDS", "Operator", "TensorShape", "settings_of_frame"]
 
 TensorShape = tuple[int, ...]
 
@@ -35,6 +35,7 @@ KINDS: Mapping[str, str] = ReadOnlyMapping(
         "pad": "the same with constants around it",
         "resize": "the same with more or fewer rows and columns",
         "function": "a function of one tensor: activations, normalisations, what is added or multiplied by constants",
+        "part": "a further result of what has several, such as the indices of a maximum: it reads the first",
         "other": "anything else",
     }
 )
@@ -97,3 +98,31 @@ class Operator(Card):
     def setting(self, key: str, default: Any = None) -> Any:
         """Give one setting, or what holds where the source does not say."""
         return self.settings.get(key, default)
+
+
+def settings_of_frame(
+    kind: str, settings: Mapping[str, Any], source: TensorShape | None, batch: int
+) -> Mapping[str, Any]:
+    """Give the settings that hold for one frame of a batch of several.
+
+    Parameters
+    ----------
+    kind : str
+        Of the operator.
+    settings : mapping of str to object
+        For the batch.
+    source : tuple of int or None
+        Shape of what it reads, for the batch.
+    batch : int
+        Frames of the batch.
+
+    Returns
+    -------
+    mapping of str to object
+        None where frames are cut apart, or change places with something else: one frame does not say what follows.
+    """
+    if batch == 1 or not source or source[0] != batch or kind not in ("slice", "transpose"):
+        return settings
+    axes = (0, -len(source))
+    is_mixed = settings.get("axis") in axes or settings.get("order", (0,))[0] not in axes
+    return {} if is_mixed else settings

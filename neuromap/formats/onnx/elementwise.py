@@ -25,7 +25,6 @@ _NAMES = {
     "Neg": "negative",
     "Not": "not",
     "Identity": "same",
-    "Dropout": "same",
 }
 _OPAQUE = (
     *("Softmax", "LogSoftmax", "Gelu", "Erf", "Exp", "Log", "Sqrt", "Pow", "Abs", "Reciprocal", "LeakyRelu"),
@@ -79,17 +78,31 @@ def _cast(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
     import onnx
 
     kinds = onnx.TensorProto
-    if a.get("to") == kinds.BOOL:
+    to = a.get("to")
+    to = kinds.DataType.Value(to) if isinstance(to, str) else to  # opset 1 to 5
+    if to == kinds.BOOL:
         return _function(node, label, reading, node.input[0])  # whether it is 0: neither rises nor falls
     floats = (kinds.FLOAT, kinds.DOUBLE)
-    return _function(node, label, reading, node.input[0], "same" if a.get("to") in floats else "truncate")
+    return _function(node, label, reading, node.input[0], "same" if to in floats else "truncate")
+
+
+def _dropout(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
+    """Read what leaves elements as they are, but in training, where it throws some away by chance."""
+    training = reading.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else np.zeros(1)
+    if training is None or training.any():
+        return _function(node, label, reading, node.input[0])
+    for mask in node.output[1:]:
+        shape = reading.whole_shape(node.input[0])
+        reading.constants[mask] = None if shape is None else np.broadcast_to(np.True_, shape)
+    return _function(node, label, reading, node.input[0], "same")
 
 
 def _batch_norm(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
     scale, shift, mean, variance = (reading.constant(tensor) for tensor in node.input[1:5])
     shape = reading.whole_shape(node.input[0])
     epsilon = np.float32(a.get("epsilon", 1e-5))
-    if shape is None or a.get("training_mode"):
+    # before opset 14 it is the outputs that say that it computes the mean and variance of this very batch
+    if shape is None or a.get("training_mode") or any(node.output[1:]):
         return _function(node, label, reading, node.input[0])
 
     def along(part: NDArray[Any] | None) -> NDArray[Any] | None:
@@ -134,6 +147,7 @@ ELEMENTWISE = {
     **dict.fromkeys(_NAMES, _named),
     **dict.fromkeys(_OPAQUE, _opaque),
     **dict.fromkeys((*_BINARY, *_ALSO_BINARY, "Sum"), _binary),
+    "Dropout": _dropout,
     "Clip": _clip,
     "Cast": _cast,
     "BatchNormalization": _batch_norm,

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from neuromap.errors import InputError
+from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import counted, show_name
 from neuromap.formats.layers.operator import TensorShape
 from neuromap.formats.layers.operator_graph import OperatorGraph
 from neuromap.formats.onnx.attributes import attributes_of
 from neuromap.formats.onnx.folding import folded
+from neuromap.formats.onnx.inferred_shapes import tensor_shapes
 from neuromap.formats.onnx.labels import label_of
-from neuromap.formats.onnx.model_file import input_names, load_model, tensor_shapes
+from neuromap.formats.onnx.model_file import input_names, load_model
 from neuromap.formats.onnx.operators import TRANSLATORS, take_other
 from neuromap.formats.onnx.reading import Reading
+from neuromap.formats.onnx.schemas import OWN_DOMAINS, check_form, opset_of
 from neuromap.formats.onnx.stored_tensors import Stored, stored_array, stored_shape
 
 __all__ = ["read_onnx"]
 
-_OWN_DOMAINS = ("", "ai.onnx")
 _MOST_CONSTANTS = 2**33
 """Most bytes of weights that are held at a time."""
 
@@ -47,26 +50,29 @@ def read_onnx(path: str | Path) -> OperatorGraph:
     """
     path = Path(path)
     try:
-        return _read(path)
+        with foreign_boundary("an ONNX model"):
+            return _read(path)
     except InputError as error:
         raise InputError(f"{show_name(str(path))}: {error}") from None
 
 
 def _read(path: Path) -> OperatorGraph:
     model = load_model(path)
-    graph, inputs = model.graph, list(input_names(model))
-    shapes = tensor_shapes(model)
-    batch = _batch_of([shapes.get(name) for name in inputs])
+    graph, inputs, opset = model.graph, list(input_names(model)), opset_of(model)
     constants, sizes, unread = _stored(graph, path.parent)
+    shapes, not_found = tensor_shapes(model)
+    batch = _batch_of([shapes.get(name) for name in inputs])
     reading = Reading(shapes, constants, sizes, batch)
-    reading.unread += unread
+    reading.unread += [*unread, *not_found]
     known = {*inputs, *constants}
     for number, node in enumerate(graph.node):
-        label = _one(node, reading, known, number)
-        for tensor in node.output:
-            if tensor and tensor in known:
+        label = _label(node, reading, number)
+        gives = [tensor for tensor in node.output if tensor]
+        for place, tensor in enumerate(gives):
+            if tensor in known or tensor in gives[:place]:
                 raise InputError(f"operator {show_name(label)}: gives {show_name(tensor)}, which is there already")
-            known.add(tensor)
+        _one(node, label, reading, known, opset)
+        known.update(gives)
     outputs = [info.name for info in graph.output if not reading.is_constant(info.name)]
     producer = " ".join(part for part in (model.producer_name, model.producer_version) if part)
     return OperatorGraph(
@@ -79,50 +85,77 @@ def _read(path: Path) -> OperatorGraph:
     )
 
 
-def _one(node: Any, reading: Reading, known: set[str], number: int) -> str:
-    """Read one operator: constants are computed, others translated."""
+def _label(node: Any, reading: Reading, number: int) -> str:
     weights = next((reading.origins[name] for name in node.input[1:] if name in reading.origins), None)
-    label = label_of(node, weights) or f"operator{number}"
-    for tensor in node.input:
+    return label_of(node, weights) or f"operator{number}"
+
+
+def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -> None:
+    """Read one operator: constants are computed, others translated; every tensor that it gives is known afterwards."""
+    within = list(dict.fromkeys(_read_within(node)))
+    for tensor in (*node.input, *within):
         if tensor and tensor not in known:
             raise InputError(
                 f"operator {show_name(label)}: reads {show_name(tensor)}, which no input or earlier operator gives; "
                 "operators come after those that they read, and form no cycle"
             )
-    if not node.output or not node.output[0]:
-        return label
-    attributes = attributes_of(node)
-    own = node.domain in _OWN_DOMAINS
-    if own and node.op_type in ("Shape", "Size"):
-        shape = reading.whole_shape(node.input[0])
-        value = None if shape is None else np.asarray(shape if node.op_type == "Shape" else np.prod(shape), np.int64)
-        first, last = attributes.get("start", 0), attributes.get("end")
-        reading.constants[node.output[0]] = value if value is None or not value.ndim else value[first:last]
-        return label
-    if all(reading.is_constant(tensor) for tensor in node.input) and not _has_graphs(node):
-        _fold(node, attributes, reading, own=own)
-        return label
-    translate = TRANSLATORS.get(node.op_type) if own and not _has_graphs(node) else None
+    own = node.domain in OWN_DOMAINS
+    if own:
+        check_form(node, label, opset)
+    gives = [tensor for tensor in node.output if tensor]
+    if not gives:
+        return
+    before = len(reading.operators)
     try:
-        is_taken = translate is not None and translate(node, label, attributes, reading)
+        _take(node, label, reading, within, own=own)
     except (IndexError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise InputError(
             f"operator {show_name(label)}: is no {show_name(node.op_type)} of ONNX, by its inputs or attributes; write "
             "the file again"
         ) from None
-    if not is_taken:
-        if translate is None:
-            where = "" if own else f" of domain {show_name(node.domain)}"
-            reading.unread.append(f"operator {show_name(node.op_type)}{where}: is not known, and reads what it reads")
-        take_other(node, label, reading)
-    for tensor in node.output[1:]:
-        if tensor:
-            reading.add(node, label, "slice", [node.output[0]], gives=tensor)
-    return label
+    # what no translator knows of is a further result of what is computed once, for the first
+    taken = {one.gives for one in reading.operators[before:]}
+    first = next((tensor for tensor in gives if tensor in taken), "")
+    for place, tensor in enumerate(node.output, start=1):
+        if tensor and tensor not in taken and tensor not in reading.constants:
+            reading.add(node, label, "part", [first], gives=tensor, called=f"output {place} of {node.op_type}")
+
+
+def _take(node: Any, label: str, reading: Reading, within: list[str], *, own: bool) -> None:
+    attributes = attributes_of(node)
+    if own and node.op_type in ("Shape", "Size"):
+        shape = reading.whole_shape(node.input[0])
+        value = None if shape is None else np.asarray(shape if node.op_type == "Shape" else np.prod(shape), np.int64)
+        first, last = attributes.get("start", 0), attributes.get("end")
+        reading.constants[node.output[0]] = value if value is None or not value.ndim else value[first:last]
+        return
+    if all(reading.is_constant(tensor) for tensor in (*node.input, *within)):
+        _fold(node, attributes, reading, own=own and not within)
+        return
+    translate = TRANSLATORS.get(node.op_type) if own and not _has_graphs(node) else None
+    if translate is None:
+        where = "" if own else f" of domain {show_name(node.domain)}"
+        reading.unread.append(f"operator {show_name(node.op_type)}{where}: is not known, and reads what it reads")
+    # translators take the first output for what is computed; without it only which node is read is known
+    is_whole = bool(node.output[0]) or node.op_type == "Split"
+    if translate is None or not is_whole or not translate(node, label, attributes, reading):
+        take_other(node, label, reading, within)
+
+
+def _read_within(node: Any) -> Iterator[str]:
+    """Name what subgraphs of an operator read of the graph around it."""
+    for one in node.attribute:
+        for graph in (*([one.g] if one.HasField("g") else ()), *one.graphs):
+            inner = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
+            inner |= {sparse.values.name for sparse in graph.sparse_initializer}
+            for inside in graph.node:
+                yield from (name for name in (*inside.input, *_read_within(inside)) if name and name not in inner)
+                inner.update(inside.output)
+            yield from (info.name for info in graph.output if info.name not in inner)
 
 
 def _fold(node: Any, attributes: dict[str, Any], reading: Reading, *, own: bool) -> None:
-    shape = reading.whole_shape(node.output[0])
+    """Compute what follows from constants; what is not computed is constant all the same."""
     origin = next((reading.origins[name] for name in node.input if name in reading.origins), None)
     for tensor in node.output:
         reading.constants[tensor] = None
@@ -130,7 +163,7 @@ def _fold(node: Any, attributes: dict[str, Any], reading: Reading, *, own: bool)
             reading.origins[tensor] = origin
         if (found := reading.whole_shape(tensor)) is not None:
             reading.constant_shapes[tensor] = found
-    if not own:
+    if not own or _has_graphs(node):
         return
     if node.op_type == "Constant":
         value = next((attributes[key] for key in ("value", "value_float", "value_int", "value_floats", "value_ints")
@@ -139,11 +172,14 @@ def _fold(node: Any, attributes: dict[str, Any], reading: Reading, *, own: bool)
             kind = np.float32 if node.attribute[0].name.startswith("value_float") else None
             reading.constants[node.output[0]] = np.asarray(value, kind)
         return
-    arrays = [reading.constant(tensor) for tensor in node.input if tensor]
-    value = folded(node.op_type, attributes, arrays, shape)
-    if value is not None:
-        reading.constants[node.output[0]] = value
-        reading.constant_shapes[node.output[0]] = value.shape
+    arrays = [reading.constant(tensor) for tensor in node.input]
+    if any(tensor and array is None for tensor, array in zip(node.input, arrays, strict=True)):
+        return
+    values = folded(node.op_type, attributes, arrays, reading.whole_shape(node.output[0]), len(node.output))
+    for tensor, value in zip(node.output, values, strict=False):
+        if tensor:
+            reading.constants[tensor] = value
+            reading.constant_shapes[tensor] = value.shape
 
 
 def _stored(graph: Any, folder: Path) -> tuple[dict[str, Stored], dict[str, TensorShape], list[str]]:

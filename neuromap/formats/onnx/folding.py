@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neuromap.formats.layers.operator import TensorShape
 from neuromap.formats.onnx.stored_tensors import Stored
 
-__all__ = ["folded"]
+__all__ = ["folded", "part_lengths"]
 
 _MOST = 2**28
 """Most elements of a constant that is computed."""
@@ -26,7 +26,7 @@ def _cast(a: Mapping[str, Any], x: Array) -> Array:
 
 
 def _axes(a: Mapping[str, Any], given: tuple[Array, ...]) -> tuple[int, ...] | None:
-    axes = given[0].ravel().tolist() if given else a.get("axes")
+    axes = given[0].ravel().tolist() if given and given[0] is not None else a.get("axes")
     return None if axes is None else tuple(int(n) for n in axes)
 
 
@@ -50,13 +50,13 @@ def _divide(x: Array, y: Array) -> Array:
     return result
 
 
-def _dequantise(a: Mapping[str, Any], x: Array, scale: Array, *zero: Array) -> Array:
+def _dequantise(a: Mapping[str, Any], x: Array, scale: Array, zero: Stored = None) -> Array:
     def along(part: Array) -> Array:
         if part.ndim != 1 or part.size == 1:
             return part
         return part.reshape([-1 if k == a.get("axis", 1) % x.ndim else 1 for k in range(x.ndim)])
 
-    shifted = x.astype(np.int32) - (along(zero[0]).astype(np.int32) if zero else 0)
+    shifted = x.astype(np.int32) - (0 if zero is None else along(zero).astype(np.int32))
     result: Array = shifted.astype(scale.dtype) * along(scale)
     return result
 
@@ -97,20 +97,69 @@ _COMPUTED: Mapping[str, Callable[..., Any]] = {
     "ReduceProd": lambda a, x, *axes: np.prod(x, _axes(a, axes), keepdims=bool(a.get("keepdims", 1))),
     "ReduceMean": lambda a, x, *axes: np.mean(x, _axes(a, axes), keepdims=bool(a.get("keepdims", 1))),
     "DequantizeLinear": _dequantise,
+    "Split": lambda a, x, sizes=None: _split(a, x, sizes),
 }
+"""Of attributes and what an operator takes; ``None`` in place of what it is not given. Split gives a list."""
 
 
-def _slice(x: Array, start: Array, end: Array, *rest: Array) -> Array:
-    axes = rest[0].tolist() if rest else range(len(start))
-    steps = rest[1].tolist() if len(rest) > 1 else [1] * len(start)
+def _slice(x: Array, start: Array, end: Array, *rest: Stored) -> Array:
+    given = [None if part is None else part.tolist() for part in (*rest, None, None)]
+    axes, steps = given[0] or range(len(start)), given[1] or [1] * len(start)
     where = [slice(None)] * x.ndim
     for axis, first, last, step in zip(axes, start.tolist(), end.tolist(), steps, strict=True):
         where[axis] = slice(first, None if step < 0 and last < -x.shape[axis] else last, step)
     return x[tuple(where)]
 
 
-def folded(op: str, attributes: Mapping[str, Any], arrays: list[Stored], shape: TensorShape | None) -> Stored:
-    """Compute a constant.
+def part_lengths(a: Mapping[str, Any], length: int | None, parts: int, given: Stored = None) -> Sequence[int] | None:
+    """Give the lengths of the parts that Split makes, in any opset.
+
+    Parameters
+    ----------
+    a : mapping of str to object
+        Attributes; ``split`` and ``num_outputs`` are read.
+    length : int or None
+        Of the axis that is split.
+    parts : int
+        How many tensors it gives.
+    given : ndarray or None
+        The lengths, where a tensor says them.
+
+    Returns
+    -------
+    sequence of int, or None
+        ``None`` where they are not known.
+
+    Raises
+    ------
+    ValueError
+        If they are not what the axis has, or not as many as the operator gives.
+    """
+    said = a.get("split") if given is None else given.ravel().tolist()
+    if said is None:
+        if a.get("num_outputs", parts) != parts or parts < 1:
+            raise ValueError("parts")
+        if length is None:
+            return None
+        each = -(-length // parts)
+        if "num_outputs" not in a and length % parts:
+            raise ValueError("parts are not equal")
+        said = [each] * (parts - 1) + [length - each * (parts - 1)]
+    if len(said) != parts or min(said) < 0 or (length is not None and sum(said) != length):
+        raise ValueError("lengths")
+    return [int(n) for n in said]
+
+
+def _split(a: Mapping[str, Any], x: Array, sizes: Stored) -> list[Array]:
+    axis = a.get("axis", 0)
+    lengths = part_lengths(a, x.shape[axis], a["parts"], sizes) or ()
+    return np.split(x, np.cumsum(lengths)[:-1], axis)
+
+
+def folded(
+    op: str, attributes: Mapping[str, Any], arrays: list[Stored], shape: TensorShape | None, parts: int = 1
+) -> list[Array]:
+    """Compute constants.
 
     Parameters
     ----------
@@ -119,34 +168,37 @@ def folded(op: str, attributes: Mapping[str, Any], arrays: list[Stored], shape: 
     attributes : mapping of str to object
         Of the operator.
     arrays : list of (ndarray or None)
-        What it takes.
+        What it takes; ``None`` in the place of what it is not given.
     shape : tuple of int or None
-        Of what it gives, where it is known.
+        Of what it gives first, where it is known.
+    parts : int
+        How many it gives.
 
     Returns
     -------
-    ndarray or None
-        ``None`` where its numbers stay unknown: no operator of the table, too large, or one that fails.
+    list of ndarray
+        Of what it gives, in order; empty where its numbers stay unknown: no operator of the table, too large, or one
+        that fails.
     """
     compute = _COMPUTED.get(op)
-    if compute is None or any(array is None for array in arrays):
-        return None
+    if compute is None or (op != "Split" and parts != 1):
+        return []
     known = [array for array in arrays if array is not None]
     sizes = [max((array.size for array in known), default=0)]
-    if op not in ("Gather", "Slice", "Concat", "Squeeze", "Reshape", "Transpose", "ReduceProd", "ReduceMean"):
+    if op not in ("Gather", "Slice", "Concat", "Squeeze", "Reshape", "Transpose", "ReduceProd", "ReduceMean", "Split"):
         try:
             sizes.append(math.prod(np.broadcast_shapes(*(array.shape for array in known[:3]))))
         except ValueError:
-            return None
+            return []
     if shape is not None:
         sizes.append(math.prod(shape))
     if op in ("Concat", "Gather"):
         sizes.append(sum(array.size for array in known) if op == "Concat" else known[0].size * max(1, known[-1].size))
     if max(sizes) > _MOST:
-        return None
+        return []
     try:
         with np.errstate(all="ignore"):
-            result = np.asarray(compute(attributes, *known))
+            found = compute({**attributes, "parts": parts}, *arrays)
+            return [np.asarray(array) for array in (found if isinstance(found, list) else [found])]
     except Exception:  # whatever NumPy raises of arrays that do not fit: then the number is not known, nothing more
-        return None
-    return result
+        return []

@@ -1,8 +1,7 @@
-"""An ONNX file as a message of protobuf: bounded, for one frame, with the shapes of its tensors."""
+"""An ONNX file as a message of protobuf: bounded, with its inputs."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,16 +9,12 @@ from typing import Any
 from neuromap.errors import InputError
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import read_bytes
-from neuromap.formats.layers.operator import TensorShape
 from neuromap.formats.layers.operator_graph import MAX_OPERATORS
 
-__all__ = ["MAX_ELEMENTS", "MAX_FILE_BYTES", "load_model", "tensor_shapes"]
+__all__ = ["MAX_FILE_BYTES", "input_names", "load_model"]
 
 MAX_FILE_BYTES = 2**31 - 1
 """Largest file: protobuf writes no larger message."""
-MAX_ELEMENTS = 2**40
-"""Most elements of a tensor: larger shapes are taken as unknown, so that no product of lengths grows without end."""
-_MOST_AXES = 16
 
 
 def load_model(path: Path) -> Any:
@@ -70,66 +65,6 @@ def _is_text(message: Any) -> bool:
             if any(isinstance(part, bytes) for part in parts):
                 return False
     return True
-
-
-def tensor_shapes(model: Any) -> dict[str, TensorShape | None]:
-    """Find the shapes of all tensors for a batch of one frame, as far as they follow from those of the inputs.
-
-    The model is changed: the first axis of its inputs, where it is no number, and every axis of the same name, is 1.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-
-    Returns
-    -------
-    dict of str to (tuple of int or None)
-    """
-    stored = {tensor.name for tensor in model.graph.initializer}
-    _one_frame(model.graph, stored)
-    said = {info.name: _shape(info.type) for info in (*model.graph.value_info, *model.graph.output)}
-    found = {info.name: _shape(info.type) for info in model.graph.input if info.name not in stored}
-    inferred = _inferred(model)
-    for info in (*inferred.graph.value_info, *inferred.graph.output):
-        found[info.name] = _shape(info.type) or found.get(info.name)
-    return {**said, **{name: shape for name, shape in found.items() if shape is not None or name not in said}}
-
-
-def _one_frame(graph: Any, stored: set[str]) -> None:
-    """Put 1 where a batch of any length may stand."""
-    batches = set()
-    for info in graph.input:
-        axes = info.type.tensor_type.shape.dim
-        if info.name in stored or len(axes) < 2 or (axes[0].HasField("dim_value") and axes[0].dim_value > 0):
-            continue
-        batches.add(axes[0].dim_param)
-        axes[0].dim_value = 1
-    batches.discard("")
-    for info in (*graph.input, *graph.value_info, *graph.output):
-        for axis in info.type.tensor_type.shape.dim:
-            if axis.dim_param in batches:
-                axis.dim_value = 1
-
-
-def _inferred(model: Any) -> Any:
-    """Let the ``onnx`` package find shapes; where it cannot, those that the file says must do."""
-    import onnx
-    from google.protobuf.message import DecodeError, EncodeError
-
-    try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except (onnx.shape_inference.InferenceError, DecodeError, EncodeError, ValueError, RuntimeError, MemoryError):
-        return onnx.ModelProto()
-
-
-def _shape(kind: Any) -> TensorShape | None:
-    if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
-        return None
-    axes = kind.tensor_type.shape.dim
-    if len(axes) > _MOST_AXES or not all(axis.HasField("dim_value") and axis.dim_value > 0 for axis in axes):
-        return None
-    shape = tuple(int(axis.dim_value) for axis in axes)
-    return shape if math.prod(shape) <= MAX_ELEMENTS else None
 
 
 def input_names(model: Any) -> Iterator[str]:

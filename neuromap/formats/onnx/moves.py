@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from neuromap.formats.onnx.folding import part_lengths
 from neuromap.formats.onnx.reading import Reading
 
 __all__ = ["MOVES"]
@@ -42,17 +43,22 @@ def _concat(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
 
 
 def _split(node: Any, label: str, a: Attributes, reading: Reading) -> bool:
-    axis, start = a.get("axis", 0), 0
-    for tensor in node.output:
-        if not tensor:
-            return False
-        shape = reading.whole_shape(tensor)
+    source, sizes = node.input[0], node.input[1] if len(node.input) > 1 else ""
+    if sizes and reading.constant(sizes) is None:
+        return False  # an input says how long the parts are
+    shape, axis = reading.whole_shape(source), a.get("axis", 0)
+    if shape is not None and not -len(shape) <= axis < len(shape):
+        raise ValueError("axis")
+    given = [reading.constant(sizes)] if sizes else []
+    lengths = part_lengths(a, None if shape is None else shape[axis], len(node.output), *given)
+    start = 0
+    for place, tensor in enumerate(node.output):
         settings: dict[str, Any] = {"axis": axis}
-        if shape is not None and -len(shape) <= axis < len(shape):
-            settings |= {"start": start, "stop": start + shape[axis], "step": 1}
-            start += shape[axis]
-        reading.add(node, label, "slice", [node.input[0]], settings=settings, gives=tensor)
-    del node.output[1:]  # all are taken
+        if lengths is not None:
+            settings |= {"start": start, "stop": start + lengths[place], "step": 1}
+            start += lengths[place]
+        if tensor:
+            reading.add(node, label, "slice", [source], settings=settings, gives=tensor)
     return True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from neuromap.formats.onnx.elementwise import ELEMENTWISE
@@ -19,7 +19,8 @@ TRANSLATORS: Mapping[str, Translator] = {**WEIGHTED, **MOVES, **ELEMENTWISE}
 """By type of operator."""
 
 
-def take_other(node: Any, label: str, reading: Reading) -> None:
-    """Take an operator over as one that reads what it reads."""
-    reads = list(dict.fromkeys(tensor for tensor in node.input if not reading.is_constant(tensor)))
-    reading.add(node, label, "other", reads, work=0)
+def take_other(node: Any, label: str, reading: Reading, within: Sequence[str] = ()) -> None:
+    """Take an operator over as one that reads what it, and the graphs within it, read."""
+    reads = dict.fromkeys(tensor for tensor in (*node.input, *within) if not reading.is_constant(tensor))
+    gives = next(tensor for tensor in node.output if tensor)
+    reading.add(node, label, "other", list(reads), work=0, gives=gives)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.files.messages import show, show_name
-from neuromap.formats.layers.operator import Operator, TensorShape
+from neuromap.formats.layers.operator import Operator, TensorShape, settings_of_frame
 from neuromap.formats.onnx.stored_tensors import Stored
 
 __all__ = ["Reading", "ints"]
@@ -83,9 +83,11 @@ class Reading:
         constants: Sequence[NDArray[Any]] = (),
         work: int | None = 0,
         gives: str | None = None,
+        called: str = "",
     ) -> None:
         """Take an operator over."""
         tensor = node.output[0] if gives is None else gives
+        source = self.whole_shape(reads[0]) if reads else None
         self.operators.append(
             Operator(
                 name=label,
@@ -94,8 +96,8 @@ class Reading:
                 gives=tensor,
                 shape=self.frame_shape(tensor),
                 work=self.per_frame(work),
-                called=node.op_type,
-                settings=settings or {},
+                called=called or node.op_type,
+                settings=settings_of_frame(kind, settings or {}, source, self._batch),
                 constants=tuple(constants),
             )
         )

@@ -125,8 +125,6 @@ def _pool(node: Any, call: Call) -> bool:
     }
     if mean:
         settings |= {"mean": True, "counts_padding": bool(_given(node, 5, "count_include_pad", True))}
-    if "with_indices" in node.target.__name__:
-        call.firsts[node.name] = "max_pool"
     call.add("average" if mean else "max_pool", [source.name], settings=settings)
     return True
 
@@ -145,8 +143,6 @@ def _adaptive(node: Any, call: Call) -> bool:
         settings = {"kernel": kernel, "stride": kernel, "pads": (0,) * 2 * n, "dilation": (1,) * n, **extra}
     else:
         settings = {}
-    if not mean:
-        call.firsts[node.name] = "max_pool"
     call.add("average" if mean else "max_pool", [source.name], settings=settings)
     return True
 

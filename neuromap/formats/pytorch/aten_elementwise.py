@@ -49,8 +49,6 @@ def _named(node: Any, call: Call) -> bool:
 def _opaque(node: Any, call: Call) -> bool:
     if call.is_constant(node.args[0]) or sum(not call.is_constant(part) for part in node.args) > 1:
         return False
-    if node.target.__name__.startswith("native_"):
-        call.firsts[node.name] = "same"
     return call.function(node.args[0].name)
 
 
@@ -86,8 +84,6 @@ def _batch_norm(node: Any, call: Call) -> bool:
     if shape is None or mean is None or variance is None:
         return False
     epsilon = node.args[7] if word == "batch_norm" else node.args[6]
-    if word != "batch_norm":
-        call.firsts[node.name] = word
 
     def along(part: Any, default: float) -> Any:
         array = call.array(part)
@@ -120,6 +116,18 @@ def _binary(node: Any, call: Call) -> bool:
     return call.function(source.name, _BINARY[word][int(at_first)], [first if at_first else second])
 
 
+def _heaviside(node: Any, call: Call) -> bool:
+    """Read a step from 0 to 1, with what it gives at 0; it rises where that lies between."""
+    source, at = node.args[:2]
+    values = call.array(at)
+    if call.is_constant(source) or not call.is_constant(at):
+        return False
+    rises = values is not None and bool(((values >= 0) & (values <= 1)).all())
+    if call.shape(source) != call.shape(node) or not rises:
+        return call.function(source.name)
+    return call.function(source.name, "heaviside", [at])
+
+
 def _where(node: Any, call: Call) -> bool:
     condition, yes, no = node.args[:3]
     if call.is_constant(condition) or not call.is_constant(yes) or not call.is_constant(no):
@@ -140,6 +148,7 @@ ELEMENTWISE = {
     "clamp_max": lambda node, call: call.function(node.args[0].name, "clip", [-np.inf, node.args[1]]),
     "hardtanh": _hardtanh,
     **dict.fromkeys(("batch_norm", "_native_batch_norm_legit_no_training"), _batch_norm),
+    "heaviside": _heaviside,
     "where": _where,
 }
 """Calls that are functions of a tensor, or join two element by element."""

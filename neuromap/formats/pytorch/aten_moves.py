@@ -45,6 +45,13 @@ def _cat(node: Any, call: Call) -> bool:
     parts = node.args[0]
     reads = [part.name for part in parts if not call.is_constant(part)]
     axis = int(node.args[1]) if len(node.args) > 1 else int(node.kwargs.get("dim", 0))
+    shape = call.shape(node)
+    if node.target.__name__.startswith("stack") and shape is not None:
+        axis %= len(shape)  # of what it gives: every part gets an axis there first
+        longer = tuple(1 if k == axis else n for k, n in enumerate(shape))
+        reads = [
+            call.add("reshape", [read], gives=f"{node.name}.{place}", shape=longer) for place, read in enumerate(reads)
+        ]
     call.add("concat", reads, settings={"axis": axis, "whole": len(reads) == len(parts)})
     return True
 
@@ -84,6 +91,10 @@ def _split(node: Any, call: Call) -> bool:
         return False
     parts: dict[int, Mapping[str, Any]] = {}
     start = 0
+    if node.target.__name__.startswith("unbind"):
+        axis = int(node.args[1]) if len(node.args) > 1 else int(node.kwargs.get("dim", 0))
+        parts = {k: {"axis": axis, "index": (k,)} for k in range(len(shapes))}
+        shapes = []
     for k, part in enumerate(shapes):
         length = int(part.shape[axis])
         parts[k] = {"axis": axis, "start": start, "stop": start + length, "step": 1}
@@ -128,7 +139,9 @@ MOVES = {
     "slice": _slice,
     "select": _select,
     "index_select": _index_select,
-    **dict.fromkeys(("split", "split_with_sizes", "chunk", "unbind"), _split),
+    **dict.fromkeys(
+        ("split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes", "chunk", "unbind"), _split
+    ),
     **dict.fromkeys(("pad", "constant_pad_nd"), _pad),
     **dict.fromkeys(
         ("upsample_nearest2d", "upsample_bilinear2d", "upsample_bicubic2d", "expand", "repeat", "interpolate"), _resize

@@ -29,8 +29,6 @@ class Call:
         """What constants are called in the module, or those that they are computed from."""
         self.operators: list[Operator] = []
         self.unread: list[str] = []
-        self.firsts: dict[str, str] = {}
-        """Calls with several results of which the first is what was computed, and what they do."""
         self.parts: dict[str, dict[int, Mapping[str, Any]]] = {}
         """Calls that cut a tensor: settings of every part."""
         self.part_sources: dict[str, str] = {}

@@ -6,11 +6,13 @@ import operator
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from neuromap.errors import InputError, NotSupportedError
+from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import show
-from neuromap.formats.layers.operator import Operator
+from neuromap.formats.layers.operator import Operator, settings_of_frame
 from neuromap.formats.layers.operator_graph import OperatorGraph
 from neuromap.formats.pytorch.aten import OPERATORS
 from neuromap.formats.pytorch.calls import Call
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_module"]
 
-_SHORT = {"scaled_dot_product_attention": "attention"}
+_SHORT = {"scaled_dot_product_attention": "attention", "max_pool2d_with_indices": "max_pool"}
 """Operators whose names are long, by what nodes are called."""
 
 
@@ -59,7 +61,9 @@ def read_module(module: torch.nn.Module, example_input: Any) -> OperatorGraph:
             "takes"
         )
     program = _exported(module, inputs)
-    return _read(program, type(module).__name__)
+    name = type(module).__name__
+    with foreign_boundary(f"a graph of module {name}", NotSupportedError, "export it to ONNX and import that"):
+        return _read(program, name)
 
 
 def _exported(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
@@ -70,11 +74,11 @@ def _exported(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
         try:
             return torch.export.export(module, inputs).run_decompositions({})
         except Exception as error:  # of many classes, several of them private
-            first = str(error).strip().splitlines()[:1] or [type(error).__name__]
+            first = " ".join(str(error).strip().splitlines()[:1])
             raise NotSupportedError(
-                f"module {type(module).__name__}: torch.export cannot make a graph of it ({first[0][:200]}); try "
-                "torch.export.export on it, or import it from ONNX"
-            ) from None
+                f"module {type(module).__name__}: torch.export cannot make a graph of it ({type(error).__name__}: "
+                f"{first[:200]}); try torch.export.export on it, or import it from ONNX"
+            ) from error
 
 
 @contextmanager
@@ -113,7 +117,7 @@ def _read(program: Any, name: str) -> OperatorGraph:
     return OperatorGraph(
         name=name,
         inputs={key: _of_frame(shape, batch) for key, shape in inputs.items()},
-        operators=tuple(_per_frame(one, batch) for one in call.operators),
+        operators=tuple(_per_frame(one, call, batch) for one in call.operators),
         outputs=tuple(dict.fromkeys(outputs)),
         producer=f"PyTorch {torch.__version__}",
         unread=tuple(dict.fromkeys(call.unread)),
@@ -162,7 +166,7 @@ def _one(node: Any, call: Call) -> None:
     if translate is None or not translate(node, call):
         if translate is None:
             call.unread.append(f"operator {word}: is not known, and reads what it reads")
-        call.add("other", [part.name for part in arguments])
+        call.add("other", [part.name for part in arguments if part.name not in call.constants])
 
 
 def _computed(node: Any, values: Mapping[Any, Any]) -> Any:
@@ -184,13 +188,18 @@ def _take_part(node: Any, call: Call) -> None:
         call.constants[node.name] = None if value is None else value[which]
         return
     call.shapes[node.name] = _shape(node)
-    if which == 0 and source.name in call.firsts:
-        call.begin(node, "same", _label(source, call.firsts[source.name]))
+    if source.name in call.parts:
+        call.begin(node, "split", _label(source, "split"))
+        call.add("slice", [call.part_sources[source.name]], settings=call.parts[source.name][which])
+        return
+    word = getattr(source.target, "__name__", str(source.target)).partition(".")[0]
+    label = _label(source, word)
+    if which == 0:  # what a call computes is named after it, and that is the first result
+        call.begin(node, "same", label)
         call.add("function", [source.name], settings={"function": "same"})
         return
-    call.begin(node, "split", _label(source, "split"))
-    settings = call.parts.get(source.name, {}).get(which, {})
-    call.add("slice", [call.part_sources.get(source.name, source.name)], settings=settings)
+    call.begin(node, f"output {which + 1} of {word}", label)
+    call.add("part", [source.name])
 
 
 def _label(node: Any, word: str, weights: Sequence[str] = ()) -> str:
@@ -218,7 +227,11 @@ def _of_frame(shape: tuple[int, ...] | None, batch: int) -> tuple[int, ...] | No
     return (1, *shape[1:]) if shape and shape[0] == batch else shape
 
 
-def _per_frame(one: Operator, batch: int) -> Operator:
-    from dataclasses import replace
-
-    return replace(one, shape=_of_frame(one.shape, batch), work=None if one.work is None else one.work // batch)
+def _per_frame(one: Operator, call: Call, batch: int) -> Operator:
+    source = call.shapes.get(one.reads[0]) if one.reads else None
+    return replace(
+        one,
+        shape=_of_frame(one.shape, batch),
+        work=None if one.work is None else one.work // batch,
+        settings=settings_of_frame(one.kind, one.settings, source, batch),
+    )

@@ -49,6 +49,7 @@ def conv_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_
         or kernel.shape[1] * groups != n_source
     ):
         raise NotSupportedError(f"its weights of shape {list(kernel.shape)} do not fit {n_source} features")
+    _check_windows(one, kernel.shape[2:], source, target)
     cells, places = math.prod(source[2:]), math.prod(target[2:])
     rows, columns, values = [], [], []
     entries = 0
@@ -78,6 +79,7 @@ def window_matrix(one: Operator, source: TensorShape, target: TensorShape) -> cs
     """
     if "kernel" not in one.settings:
         return _axes_matrix(one, source)
+    _check_windows(one, one.settings["kernel"], source, target)
     cells, places, n = math.prod(source[2:]), math.prod(target[2:]), source[1]
     rows, columns = [], []
     for offset in product(*(range(k) for k in one.settings["kernel"])):
@@ -172,6 +174,21 @@ def _moved(one: Operator, grids: list[Ints]) -> tuple[Ints, float]:
     where = [slice(None)] * grid.ndim
     where[settings["axis"]] = slice(settings["start"], settings["stop"], settings["step"])
     return grid[tuple(where)], 0.0
+
+
+def _check_windows(one: Operator, kernel: Sequence[int], source: TensorShape, target: TensorShape) -> None:
+    """Hold the shape that the source says against the windows that there are: shapes may be said, not found."""
+    n = len(kernel)
+    stride, dilation = one.setting("stride", (1,) * n), one.setting("dilation", (1,) * n)
+    pads = one.setting("pads", (0,) * 2 * n)
+    if not len(source) == len(target) == n + 2:
+        raise NotSupportedError(f"its shape {list(target)} does not follow from {list(source)}")
+    for axis, (length, made) in enumerate(zip(source[2:], target[2:], strict=True)):
+        left = length + pads[axis] + pads[axis + n] - (kernel[axis] - 1) * dilation[axis] - 1
+        # maxima and means may have a last window that is not whole
+        most = left // stride[axis] if one.kind == "conv" else -(-left // stride[axis])
+        if not left // stride[axis] <= made - 1 <= most:
+            raise NotSupportedError(f"its shape {list(target)} does not follow from {list(source)}")
 
 
 def _touched(one: Operator, offset: Sequence[int], source: TensorShape, target: TensorShape) -> tuple[Ints, Ints]:

@@ -37,6 +37,7 @@ _DECIDES = (
     "less",
     "less_or_equal",
     "sign",
+    "heaviside",
     "clip",
     "floor",
     "ceil",
@@ -207,7 +208,7 @@ class _Taking:
                 self._leave(one)
                 return
             raise NotSupportedError(f"node {self._of_operator.get(one.gives, one.name)}: {reason}") from None
-        except ValueError:  # shapes that do not fit, which a file may claim
+        except (ValueError, IndexError):  # shapes that do not fit, which a file may claim
             raise NotSupportedError(f"node {one.name}: its shapes do not fit") from None
 
     def _leave(self, one: Operator) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.imported import Imported
 from neuromap.exchange.layers.take.take_graph import take_graph
+from neuromap.files.foreign import foreign_boundary
 from neuromap.files.given import path_given
+from neuromap.files.messages import show_name
 from neuromap.formats.onnx.file_graph import read_onnx
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -42,4 +44,6 @@ def from_onnx(path: str | Path, *, chip: str | Path | ChipSpec | None = None) ->
     if find_spec("onnx") is None:
         raise NotSupportedError("ONNX: needs onnx, which is not installed; pip install 'neuromap-rollouts[onnx]'")
     spec = None if chip is None else load_chip(chip)
-    return take_graph(read_onnx(path), format="onnx", source=str(path), chip=spec)
+    graph = read_onnx(path)
+    with foreign_boundary(f"the ONNX model {show_name(str(path))}"):
+        return take_graph(graph, format="onnx", source=str(path), chip=spec)

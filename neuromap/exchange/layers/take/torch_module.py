@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.imported import Imported
 from neuromap.exchange.layers.take.take_graph import take_graph
+from neuromap.files.foreign import foreign_boundary
 from neuromap.formats.pytorch.module_graph import read_module
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -50,4 +51,6 @@ def from_torch(module: torch.nn.Module, example_input: Any, *, chip: str | Path 
         )
     spec = None if chip is None else load_chip(chip)
     graph = read_module(module, example_input)
-    return take_graph(graph, format="pytorch", source=type(module).__name__, chip=spec)
+    name = type(module).__name__
+    with foreign_boundary(f"a network of module {name}", NotSupportedError, "export it to ONNX and import that"):
+        return take_graph(graph, format="pytorch", source=name, chip=spec)

@@ -1,0 +1,146 @@
+"""Shapes of the tensors of an ONNX file for one frame: found by the package ``onnx`` in a process of its own.
+
+Its shape inference is written in C++, and there are files that end the process that it runs in, or keep it busy
+without end. It gets the graph without its weights: shapes follow from shapes, and from small integers.
+"""
+
+from __future__ import annotations
+
+import math
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from neuromap.errors import InputError
+from neuromap.files.confined import Answer, confined
+from neuromap.formats.layers.operator import TensorShape
+
+__all__ = ["tensor_shapes", "without_weights"]
+
+MAX_ELEMENTS = 2**40
+"""Most elements of a tensor: larger shapes are taken as unknown, so that no product of lengths grows without end."""
+_MOST_AXES = 16
+_SMALL = 256
+"""Most elements of a stored tensor whose numbers shapes may follow from: lengths, axes, sizes of parts."""
+_MOST_BYTES = 2**25
+"""Largest graph, without its weights, that is sent."""
+_MEMORY = 2**29
+_SECONDS, _OPERATORS_PER_SECOND = 5.0, 2000
+"""Time of computing for any graph, and what a slow machine finds the shapes of in each second more."""
+
+
+def tensor_shapes(model: Any) -> tuple[dict[str, TensorShape | None], list[str]]:
+    """Find the shapes of all tensors for a batch of one frame, as far as they follow from those of the inputs.
+
+    The model is changed: the first axis of its inputs, where it is no number, and every axis of the same name, is 1.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+
+    Returns
+    -------
+    shapes : dict of str to (tuple of int or None)
+        Where they cannot be found, those that the file says.
+    unread : list of str
+        Why they cannot, in one clause.
+    """
+    stored = {tensor.name for tensor in model.graph.initializer}
+    _one_frame(model.graph, stored)
+    said = {info.name: _shape(info.type) for info in (*model.graph.value_info, *model.graph.output)}
+    found = {info.name: _shape(info.type) for info in model.graph.input if info.name not in stored}
+    inferred, unread = _inferred(model)
+    for name, shape in inferred.items():
+        found[name] = found.get(name) if shape is None else tuple(shape)
+    return {**said, **{name: shape for name, shape in found.items() if shape is not None or name not in said}}, unread
+
+
+def _one_frame(graph: Any, stored: set[str]) -> None:
+    """Put 1 where a batch of any length may stand."""
+    batches = set()
+    for info in graph.input:
+        axes = info.type.tensor_type.shape.dim
+        if info.name in stored or len(axes) < 2 or (axes[0].HasField("dim_value") and axes[0].dim_value > 0):
+            continue
+        batches.add(axes[0].dim_param)
+        axes[0].dim_value = 1
+    batches.discard("")
+    for info in (*graph.input, *graph.value_info, *graph.output):
+        for axis in info.type.tensor_type.shape.dim:
+            if axis.dim_param in batches:
+                axis.dim_value = 1
+
+
+def _inferred(model: Any) -> tuple[Mapping[str, Any], list[str]]:
+    """Let the child find shapes; where it cannot, or does not come back, those that the file says must do."""
+    content = without_weights(model).SerializeToString()
+    if len(content) > _MOST_BYTES:
+        return {}, [f"shapes: the graph without its weights has more than {_MOST_BYTES} bytes, those it says are taken"]
+    work = _SECONDS + len(model.graph.node) / _OPERATORS_PER_SECOND
+    asked = {"content": b64encode(content).decode()}
+    try:
+        told, _ = confined(f"{__name__}:infer", asked, "graph of ONNX", memory=_MEMORY, keep=True, work=work)
+    except InputError as error:
+        return {}, [f"shapes: the graph {error}; those that the file says are taken"]
+    return told["shapes"], [f"shapes: onnx finds none ({why})" for why in told["why"]]
+
+
+def without_weights(model: Any) -> Any:
+    """Copy what shapes follow from; large stored tensors become inputs of the same type and shape."""
+    import onnx
+
+    graph = model.graph
+    copy = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
+    copy.graph.name = graph.name
+    for field in ("input", "output", "value_info"):
+        getattr(copy.graph, field).extend(getattr(graph, field))
+    named = {info.name for info in graph.input}
+
+    def as_input(name: str, kind: int, dims: Any) -> None:
+        if name not in named:
+            named.add(name)
+            copy.graph.input.append(onnx.helper.make_tensor_value_info(name, kind, list(dims)))
+
+    for tensor in graph.initializer:
+        if _is_small(tensor):
+            copy.graph.initializer.append(tensor)
+        else:
+            as_input(tensor.name, tensor.data_type, tensor.dims)
+    for sparse in graph.sparse_initializer:
+        as_input(sparse.values.name, sparse.values.data_type, sparse.dims)
+    for node in graph.node:
+        large = next((one.t for one in node.attribute if one.HasField("t") and not _is_small(one.t)), None)
+        if large is not None and node.op_type == "Constant" and len(node.output) == 1:
+            as_input(node.output[0], large.data_type, large.dims)
+            continue
+        kept = copy.graph.node.add(op_type=node.op_type, domain=node.domain, input=node.input, output=node.output)
+        kept.attribute.extend(node.attribute)
+    return copy
+
+
+def _is_small(tensor: Any) -> bool:
+    return bool(tensor.data_location == 0 and math.prod(tensor.dims) <= _SMALL and tensor.ByteSize() <= 16 * _SMALL)
+
+
+def infer(content: str) -> Answer:
+    """Be the child's reader: find the shapes of a graph."""
+    import onnx
+    from google.protobuf.message import DecodeError, EncodeError
+
+    kinds = (onnx.shape_inference.InferenceError, DecodeError, EncodeError, ValueError, RuntimeError, MemoryError)
+    try:
+        model = onnx.shape_inference.infer_shapes(b64decode(content), data_prop=True)
+    except kinds as error:
+        why = " ".join(str(error).split())[:120] or type(error).__name__
+        return {"shapes": {}, "why": [why]}, {}
+    return {"shapes": {i.name: _shape(i.type) for i in (*model.graph.value_info, *model.graph.output)}, "why": []}, {}
+
+
+def _shape(kind: Any) -> TensorShape | None:
+    if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
+        return None
+    axes = kind.tensor_type.shape.dim
+    if len(axes) > _MOST_AXES or not all(axis.HasField("dim_value") and axis.dim_value > 0 for axis in axes):
+        return None
+    shape = tuple(int(axis.dim_value) for axis in axes)
+    return shape if math.prod(shape) <= MAX_ELEMENTS else None
