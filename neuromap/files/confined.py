@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load
 
 from neuromap import errors
 from neuromap.errors import InputError, NeuromapError
-from neuromap.files.sealed import canonical_bytes
 
 __all__ = ["Answer", "confined"]
 
@@ -74,40 +75,83 @@ def confined(
         What the reader raised; ``error``, if it crashed, ran out of memory or took too long.
     """
     # -P: no file beside the user's script is imported in place of a module
-    command = [sys.executable, "-P", "-m", __name__, reader, str(memory)]
+    command = [sys.executable, "-P", "-m", __name__, reader, str(memory), str(math.ceil(seconds))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
-    try:
-        done = subprocess.run(
-            command,
-            input=json.dumps(asked).encode(),
-            capture_output=True,
-            timeout=seconds,
-            env=environment,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise error(f"takes longer than {seconds:g} s to read; it is damaged, or no {kind}") from None
-    if done.returncode == _REFUSED:
-        refusal = json.loads(done.stdout)
-        raise getattr(errors, refusal["error"])(refusal["message"])
-    if done.returncode != 0:
-        raise error(f"cannot be read as a {kind} ({_end_of(done)}); it is damaged, or was made to do harm")
-    arrays = load(done.stdout)
-    told = json.loads(arrays.pop(_TOLD).tobytes())
+    with (
+        tempfile.TemporaryFile() as noise,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=noise, env=environment
+        ) as child,
+    ):
+        assert child.stdin is not None
+        assert child.stdout is not None
+        is_late = threading.Event()
+
+        def end() -> None:
+            is_late.set()
+            child.kill()
+
+        watch = threading.Timer(seconds, end)
+        watch.daemon = True
+        watch.start()
+        try:
+            told, arrays = _taken(child.stdin, child.stdout, asked, memory)
+            code = child.wait()
+        finally:  # an interrupt ends the child too
+            watch.cancel()
+            child.kill()
+        if is_late.is_set():
+            raise error(f"takes longer than {seconds:g} s to read; it is damaged, or no {kind}")
+        if code == _REFUSED and isinstance(told, dict):
+            raise getattr(errors, told["error"])(told["message"])
+        if code != 0 or arrays is None:
+            raise error(f"cannot be read as a {kind} ({_end_of(code, noise)}); it is damaged, or was made to do harm")
     for array in arrays.values():
         array.flags.writeable = False
     return told, arrays
 
 
-_TOLD = "told"
+def _taken(
+    stdin: IO[bytes], stdout: IO[bytes], asked: Mapping[str, Any], memory: int
+) -> tuple[Any, dict[str, NDArray[Any]] | None]:
+    """Ask a child, and take its answer array by array, so that nothing is in memory twice; ``None`` if it gives none.
+
+    The answer is a line of JSON, ``[told, [[name, dtype, shape], ...]]``, with the bytes of the arrays behind it. A
+    child that a file has taken over may say anything: no more room is made than it was allowed itself.
+    """
+    try:
+        with stdin:
+            stdin.write(json.dumps(asked).encode())
+        told, forms = json.loads(stdout.readline(memory))
+        arrays = {}
+        for name, dtype, shape in forms:
+            kind = np.dtype(dtype)
+            memory -= kind.itemsize * math.prod(shape)
+            if memory < 0 or kind.hasobject:
+                return told, None
+            array = np.empty(shape, kind)
+            if stdout.readinto(_bytes_of(array)) != array.nbytes:  # type: ignore[attr-defined]
+                return told, None
+            arrays[name] = array
+    except (OSError, ValueError, TypeError):  # a broken pipe, or half an answer
+        return None, None
+    return told, arrays
 
 
-def _end_of(done: subprocess.CompletedProcess[bytes]) -> str:
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    """Give the memory of an array that lies in one piece."""
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _end_of(code: int, noise: IO[bytes]) -> str:
     """Say how a child ended that gave no answer."""
-    if done.returncode < 0:
-        return f"its reader was ended by signal {-done.returncode}"
-    last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-    return "it takes more memory than its reader may have" if "MemoryError" in last.partition(":")[0] else last[:120]
+    if code < 0:
+        return f"its reader was ended by signal {-code}"
+    noise.seek(max(0, noise.seek(0, os.SEEK_END) - 4096))
+    last = noise.read().decode(errors="replace").strip().rpartition("\n")[2]
+    if "MemoryError" in last.partition(":")[0]:
+        return "it takes more memory than its reader may have"
+    return " ".join(last[:120].split()) or "its reader gave no whole answer"
 
 
 def _answer() -> int:
@@ -116,22 +160,28 @@ def _answer() -> int:
     asked = json.loads(sys.stdin.buffer.read())
     read = getattr(importlib.import_module(module), function)
     # what libraries print must not stand in the answer
-    answer, code = os.dup(1), 0
+    answer = os.dup(1)
     os.dup2(2, 1)
-    _limit(int(sys.argv[2]))
+    _limit(int(sys.argv[2]), int(sys.argv[3]))
+    code, arrays = 0, []
     try:
-        told, arrays = read(**asked)
-        data = canonical_bytes({**arrays, _TOLD: np.frombuffer(json.dumps(told).encode(), np.uint8)}, {})
+        told, named = read(**asked)
+        arrays = [np.asarray(array) for array in named.values()]
+        forms = [[name, array.dtype.str, array.shape] for name, array in zip(named, arrays, strict=True)]
     except NeuromapError as refused:
-        told = {"error": type(refused).__name__, "message": str(refused)}
-        data, code = json.dumps(told).encode(), _REFUSED
+        told, forms, code = {"error": type(refused).__name__, "message": str(refused)}, [], _REFUSED
     with os.fdopen(answer, "wb") as stream:
-        stream.write(data)
+        stream.write(json.dumps([told, forms]).encode() + b"\n")
+        for array in arrays:
+            stream.write(_bytes_of(np.ascontiguousarray(array)))
     return code
 
 
-def _limit(memory: int) -> None:
-    """Bound the address space of this process: what it has by now, and so much more."""
+def _limit(memory: int, seconds: int) -> None:
+    """Bound this process: address space beyond what it has by now, time, and what it may write into files.
+
+    The time is the parent's to keep; this limit is for children whose parent is gone.
+    """
     if sys.platform == "win32":  # no limit of that kind there
         return
     import resource
@@ -141,8 +191,15 @@ def _limit(memory: int) -> None:
     except OSError:  # no Linux: bounded from nothing, generously
         pages = 2**32 // resource.getpagesize()
     bound = pages * resource.getpagesize() + memory
-    most = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (bound if most == resource.RLIM_INFINITY else min(bound, most), most))
+    for limit, value in (
+        (resource.RLIMIT_AS, bound),
+        (resource.RLIMIT_CPU, seconds + 5),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 2**20),  # standard error is a file
+    ):
+        most = resource.getrlimit(limit)[1]
+        value = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(limit, (value, value if limit == resource.RLIMIT_CPU else most))
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ def refuse_foreign(path: Path, expected: str, error: type[InputError]) -> None:
 
 
 @contextmanager
-def foreign_boundary(kind: str, error: type[InputError] = InputError) -> Iterator[None]:
+def foreign_boundary(kind: str, error: type[InputError] = InputError, where: str = "") -> Iterator[None]:
     """Let nothing out of a reader of foreign files but the errors of this package.
 
     Readers say in their own words what they expect to find wrong. What neither they nor the libraries under them
@@ -128,18 +128,21 @@ def foreign_boundary(kind: str, error: type[InputError] = InputError) -> Iterato
         What the file should be, such as ``"RANC JSON"``, for the message.
     error : type of InputError
         What is raised.
+    where : str
+        The file, for the beginning of the message, where the caller does not put it there.
 
     Raises
     ------
     InputError
         In place of any other exception.
     """
+    start = f"{where}: " if where else ""
     try:
         yield
     except NeuromapError:
         raise
     except MemoryError as reason:
-        raise error(f"cannot be read as {kind}: it asks for more memory than there is") from reason
+        raise error(f"{start}cannot be read as {kind}: it asks for more memory than there is") from reason
     except Exception as reason:
         words = " ".join(f"{type(reason).__name__}: {reason}".split())
-        raise error(f"cannot be read as {kind} ({words[:120]}); it is damaged") from reason
+        raise error(f"{start}cannot be read as {kind} ({words[:120]}); it is damaged") from reason
