@@ -10,10 +10,12 @@ import importlib
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping
 from typing import IO, Any
 
@@ -32,6 +34,8 @@ MEMORY = 2**30
 """Bytes of address space that a reader may take beside what it begins with, if nothing else is said."""
 SECONDS = 60.0
 """Time that a reader has, if nothing else is said."""
+_TOO_LONG = getattr(signal, "SIGXCPU", 0)
+"""Signal that ends a child whose work takes too long."""
 _REFUSED = 3
 """Exit code of a child that refused the file in words of its own."""
 
@@ -42,6 +46,7 @@ def confined(
     kind: str,
     *,
     seconds: float = SECONDS,
+    work: float | None = None,
     memory: int = MEMORY,
     error: type[InputError] = InputError,
 ) -> tuple[Any, dict[str, NDArray[Any]]]:
@@ -57,6 +62,8 @@ def confined(
         What the file should be, for messages.
     seconds : float
         Wall time that the child has; afterwards it is killed.
+    work : float or None
+        Processor time that it has, which a busy machine does not shorten; by default as much as wall time.
     memory : int
         Bytes that it may take.
     error : type of InputError
@@ -75,7 +82,7 @@ def confined(
         What the reader raised; ``error``, if it crashed, ran out of memory or took too long.
     """
     # -P: no file beside the user's script is imported in place of a module
-    command = [sys.executable, "-P", "-m", __name__, reader, str(memory), str(math.ceil(seconds))]
+    command = [sys.executable, "-P", "-m", __name__, reader, str(memory), str(work or seconds)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
     with (
         tempfile.TemporaryFile() as noise,
@@ -100,8 +107,9 @@ def confined(
         finally:  # an interrupt ends the child too
             watch.cancel()
             child.kill()
-        if is_late.is_set():
-            raise error(f"takes longer than {seconds:g} s to read; it is damaged, or no {kind}")
+        if is_late.is_set() or (code < 0 and -code == _TOO_LONG):
+            told = f"{seconds:g}" if is_late.is_set() else f"{work or seconds:g}"
+            raise error(f"takes longer than {told} s to read; it is damaged, or no {kind}")
         if code == _REFUSED and isinstance(told, dict):
             raise getattr(errors, told["error"])(told["message"])
         if code != 0 or arrays is None:
@@ -162,7 +170,9 @@ def _answer() -> int:
     # what libraries print must not stand in the answer
     answer = os.dup(1)
     os.dup2(2, 1)
-    _limit(int(sys.argv[2]), int(sys.argv[3]))
+    if _TOO_LONG:
+        signal.signal(_TOO_LONG, signal.SIG_DFL)
+    _limit(int(sys.argv[2]), float(sys.argv[3]))
     code, arrays = 0, []
     try:
         told, named = read(**asked)
@@ -177,11 +187,8 @@ def _answer() -> int:
     return code
 
 
-def _limit(memory: int, seconds: int) -> None:
-    """Bound this process: address space beyond what it has by now, time, and what it may write into files.
-
-    The time is the parent's to keep; this limit is for children whose parent is gone.
-    """
+def _limit(memory: int, work: float) -> None:
+    """Bound this process beyond what it has and did by now: address space, work, and what it writes into files."""
     if sys.platform == "win32":  # no limit of that kind there
         return
     import resource
@@ -193,13 +200,13 @@ def _limit(memory: int, seconds: int) -> None:
     bound = pages * resource.getpagesize() + memory
     for limit, value in (
         (resource.RLIMIT_AS, bound),
-        (resource.RLIMIT_CPU, seconds + 5),
+        (resource.RLIMIT_CPU, math.ceil(time.process_time() + work)),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 2**20),  # standard error is a file
     ):
         most = resource.getrlimit(limit)[1]
         value = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(limit, (value, value if limit == resource.RLIMIT_CPU else most))
+        resource.setrlimit(limit, (value, most))
 
 
 if __name__ == "__main__":

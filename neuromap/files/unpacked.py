@@ -57,11 +57,16 @@ class Unpacked(io.RawIOBase):
         self._require(offset)
         return self._stream.seek(offset)
 
+    def read(self, size: int = -1) -> bytes:
+        """Read on."""
+        left = max(0, self._most - self._stream.tell())
+        found = self._stream.read(left + 1 if size < 0 else min(size, left + 1))
+        self._require(self._stream.tell())
+        return found
+
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
         """Read on."""
-        left = self._most - self._stream.tell()
-        found = self._stream.read(min(len(buffer), left + 1))
-        self._require(self._stream.tell())
+        found = self.read(len(buffer))
         buffer[: len(found)] = found
         return len(found)
 

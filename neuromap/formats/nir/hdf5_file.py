@@ -35,8 +35,8 @@ _TIGHTEST = 1100
 """Times that gzip, the tightest of the filters, packs numbers at most."""
 _BESIDE = 2**28
 """Bytes that the library and its caches, and texts, may take beside the numbers."""
-_SECONDS, _BYTES_A_SECOND = 60.0, 4 * 10**6
-"""Time to read any file, and the pace beyond that, a tenth of what a slow disk gives."""
+_SECONDS, _BYTES_A_SECOND = 5.0, 10**6
+"""Work to read a small file, ten times what it takes, and the pace of others: small nodes are slow, by h5py."""
 _ARRAY = ""
 """Stands in a table for an array, with its name; no group of a file holds an empty name."""
 _MAX_OBJECTS = 16 * MAX_NODES
@@ -85,7 +85,8 @@ def read_nir(path: str | Path) -> NirGraph:
             "NIR file (HDF5)",
             # numbers in pieces are unpacked before they are in place
             memory=2 * min(MAX_BYTES, _TIGHTEST * size) + _BESIDE,
-            seconds=_SECONDS + size / _BYTES_A_SECOND,
+            work=_SECONDS + size / _BYTES_A_SECOND,
+            seconds=12 * (_SECONDS + size / _BYTES_A_SECOND),
         )
         return graph_of(_put_back(told["node"], arrays), told["version"])
     except InputError as error:
