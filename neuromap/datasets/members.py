@@ -197,7 +197,9 @@ def _of_zip(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     with archive.open(info) as stream:
         data = stream.read(info.file_size) if info.file_size else b""
     if len(data) != info.file_size:
-        raise EOFError(f"{show(info.filename)} has {len(data)} of {info.file_size} bytes")
+        raise InputError(
+            f"{show(info.filename)}: has {len(data)} bytes, while the archive says {info.file_size}; fetch it again"
+        )
     return data
 
 

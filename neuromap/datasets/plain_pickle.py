@@ -158,7 +158,7 @@ def _is_flat(value: Any) -> bool:
 def _keys(keys: list[Any]) -> list[Any]:
     """Refuse keys of tables that hold others: their hash is made in C, of all that they hold."""
     if not all(isinstance(key, str | bytes | int) for key in keys):
-        raise TypeError
+        raise ValueError
     return keys
 
 

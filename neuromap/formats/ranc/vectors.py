@@ -166,7 +166,8 @@ def _read_groups(path: Path, total: int) -> tuple[NDArray[np.int64], NDArray[np.
     # eight digits are more rows than a file of _MAX_BYTES can hold
     wrong = [word for word in words if not (word.isascii() and word.isdigit() and len(word) <= 8)]
     if wrong or not words:
-        raise StimulusError(f"{path}: found {wrong[0] if wrong else 'nothing':.60}; needs one count per line")
+        found = show_name(wrong[0][:60]) if wrong else "nothing"
+        raise StimulusError(f"{path}: found {found}; needs one count per line")
     counts = np.array([int(word) for word in words], dtype=np.int64)
     if int(counts.sum()) != total:
         raise StimulusError(f"{path}: counts make {counts.sum()} rows; the file beside it holds {total}")
