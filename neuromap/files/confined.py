@@ -108,8 +108,8 @@ def confined(
             watch.cancel()
             child.kill()
         if is_late.is_set() or (code < 0 and -code == _TOO_LONG):
-            told = f"{seconds:g}" if is_late.is_set() else f"{work or seconds:g}"
-            raise error(f"takes longer than {told} s to read; it is damaged, or no {kind}")
+            told = round(seconds if is_late.is_set() else work or seconds, 1)
+            raise error(f"takes longer than {told:g} s to read; it is damaged, or no {kind}")
         if code == _REFUSED and isinstance(told, dict):
             raise getattr(errors, told["error"])(told["message"])
         if code != 0 or arrays is None:
