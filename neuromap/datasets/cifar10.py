@@ -6,8 +6,10 @@ import re
 from pathlib import Path, PurePosixPath
 
 import numpy as np
+from numpy.typing import NDArray
 
-from neuromap.datasets.cifar_batches import read_binary_batch, read_python_batch
+from neuromap.arrays.frozen import adopted
+from neuromap.datasets.cifar_batches import MOST_OF_BATCH, read_binary_batch, read_python_batch
 from neuromap.datasets.image_set import ImageSet
 from neuromap.datasets.members import Members, open_members
 from neuromap.datasets.pictures import PICTURES, decode_pictures
@@ -73,15 +75,24 @@ def _from_batches(members: Members, batches: dict[str, str], part: str, limit: i
     for name in wanted:
         if name not in batches:
             raise InputError(f"has no batch {name}, while it has {', '.join(batches)}; fetch the set again")
-    data = members.read([batches[name] for name in wanted])
     read = read_binary_batch if ending else read_python_batch
-    read_batches = [read(name, data.pop(batches[name]), len(_CLASSES)) for name in wanted]
-    images = np.ascontiguousarray(np.concatenate([images for images, _ in read_batches]))
-    labels = np.concatenate([labels for _, labels in read_batches])
-    for array in (images, labels):
-        array.flags.writeable = False
-    chosen = _chosen(len(images), part, limit)
-    return ImageSet("cifar10", part, images[chosen], labels[chosen], _CLASSES)
+    found: list[tuple[NDArray[np.uint8], NDArray[np.int64]]] = []
+    n_images = 0
+    for name in wanted:
+        # one batch is in memory at a time, as its makers wrote it; and no more than a part's first images need
+        for _, data in members.each([batches[name]], MOST_OF_BATCH):
+            found.append(read(name, data, len(_CLASSES)))
+        n_images += len(found[-1][0])
+        if limit is not None and part != "validation" and _chosen(n_images, part, None).stop >= limit:
+            break
+    chosen = _chosen(n_images, part, limit)
+    images, start = np.empty((len(range(n_images)[chosen]), *_SHAPE, 3), np.uint8), -chosen.start
+    for batch, _ in found:
+        own = slice(max(0, start), max(0, start + len(batch)))
+        images[own] = batch[max(0, -start) :][: len(images[own])]
+        start += len(batch)
+    labels = np.concatenate([labels for _, labels in found])[chosen]
+    return ImageSet("cifar10", part, adopted(images), labels, _CLASSES)
 
 
 def _from_pictures(members: Members, pictures: list[re.Match[str]], part: str, limit: int | None) -> ImageSet:
@@ -89,11 +100,11 @@ def _from_pictures(members: Members, pictures: list[re.Match[str]], part: str, l
     own = [found for found in pictures if (found[1].lower() == "test") == (part == "test")]
     own.sort(key=lambda found: (found[3], found[2]))
     own = own[_chosen(len(own), part, limit)]
-    names = [found[0] for found in own]
-    data = members.read(names)
-    images = decode_pictures(((name, data.pop(name)) for name in names), _SHAPE, resize=False)
-    labels = np.array([classes.index(found[2]) for found in own], np.int64)
-    lossy = any(name.lower().endswith(_LOSSY) for name in names)
+    places = {found[0]: k for k, found in enumerate(own)}
+    images = decode_pictures(members.each(places), places, _SHAPE, resize=False)
+    number = {name: k for k, name in enumerate(classes)}
+    labels = np.array([number[found[2]] for found in own], np.int64)
+    lossy = any(name.lower().endswith(_LOSSY) for name in places)
     notes = ("the pictures are JPEG: their pixels are not exactly those of CIFAR-10",) if lossy else ()
     named = (f"the classes are those of the folders: {show(', '.join(classes))}",) if classes != _CLASSES else ()
     return ImageSet("cifar10", part, images, labels, classes, notes=(*notes, *named))

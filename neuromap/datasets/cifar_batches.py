@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from neuromap.datasets.plain_pickle import byte_array, read_plain_pickle
 from neuromap.errors import InputError
 
-__all__ = ["read_binary_batch", "read_python_batch"]
+__all__ = ["MOST_OF_BATCH", "read_binary_batch", "read_python_batch"]
 
+MOST_OF_BATCH = 2**28
+"""Bytes of a batch: those of the makers have 31 MB."""
 _PIXELS = 3 * 32 * 32
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
-from itertools import chain, groupby
+from collections.abc import Collection, Iterator
+from itertools import chain, groupby, pairwise
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.datasets.image_set import ImageSet
-from neuromap.datasets.members import Members, open_members
+from neuromap.datasets.members import MOST_MEMBERS, Members, open_members
 from neuromap.datasets.pictures import decode_pictures
 from neuromap.datasets.splits import part_of_tracks
 from neuromap.errors import InputError
@@ -28,6 +28,8 @@ __all__ = ["load_gtsrb"]
 
 _CLASSES = tuple(f"{number:05d}" for number in range(43))
 _SHAPE = (32, 32)
+_MOST_OF_LISTS = 2**26
+"""Bytes of all lists: those of the makers take 2 MB."""
 _LIST = re.compile(r"GT-\d{5}\.csv")
 _PICTURE = re.compile(r"(\d{1,9})_(\d{1,9})\.ppm")
 
@@ -71,8 +73,8 @@ def load_gtsrb(path: Path, part: str, limit: int | None = None) -> ImageSet:
     """
     with open_members(path) as members:
         chosen = _pictures_of(members, part)[:limit]
-        data = members.read([picture.name for picture in chosen])
-    images = decode_pictures(((picture.name, data[picture.name]) for picture in chosen), _SHAPE, resize=True)
+        places = {picture.name: k for k, picture in enumerate(chosen)}
+        images = decode_pictures(members.each(places), places, _SHAPE, resize=True)
     labels = np.array([picture.label for picture in chosen], np.int64)
     return ImageSet("gtsrb", part, images, labels, _CLASSES, tracks=_tracks(chosen))
 
@@ -88,20 +90,27 @@ def _pictures_of(members: Members, part: str) -> list[_Listed]:
     lists = [name for name in members.names if _LIST.fullmatch(PurePosixPath(name).name)]
     if not lists:
         raise InputError("has no lists GT-00000.csv and so on; give the folder of the training pictures, a class each")
-    texts = members.read(lists)
-    listed = sorted(chain.from_iterable(_listed(name, texts[name]) for name in lists))
-    _check_there(listed, members.names)
+    listed: list[_Listed] = []
+    for name, text in members.each(lists, _MOST_OF_LISTS):
+        try:
+            listed += _listed(name, text, MOST_MEMBERS - len(listed))
+        except csv.Error as reason:
+            raise InputError(f"list {show(name)}: is no table parted by semicolons ({reason})") from None
+    listed.sort()
+    _check_there(listed, members.sizes.keys())
     tracks = [list(track) for _, track in groupby(listed, key=lambda picture: (picture.folder, picture.track))]
     return list(chain.from_iterable(tracks[number] for number in part_of_tracks(len(tracks), part)))
 
 
-def _listed(name: str, data: bytes) -> Iterator[_Listed]:
+def _listed(name: str, data: bytes, most: int) -> Iterator[_Listed]:
     """Read a list: ``Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId``."""
     folder = PurePosixPath(name).parent
     reader = csv.DictReader(io.StringIO(data.decode(errors="replace")), delimiter=";")
     if not {"Filename", "ClassId"} <= set(reader.fieldnames or ()):
         raise InputError(f"list {show(name)}: its first line has no columns Filename and ClassId, parted by semicolons")
-    for row in reader:
+    for count, row in enumerate(reader):
+        if count >= most:
+            raise InputError(f"list {show(name)}: with those before it names more than {MOST_MEMBERS} pictures")
         picture, label = _PICTURE.fullmatch(row["Filename"] or ""), row["ClassId"] or ""
         where = f"list {show(name)}, line {reader.line_num}"
         if picture is None:
@@ -111,10 +120,12 @@ def _listed(name: str, data: bytes) -> Iterator[_Listed]:
         yield _Listed(str(folder), int(picture[1]), int(picture[2]), str(folder / picture[0]), int(label))
 
 
-def _check_there(listed: list[_Listed], names: list[str]) -> None:
-    there = {str(PurePosixPath(name)) for name in names}
+def _check_there(listed: list[_Listed], names: Collection[str]) -> None:
+    for one, other in pairwise(listed):
+        if one.name == other.name:
+            raise InputError(f"picture {show(one.name)}: is in the list twice; fetch the set again")
     for picture in listed:
-        if picture.name not in there:
+        if picture.name not in names:
             raise InputError(
                 f"picture {show(picture.name)}: is in the list, but not in the folder; fetch the set again"
             )

@@ -1,23 +1,37 @@
-"""Files of a set, in a folder or in an archive, which is read and never unpacked."""
+"""Files of a set, in a folder or in an archive, which is read and never unpacked.
+
+What an archive says of itself is held against bounds before anything of it is unpacked: its members, their sizes, and
+for compressed tapes the stream as it comes.
+"""
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, cast
 
 from neuromap.errors import InputError
-from neuromap.files.messages import show_name
+from neuromap.files.messages import show, show_name
+from neuromap.files.unpacked import Unpacked, most_unpacked
 
-__all__ = ["Members", "open_members"]
+__all__ = ["MOST_MEMBERS", "Members", "open_members"]
 
 _ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".zip")
 _MOST_BYTES = 2**30
+_MOST_TAPE = 2**31
+"""Bytes of a tape, unpacked: of both parts, with the heads of its members."""
+MOST_MEMBERS = 2**18
+"""Files of a set: five times as many as the largest that is read here has."""
+_PACKERS: Mapping[bytes, Callable[[Path], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
+"""Of tapes, by their first bytes."""
 
 
 @dataclass(frozen=True)
@@ -32,43 +46,55 @@ class Members:
         Bytes of every file, by its path below the folder, with slashes; in the order of the archive.
     one : callable
         Reads the file of a name.
+    packed : int
+        Bytes of the archive; of a folder, all that may be read.
     """
 
     path: Path
     sizes: Mapping[str, int]
     one: Callable[[str], bytes]
+    packed: int
 
     @property
     def names(self) -> list[str]:
         """Names of all files, sorted."""
         return sorted(self.sizes)
 
-    def read(self, names: Collection[str]) -> dict[str, bytes]:
-        """Read some of the files into memory.
+    def each(self, names: Collection[str], most: int = _MOST_BYTES) -> Iterator[tuple[str, bytes]]:
+        """Read some of the files, one after the other.
 
         Parameters
         ----------
         names : collection of str
             Of ``names``.
+        most : int
+            Bytes that they may have together.
 
-        Returns
-        -------
-        dict of str to bytes
+        Yields
+        ------
+        name : str
+        data : bytes
             In the order of the archive, which is the order in which it can be read.
 
         Raises
         ------
         InputError
-            If the archive is truncated, or the files are together larger than 1 GiB.
+            If the archive is truncated, or the files are together larger than ``most`` (1 GiB if nothing is said) or
+            than an archive of its size may hold.
         """
         wanted = set(names)
         total = sum(self.sizes[name] for name in wanted)
-        if total > _MOST_BYTES:
+        most = most_unpacked(self.packed, most)
+        if total > most:
             raise InputError(
-                f"has {total} bytes of images in this part; at most {_MOST_BYTES} are read; give the set only"
+                f"has {total} bytes of images in this part; at most {most} are read of {self.packed} bytes; give the "
+                "set only"
             )
-        with _whole(self.path):
-            return {name: self.one(name) for name in self.sizes if name in wanted}
+        for name in self.sizes:
+            if name in wanted:
+                with _whole(self.path):
+                    data = self.one(name)
+                yield name, data
 
 
 @contextmanager
@@ -110,21 +136,74 @@ def _archive_within(path: Path) -> Path:
 
 
 def _of_folder(path: Path) -> Members:
-    sizes = {found.relative_to(path).as_posix(): found.stat().st_size for found in path.rglob("*") if found.is_file()}
-    return Members(path, sizes, lambda name: (path / name).read_bytes())
+    files = _by_name((found.relative_to(path).as_posix(), found) for found in path.rglob("*") if found.is_file())
+    sizes = {name: found.stat().st_size for name, found in files.items()}
+
+    def read(name: str) -> bytes:
+        with files[name].open("rb") as stream:
+            data: bytes = stream.read(sizes[name])
+        return data
+
+    return Members(path, sizes, read, _MOST_BYTES)
 
 
 def _of_archive(path: Path, stack: ExitStack) -> Members:
+    packed = path.stat().st_size
     if path.suffix == ".zip":
         archive = stack.enter_context(zipfile.ZipFile(path))
-        found = {info.filename: info.file_size for info in archive.infolist() if not info.is_dir()}
-        return Members(path, found, archive.read)
-    tape = stack.enter_context(tarfile.open(path, "r:*"))  # noqa: SIM115 - the stack closes it
-    files = {member.name: member for member in tape if member.isfile()}
-    return Members(path, {name: member.size for name, member in files.items()}, lambda name: _from(tape, files[name]))
+        infos = _by_name((info.filename, info) for info in archive.infolist() if not info.filename.endswith("/"))
+        return Members(
+            path,
+            {name: info.file_size for name, info in infos.items()},
+            lambda name: _of_zip(archive, infos[name]),
+            packed,
+        )
+    with path.open("rb") as stream:
+        head = stream.read(6)
+    opener = next((opener for sign, opener in _PACKERS.items() if head.startswith(sign)), None)
+    if opener is None:  # then a member's head may ask for no more than there is
+        source = Unpacked(path.open("rb"), packed)
+    else:
+        source = Unpacked(opener(path), most_unpacked(packed, _MOST_TAPE))
+    stack.enter_context(source)
+    tape = stack.enter_context(tarfile.open(fileobj=cast("IO[bytes]", source), mode="r:"))  # noqa: SIM115 - the stack closes it
+    files = _by_name((member.name, member) for member in tape if member.isfile())
+    return Members(
+        path, {name: member.size for name, member in files.items()}, lambda name: _of_tape(tape, files[name]), packed
+    )
 
 
-def _from(tape: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+def _by_name(files: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Give files by their names without ``./`` and doubled strokes, which archives may have; the last of equal ones.
+
+    Names are looked for and compared, and never lead to a place outside an archive.
+    """
+    found = {}
+    for name, file in files:
+        if name.strip("/."):
+            found[str(PurePosixPath(name))] = file
+        if len(found) > MOST_MEMBERS:
+            raise InputError(f"holds more than {MOST_MEMBERS} files; give the set only")
+    return found
+
+
+def _of_zip(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Read as many bytes as a member states; asked for all, the library unpacks all there are first."""
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(
+            f"{show(info.filename)}: is packed by method {info.compress_type} of zip; allowed are 0 (stored) and 8 "
+            "(deflated), pack it anew"
+        )
+    with archive.open(info) as stream:
+        data = stream.read(info.file_size) if info.file_size else b""
+    if len(data) != info.file_size:
+        raise InputError(
+            f"{show(info.filename)}: has {len(data)} bytes, while the archive says {info.file_size}; fetch it again"
+        )
+    return data
+
+
+def _of_tape(tape: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     stream = tape.extractfile(member)
     return b"" if stream is None else stream.read()
 

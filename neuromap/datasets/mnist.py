@@ -8,7 +8,8 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from math import prod
 from pathlib import Path
@@ -17,11 +18,13 @@ from typing import BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.frozen import adopted
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.image_set import ImageSet
 from neuromap.datasets.splits import end_of_train
 from neuromap.errors import InputError
 from neuromap.files.messages import show_name
+from neuromap.files.unpacked import most_unpacked
 
 __all__ = ["CHECKSUMS", "load_mnist"]
 
@@ -34,6 +37,14 @@ CHECKSUMS: Mapping[str, str] = ReadOnlyMapping(
     }
 )
 """SHA-256 of the four original files, uncompressed."""
+_SIZES = {
+    "train-images-idx3-ubyte": 47_040_016,
+    "train-labels-idx1-ubyte": 60_008,
+    "t10k-images-idx3-ubyte": 7_840_016,
+    "t10k-labels-idx1-ubyte": 10_008,
+}
+"""Bytes of these: a file of another size is another one, whatever its checksum."""
+_PORTION = 2**20
 
 _SHARES = 6
 _MOST_BYTES = 2**30
@@ -66,43 +77,94 @@ def load_mnist(folder: Path, part: str, limit: int | None = None) -> ImageSet:
         If a file is missing, truncated or of another kind, or images and labels are not as many.
     """
     start = "t10k" if part == "test" else "train"
-    images, of_images = _read(folder, f"{start}-images-idx3-ubyte", 3)
-    labels, of_labels = _read(folder, f"{start}-labels-idx1-ubyte", 1)
-    if len(images) != len(labels):
-        raise InputError(f"{start}: {len(images)} images, {len(labels)} labels; fetch the pair of files again")
-    chosen = slice(None) if part == "test" else end_of_train(len(images), _SHARES, part)
+    images, labels = (
+        _File(_find(folder, name), name, axes)
+        for name, axes in ((f"{start}-images-idx3-ubyte", 3), (f"{start}-labels-idx1-ubyte", 1))
+    )
+    count = images.shape[0]
+    if count != labels.shape[0]:
+        raise InputError(f"{start}: {count} images, {labels.shape[0]} labels; fetch the pair of files again")
+    chosen = slice(0, count) if part == "test" else end_of_train(count, _SHARES, part)
+    if limit is not None:
+        chosen = slice(chosen.start, min(chosen.stop, chosen.start + limit))
+    (of_images, about_images), (of_labels, about_labels) = (
+        file.rows(chosen, limit is None) for file in (images, labels)
+    )
     return ImageSet(
         "mnist",
         part,
-        images[chosen][:limit, :, :, np.newaxis],
-        labels[chosen][:limit].astype(np.int64),
+        of_images[:, :, :, np.newaxis],
+        of_labels.astype(np.int64),
         tuple(str(digit) for digit in range(10)),
-        notes=(*of_images, *of_labels),
+        notes=(*about_images, *about_labels),
     )
 
 
-def _read(folder: Path, name: str, axes: int) -> tuple[NDArray[np.uint8], list[str]]:
-    """Read a file, and note if it is not the original."""
-    path = _find(folder, name)
-    try:
-        with cast("BinaryIO", gzip.open(path)) if path.suffix == ".gz" else path.open("rb") as stream:
-            head = stream.read(4 + 4 * axes)
-            shape = _shape(head, axes)
-            data = stream.read(prod(shape) + 1)
-    except InputError as error:
-        raise InputError(f"{path.name}: {error}") from None
-    except (OSError, EOFError, zlib.error) as reason:
-        raise InputError(f"{path.name}: cannot be read ({reason}); fetch it again") from None
-    if len(data) != prod(shape):
-        less = f"only {len(data)}" if len(data) < prod(shape) else "more"
-        raise InputError(
-            f"{path.name}: its head promises {prod(shape)} bytes ({' x '.join(map(str, shape))}), it has {less}; "
-            "fetch it again"
-        )
-    digest = sha256(head + data).hexdigest()
-    known = digest == CHECKSUMS[name]
-    array = np.frombuffer(data, np.uint8).reshape(shape)
-    return array, [] if known else [f"{path.name} is not the original file of MNIST (SHA-256 {digest})"]
+class _File:
+    """A file whose head was read, and found to promise no more than a file of its size may hold."""
+
+    def __init__(self, path: Path, name: str, axes: int) -> None:
+        self._path, self._name = path, name
+        with self._open() as stream:
+            self._head = stream.read(4 + 4 * axes)
+            self.shape = _shape(self._head, axes)
+            n_bytes, size = prod(self.shape), path.stat().st_size
+            most = most_unpacked(size, _MOST_BYTES)
+            if n_bytes > most:
+                raise InputError(
+                    f"its head promises {n_bytes} bytes; at most {most} are read of a file of {size} bytes; fetch it "
+                    "again"
+                )
+            if axes == 3 and n_bytes == 0 < self.shape[0]:
+                raise InputError(f"its images have {self.shape[1]} x {self.shape[2]} pixels; fetch it again")
+
+    def rows(self, chosen: slice, is_whole: bool) -> tuple[NDArray[np.uint8], list[str]]:
+        """Read some of the images or labels, and note if the file is not the original.
+
+        A file of the original's size is read to its end, for its checksum; another one where the whole part is taken.
+        """
+        size, promised = prod(self.shape[1:]), prod(self.shape)
+        may_be_known = len(self._head) + promised == _SIZES[self._name]
+        digest = sha256(self._head)
+        rows = np.empty((chosen.stop - chosen.start, *self.shape[1:]), np.uint8)
+        place = rows.reshape(-1)
+        with self._open() as stream:
+            stream.read(len(self._head))
+            done = 0
+            for begin, end, target in (
+                (0, chosen.start * size, None),
+                (chosen.start * size, chosen.stop * size, place),
+                (chosen.stop * size, promised if may_be_known or is_whole else 0, None),
+            ):
+                for at in range(begin, end, _PORTION):
+                    part = stream.read(min(_PORTION, end - at))
+                    done += len(part)
+                    digest.update(part)
+                    if done < min(at + _PORTION, end):
+                        raise InputError(f"{self._promise(promised)}, it has only {done}; fetch it again")
+                    if target is not None:
+                        target[at - begin : at - begin + len(part)] = np.frombuffer(part, np.uint8)
+            if done == promised and stream.read(1):
+                raise InputError(f"{self._promise(promised)}, it has more; fetch it again")
+        if done == promised and digest.hexdigest() == CHECKSUMS[self._name]:
+            return adopted(rows), []
+        told = f" (SHA-256 {digest.hexdigest()})" if done == promised else ""
+        return adopted(rows), [f"{self._path.name} is not the original file of MNIST{told}"]
+
+    def _promise(self, promised: int) -> str:
+        return f"its head promises {promised} bytes ({' x '.join(map(str, self.shape))})"
+
+    @contextmanager
+    def _open(self) -> Iterator[BinaryIO]:
+        """Open it, and name it in what is wrong with it."""
+        path = self._path
+        try:
+            with cast("BinaryIO", gzip.open(path)) if path.suffix == ".gz" else path.open("rb") as stream:
+                yield stream
+        except InputError as error:
+            raise InputError(f"{path.name}: {error}") from None
+        except (OSError, EOFError, zlib.error) as reason:
+            raise InputError(f"{path.name}: cannot be read ({reason}); fetch it again") from None
 
 
 def _find(folder: Path, name: str) -> Path:
@@ -127,6 +189,4 @@ def _shape(head: bytes, axes: int) -> tuple[int, ...]:
             f"begins with the number {magic}; a file of {'images' if axes == 3 else 'labels'} begins with "
             f"{_UNSIGNED_BYTES + axes}; fetch it again"
         )
-    if prod(shape) > _MOST_BYTES:
-        raise InputError(f"its head promises {prod(shape)} bytes; at most {_MOST_BYTES} are read; fetch it again")
     return tuple(shape)

@@ -21,11 +21,13 @@ from neuromap.files.messages import show
 
 __all__ = ["byte_array", "read_plain_pickle"]
 
+_ENCODE = "_codecs encode"
+"""Stands before bytes that a later Python wrote for an earlier one."""
 _NAMES = frozenset({
     "numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct", "numpy ndarray", "numpy dtype",
-    "_codecs encode",
+    _ENCODE,
 })  # fmt: skip
-"""All names that are known; ``_codecs encode`` stands before bytes that a later Python wrote for an earlier one."""
+"""All names that are known."""
 
 
 @dataclass
@@ -45,6 +47,15 @@ class _Made:
 
 
 _MARK = object()
+_MOST_INSTRUCTIONS = 2**20
+"""Fifteen times as many as a batch of 10,000 images takes."""
+_MOST_CONTAINERS = 1000
+"""Tables, lists, tuples that hold such, and calls of a pickle; a batch takes about ten.
+
+No deeper can they nest, whatever the order in which they are put into each other: Python compares, prints and frees
+nested values in C, where depth is room on the stack.
+"""
+_CONTAINERS = frozenset({"EMPTY_DICT", "EMPTY_LIST", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "LIST", "DICT", "REDUCE"})
 
 
 def read_plain_pickle(data: bytes) -> Any:
@@ -68,9 +79,16 @@ def read_plain_pickle(data: bytes) -> Any:
     """
     stack: list[Any] = []
     memo: dict[int, Any] = {}
+    containers = 0
     try:
-        for opcode, argument, _ in pickletools.genops(data):
+        for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
             _follow(opcode.name, argument, stack, memo)
+            containers += opcode.name in _CONTAINERS and not _is_flat(stack[-1])
+            if count >= _MOST_INSTRUCTIONS or containers > _MOST_CONTAINERS:
+                raise InputError(
+                    f"has more than {_MOST_INSTRUCTIONS} instructions or {_MOST_CONTAINERS} tables, lists and tuples, "
+                    "which no list of images needs; fetch it again"
+                )
         return stack.pop()
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, UnicodeError, RecursionError):
         raise InputError("is no whole pickle of plain values; fetch it again") from None
@@ -130,8 +148,27 @@ def _named(name: str) -> _Named:
     return _Named(name)
 
 
+def _is_flat(value: Any) -> bool:
+    """Whether nothing can ever be nested in a value: texts, and tuples of what holds nothing."""
+    if isinstance(value, tuple):
+        return not any(isinstance(part, tuple | list | dict | _Made) for part in value)
+    return isinstance(value, str | bytes)
+
+
+def _keys(keys: list[Any]) -> list[Any]:
+    """Refuse keys of tables that hold others: their hash is made in C, of all that they hold."""
+    if not all(isinstance(key, str | bytes | int) for key in keys):
+        raise ValueError
+    return keys
+
+
 def _since_mark(stack: list[Any]) -> list[Any]:
-    at = max(k for k, value in enumerate(stack) if value is _MARK)
+    # from the end: what is looked at is taken off, so all looks together are as many as the instructions
+    at = len(stack) - 1
+    while stack[at] is not _MARK:
+        at -= 1
+        if at < 0:
+            raise ValueError
     found = stack[at + 1 :]
     del stack[at:]
     return found
@@ -157,17 +194,17 @@ def _append(stack: list[Any]) -> None:
 
 def _set_all(stack: list[Any]) -> None:
     values = _since_mark(stack)
-    stack[-1].update(zip(values[::2], values[1::2], strict=True))
+    stack[-1].update(zip(_keys(values[::2]), values[1::2], strict=True))
 
 
 def _set(stack: list[Any]) -> None:
     key, value = _take(stack, 2)
-    stack[-1][key] = value
+    stack[-1][_keys([key])[0]] = value
 
 
 def _dictionary(stack: list[Any]) -> None:
     values = _since_mark(stack)
-    stack.append(dict(zip(values[::2], values[1::2], strict=True)))
+    stack.append(dict(zip(_keys(values[::2]), values[1::2], strict=True)))
 
 
 def _name_of_two(stack: list[Any]) -> None:
@@ -176,8 +213,7 @@ def _name_of_two(stack: list[Any]) -> None:
 
 def _call(stack: list[Any]) -> None:
     function, arguments = _take(stack, 2)
-    encodes = function.name == "_codecs encode"
-    stack.append(arguments[0] if encodes else _Made(function.name, arguments))
+    stack.append(arguments[0] if function.name == _ENCODE else _Made(function.name, arguments))
 
 
 def _build(stack: list[Any]) -> None:

@@ -12,6 +12,7 @@ from neuromap.datasets.gtsrb import load_gtsrb
 from neuromap.datasets.image_set import PARTS, ImageSet
 from neuromap.datasets.mnist import load_mnist
 from neuromap.errors import InputError
+from neuromap.files.foreign import foreign_boundary
 from neuromap.files.given import whole_number
 from neuromap.files.messages import did_you_mean, show, show_name
 
@@ -56,7 +57,8 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
     if limit is not None and whole_number("limit", limit) < 1:
         raise InputError(f"limit = {limit}: must be 1 or more images; leave it out for all")
     try:
-        found = load_digits(part, limit) if path is None else _OF_FILES[scheme](path, part, limit)
+        with foreign_boundary(f"files of {scheme}"):
+            found = load_digits(part, limit) if path is None else _OF_FILES[scheme](path, part, limit)
         if not len(found.images):
             raise InputError(f"part {part} has no images; the set is too small to be split")
     except InputError as error:

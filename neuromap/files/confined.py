@@ -12,7 +12,6 @@ import json
 import math
 import os
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -24,11 +23,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load
 
 from neuromap import errors
 from neuromap.errors import InputError, NeuromapError
-from neuromap.files.sealed import canonical_bytes
 
 __all__ = ["Answer", "confined"]
 
@@ -39,12 +36,14 @@ MEMORY = 2**30
 """Bytes of address space that a reader may take beside what it begins with, if nothing else is said."""
 SECONDS = 60.0
 """Time that a reader has, if nothing else is said."""
-_REFUSED = 3
-"""Code of an answer that refuses the file in words of its own."""
+_TOO_LONG = getattr(signal, "SIGXCPU", 0)
+"""Signal that ends a child whose work takes too long."""
 _MOST_ANSWERS = 200
 """Files after which a child that is kept is replaced, as memory that was taken by many pieces is not given back."""
 _FAREWELL = 10.0
 """Seconds in which a child ends whose input has ended."""
+_MOST_NOISE = 2**20
+"""Bytes that libraries may print about one file."""
 _END = 4096
 """Bytes of what it said last that are looked at."""
 
@@ -55,10 +54,10 @@ def confined(
     kind: str,
     *,
     seconds: float = SECONDS,
+    work: float | None = None,
     memory: int = MEMORY,
     error: type[InputError] = InputError,
     keep: bool = False,
-    work: float | None = None,
 ) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Call a reader in a child process.
 
@@ -72,6 +71,9 @@ def confined(
         What the file should be, for messages.
     seconds : float
         Wall time that the child has; afterwards it is killed.
+    work : float or None
+        Processor time that it has, which a busy machine does not shorten, its start not counted; by default as much
+        as wall time.
     memory : int
         Bytes that it may take.
     error : type of InputError
@@ -79,9 +81,6 @@ def confined(
     keep : bool
         Let the child wait for the next file of this kind: for readers that keep nothing of one. What it began with
         counts for its memory, and one that fails is not used again.
-    work : float or None
-        Seconds of computing that it may take, whatever else the machine does; its start does not count. ``None`` for
-        no limit but that of wall time.
 
     Returns
     -------
@@ -99,29 +98,23 @@ def confined(
     child = _kept.pop(kept_as, None) if keep else None
     if child is None or not child.is_there():
         child = _Child(memory)
-    code, answer = child.ask({"reader": reader, "asked": asked, "work": work}, seconds)
-    if code is None:
-        end = child.ended()
-        if child.is_late:
-            raise error(f"takes longer than {seconds:g} s to read; it is damaged, or no {kind}")
-        raise error(f"cannot be read as a {kind} ({end}); it is damaged, or was made to do harm")
-    if keep and child.answers < _MOST_ANSWERS:
+    work = seconds if work is None else work
+    answer = child.ask({"reader": reader, "asked": asked, "work": work}, seconds)
+    if keep and answer is not None and child.answers < _MOST_ANSWERS:
         _kept[kept_as] = child
     else:
-        child.ended()
-    if code == _REFUSED:
-        refusal = json.loads(answer)
-        raise getattr(errors, refusal["error"])(refusal["message"])
-    arrays = load(answer)
-    told = json.loads(arrays.pop(_TOLD).tobytes())
+        end = child.ended()
+    if answer is None:
+        if child.is_late or end == _TOO_LONG:
+            limit = round(seconds if child.is_late else work, 1)
+            raise error(f"takes longer than {limit:g} s to read; it is damaged, or no {kind}")
+        raise error(f"cannot be read as a {kind} ({end}); it is damaged, or was made to do harm")
+    is_refused, told, arrays = answer
+    if is_refused:
+        raise getattr(errors, told["error"])(told["message"])
     for array in arrays.values():
         array.flags.writeable = False
     return told, arrays
-
-
-_TOLD = "told"
-_LENGTH = struct.Struct("<Q?")
-"""What stands before a request and an answer: its length, and whether it is a refusal."""
 
 
 class _Child:
@@ -131,9 +124,10 @@ class _Child:
         # -P: no file beside the user's script is imported in place of a module
         command = [sys.executable, "-P", "-m", __name__, str(memory)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed at its end; a pipe that nobody reads would fill
+        self._memory = memory
+        self._noise = tempfile.TemporaryFile()  # noqa: SIM115 - closed at its end; a pipe that nobody reads would fill
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, env=environment
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._noise, env=environment
         )
         self.is_late = False
         self.answers = 0
@@ -141,54 +135,69 @@ class _Child:
     def is_there(self) -> bool:
         return self._process.poll() is None
 
-    def ask(self, request: Mapping[str, Any], seconds: float) -> tuple[int | None, bytes]:
-        """Ask, and give the code and the answer; no code where it ended, or was ended after so many seconds."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        data = json.dumps(request).encode()
+    def ask(self, request: Mapping[str, Any], seconds: float) -> tuple[bool, Any, dict[str, NDArray[Any]]] | None:
+        """Ask, and give whether it refused, what it told, and arrays; ``None`` where it ended, or was ended in time."""
         watch = threading.Timer(seconds, self._end_late)
         watch.daemon = True
         watch.start()
         try:
-            self._process.stdin.write(_LENGTH.pack(len(data), False) + data)
+            assert self._process.stdin is not None
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
-            head = self._process.stdout.read(_LENGTH.size)
-            if len(head) < _LENGTH.size:
-                return None, b""
-            length, is_refused = _LENGTH.unpack(head)
-            answer = self._process.stdout.read(length)
-        except (OSError, MemoryError, OverflowError):  # it ended while it was asked, or says what cannot be
-            return None, b""
+            answer = self._answer()
+        except (OSError, ValueError, TypeError, MemoryError):  # a broken pipe, or half an answer
+            return None
         except BaseException:  # an interrupt: nobody waits for it any more
             self._process.kill()
             raise
         finally:
             watch.cancel()
-        if len(answer) < length:
-            return None, b""
         self.answers += 1
-        return _REFUSED if is_refused else 0, answer
+        return answer
+
+    def _answer(self) -> tuple[bool, Any, dict[str, NDArray[Any]]]:
+        """Take an answer array by array, so that nothing is in memory twice.
+
+        It is a line of JSON, ``[is refused, told, [[name, dtype, shape], ...]]``, with the bytes of the arrays behind
+        it. A child that a file has taken over may say anything: no more room is made than it was allowed itself.
+        """
+        stdout: Any = self._process.stdout
+        is_refused, told, forms = json.loads(stdout.readline(self._memory))
+        room, arrays = self._memory, {}
+        for name, dtype, shape in forms:
+            kind = np.dtype(dtype)
+            room -= kind.itemsize * math.prod(shape)
+            if room < 0 or kind.hasobject:
+                raise ValueError(f"array {name}: more than the child may hold")
+            array = np.empty(shape, kind)
+            if stdout.readinto(_bytes_of(array)) != array.nbytes:
+                raise ValueError(f"array {name}: half of it")
+            arrays[name] = array
+        return is_refused, told, arrays
 
     def _end_late(self) -> None:
         self.is_late = True
         self._process.kill()
 
-    def ended(self) -> str:
-        """End it, and say how it had ended before."""
-        with suppress(OSError):
+    def ended(self) -> str | int:
+        """End it, and say how it had ended before; the signal's number where its work took too long."""
+        with suppress(OSError, subprocess.TimeoutExpired):
             self._process.communicate(timeout=_FAREWELL)
         self._process.kill()
         code = self._process.wait()
-        with self._said as stream:
-            stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, stream.tell() - _END))
-            last = stream.read().decode(errors="replace").strip().rpartition("\n")[2]
+        with self._noise as noise:
+            noise.seek(max(0, noise.seek(0, os.SEEK_END) - _END))
+            last = noise.read().decode(errors="replace").strip().rpartition("\n")[2]
         if code < 0:
-            late = -code == getattr(signal, "SIGXCPU", 0)
-            return "its reader computes without end" if late else f"its reader was ended by signal {-code}"
-        return (
-            "it takes more memory than its reader may have" if "MemoryError" in last.partition(":")[0] else last[:120]
-        )
+            return _TOO_LONG if -code == _TOO_LONG else f"its reader was ended by signal {-code}"
+        if "MemoryError" in last.partition(":")[0]:
+            return "it takes more memory than its reader may have"
+        return " ".join(last[:120].split()) or "its reader gave no whole answer"
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    """Give the memory of an array that lies in one piece."""
+    return array.reshape(-1).view(np.uint8).data
 
 
 _kept: dict[tuple[int, int, tuple[str, ...]], _Child] = {}
@@ -203,34 +212,45 @@ def _end_kept() -> None:
             child.ended()
 
 
-def _answer() -> int:
-    """Be the child: call the readers that are asked for, and write what they give to standard output."""
+# ---- in the child ---------------------------------------------------------------------------------------------------
+
+
+def _serve(memory: int) -> int:
+    """Call the readers that are asked for, and write what they give to standard output."""
     # what libraries print must not stand in the answers
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    limited = False
-    while head := sys.stdin.buffer.read(_LENGTH.size):
-        request = json.loads(sys.stdin.buffer.read(_LENGTH.unpack(head)[0]))
+    if _TOO_LONG:
+        signal.signal(_TOO_LONG, signal.SIG_DFL)
+    is_limited = False
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
         module, _, function = request["reader"].partition(":")
         read = getattr(importlib.import_module(module), function)
-        if not limited:
-            _limit(int(sys.argv[1]))
-            limited = True
+        if not is_limited:  # after the modules of the first reader are there
+            _limit_room(memory)
+            is_limited = True
         _limit_work(request["work"])
-        is_refused = False
+        os.lseek(2, 0, os.SEEK_SET)
+        os.ftruncate(2, 0)
+        arrays: list[NDArray[Any]] = []
         try:
-            told, arrays = read(**request["asked"])
-            data = canonical_bytes({**arrays, _TOLD: np.frombuffer(json.dumps(told).encode(), np.uint8)}, {})
+            told, named = read(**request["asked"])
+            arrays = [np.asarray(array) for array in named.values()]
+            forms = [[name, array.dtype.str, array.shape] for name, array in zip(named, arrays, strict=True)]
+            head = [False, told, forms]
         except NeuromapError as refused:
-            is_refused, data = True, json.dumps({"error": type(refused).__name__, "message": str(refused)}).encode()
-        answers.write(_LENGTH.pack(len(data), is_refused) + data)
+            head = [True, {"error": type(refused).__name__, "message": str(refused)}, []]
+        answers.write(json.dumps(head).encode() + b"\n")
+        for array in arrays:
+            answers.write(_bytes_of(np.ascontiguousarray(array)))
         answers.flush()
     return 0
 
 
-def _limit(memory: int) -> None:
-    """Bound the address space of this process: what it has by now, and so much more."""
-    if sys.platform == "win32":  # no limit of that kind there
+def _limit_room(memory: int) -> None:
+    """Bound what this process takes beyond what it has by now: address space, and what it prints."""
+    if sys.platform == "win32":  # no limits of that kind there
         return
     import resource
 
@@ -238,23 +258,25 @@ def _limit(memory: int) -> None:
         pages = int(open("/proc/self/statm", encoding="ascii").read().split()[0])  # noqa: PTH123, SIM115
     except OSError:  # no Linux: bounded from nothing, generously
         pages = 2**32 // resource.getpagesize()
-    bound = pages * resource.getpagesize() + memory
-    most = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (bound if most == resource.RLIM_INFINITY else min(bound, most), most))
+    _bound(resource.RLIMIT_AS, pages * resource.getpagesize() + memory)
+    _bound(resource.RLIMIT_CORE, 0)
+    _bound(resource.RLIMIT_FSIZE, _MOST_NOISE)  # standard error is a file
 
 
-def _limit_work(seconds: float | None) -> None:
+def _limit_work(seconds: float) -> None:
     """Bound the time that this process computes: what it has by now, and so much more."""
-    if sys.platform == "win32":  # no limit of that kind there
-        return
+    if sys.platform != "win32":
+        import resource
+
+        _bound(resource.RLIMIT_CPU, math.ceil(time.process_time() + seconds))
+
+
+def _bound(limit: int, value: int) -> None:
     import resource
 
-    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    bound = most if seconds is None else math.ceil(time.process_time() + seconds)
-    if seconds is not None and most != resource.RLIM_INFINITY:
-        bound = min(bound, most)
-    resource.setrlimit(resource.RLIMIT_CPU, (bound, most))
+    most = resource.getrlimit(limit)[1]
+    resource.setrlimit(limit, (value if most == resource.RLIM_INFINITY else min(value, most), most))
 
 
 if __name__ == "__main__":
-    sys.exit(_answer())
+    sys.exit(_serve(int(sys.argv[1])))

@@ -117,7 +117,7 @@ def refuse_foreign(path: Path, expected: str, error: type[InputError]) -> None:
 
 @contextmanager
 def foreign_boundary(
-    kind: str, error: type[NeuromapError] = InputError, remedy: str = "it is damaged"
+    kind: str, error: type[NeuromapError] = InputError, where: str = "", remedy: str = "it is damaged"
 ) -> Iterator[None]:
     """Let nothing out of a reader of foreign files but the errors of this package.
 
@@ -130,6 +130,8 @@ def foreign_boundary(
         What the file should be, such as ``"RANC JSON"``, for the message.
     error : type of NeuromapError
         What is raised.
+    where : str
+        The file, for the beginning of the message, where the caller does not put it there.
     remedy : str
         What to make of it.
 
@@ -138,13 +140,14 @@ def foreign_boundary(
     NeuromapError
         ``error``, in place of any other exception.
     """
+    start = f"{where}: " if where else ""
     try:
         yield
     except NeuromapError:
         raise
     except MemoryError as reason:
-        raise error(f"cannot be read as {kind}: it asks for more memory than there is") from reason
+        raise error(f"{start}cannot be read as {kind}: it asks for more memory than there is") from reason
     except Exception as reason:
         words = " ".join(f"{type(reason).__name__}: {reason}".split())
         words = "".join(letter if letter.isprintable() else "?" for letter in words[:120])
-        raise error(f"cannot be read as {kind} ({words}); {remedy}") from reason
+        raise error(f"{start}cannot be read as {kind} ({words}); {remedy}") from reason

@@ -1,6 +1,7 @@
 """Files of NIR are data: what is malformed, truncated or hostile is refused in one line, before memory is spent."""
 
 import json
+import sys
 import tracemalloc
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError, NeuromapError
 from neuromap.exchange.nir import from_nir
-from neuromap.formats.nir import graph_of, read_nir
+from neuromap.files.confined import confined
+from neuromap.formats.nir import graph_of, hdf5_file, read_nir
+from neuromap.formats.nir.hdf5_file import file_content
 
 h5py = pytest.importorskip("h5py", reason="pip install 'neuromap-rollouts[nir]'")
 
@@ -198,10 +201,49 @@ def whole():
     return (FILES / "spikingjelly.nir").read_bytes()
 
 
-@pytest.mark.parametrize("part", range(50))
-def test_truncated_files_are_refused(whole, tmp_path, part):
+def read_parts(path):
+    """Read what is left of a file of which more and more is cut off; all of it in one process with limits."""
+    whole, told = Path(path).read_bytes(), []
+    for part in range(50):
+        Path(path).write_bytes(whole[: len(whole) * part // 50])
+        try:
+            told.append(repr(file_content(path)))
+        except InputError as error:
+            told.append(str(error))
+    return told, {}
+
+
+def test_truncated_files_are_refused(whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(Path(__file__).parent), *sys.path])
     path = tmp_path / "part.nir"
-    path.write_bytes(whole[: len(whole) * part // 50])
+    path.write_bytes(whole)
+    told, _ = confined("test_nir:read_parts", {"path": str(path)}, "NIR file")
+    assert len(told) == 50
+    assert all(line.startswith("is no whole HDF5 file") and line.isprintable() for line in told)
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"part.nir: is no whole HDF5 file"):
+        read_nir(path)
+
+
+def test_a_text_that_keeps_hdf5_busy_or_states_any_length_is_refused(tmp_path, monkeypatch):
+    """Lengths in the book of texts, and in what points there."""
+    whole = write(tmp_path / "net.nir").read_bytes()
+    entry = (5).to_bytes(8, "little") + b"1.0.8"
+    assert entry in whole
+    monkeypatch.setattr(hdf5_file, "_SECONDS", 1.0)
+    for length in (258, 2**62, 0):
+        path = tmp_path / "changed.nir"
+        path.write_bytes(whole.replace(entry, length.to_bytes(8, "little") + b"1.0.8"))
+        said = ""
+        try:
+            read_nir(path)
+        except InputError as error:
+            said = str(error)
+        assert said.isprintable()
+    place = whole.index(b"GCOL")
+    reference = (5).to_bytes(4, "little") + place.to_bytes(8, "little")
+    assert reference in whole
+    path.write_bytes(whole.replace(reference, (2**31).to_bytes(4, "little") + reference[4:]))
     with pytest.raises(InputError) as caught:
         read_nir(path)
     assert str(caught.value).isprintable()

@@ -111,6 +111,26 @@ def test_no_vectors(tmp_path):
             read_vectors(folder, columns=1, output_bus=(0, 0))
 
 
+@needs_data
+@given(width=st.integers(1, 200), file=st.sampled_from(["tb_correct.txt", "tb_input.txt"]))
+@settings(deadline=None, max_examples=40)
+def test_rows_of_any_other_width_are_refused_by_name(tmp_path_factory, width, file):
+    """Outputs of 78 bits came back as negative numbers."""
+    folder = tmp_path_factory.mktemp("ranc") / "256"
+    folder.mkdir()
+    for path in (DATA / "256").iterdir():
+        (folder / path.name).symlink_to(path)
+    rows = (DATA / "256" / file).read_text().split()
+    (folder / file).unlink()
+    (folder / file).write_text("\n".join((row * 200)[:width] for row in rows))
+    if width == len(rows[0]):
+        read_vectors(folder, columns=4, output_bus=(0, 2))
+        return
+    with pytest.raises(InputError, match=rf"{file}: .*{width}") as caught:
+        read_vectors(folder, columns=4, output_bus=(0, 2))
+    assert str(caught.value).isprintable()
+
+
 CONFIG = {
     "num_neurons": 3, "num_axons": 4, "num_cores_x": 3, "num_cores_y": 1, "num_weights": 2, "max_tick_offset": 4,
     "neuron_block_trace_verbosity": 0, "core_controller_trace_verbosity": 0, "scheduler_trace_verbosity": 0,
@@ -251,6 +271,7 @@ def changed(**changes):
         ({k: v for k, v in CONFIG.items() if k != "num_weights"}, changed(), "num_weights: missing"),
         (CONFIG, changed(cores=...), "cores: missing"),
         (CONFIG, changed(cores=[]), "cores: holds none"),
+        (CONFIG, changed(output_bus__coordinates=[1, 0], cores=changed()["cores"][1:]), "none stands beside the"),
         (CONFIG, changed(cores__0__axons=[0, 1, 2, 0]), "cores[0]: axons: found 2"),
         (CONFIG, changed(cores__0__axons=[0] * 5), "cores[0]: axons: found 5 values"),
         (CONFIG, changed(cores__0__connections__0=[0, 2]), "connections[0]: found 2"),

@@ -23,6 +23,7 @@ from neuromap.exchange.nir.notes import notes_of
 from neuromap.exchange.nir.own.frames import frame_network
 from neuromap.exchange.nir.own.head import head_of, stated_step
 from neuromap.exchange.nir.own.restore import restore
+from neuromap.files.foreign import foreign_boundary
 from neuromap.files.given import whole_number
 from neuromap.files.messages import show, show_name
 from neuromap.formats.nir.hdf5_file import read_nir
@@ -91,6 +92,19 @@ def from_nir(
         raise InputError(f"rollout {show(rollout)}: is not known; known are {', '.join(_ROLLOUTS)}")
     if not isinstance(compare, Mapping) and whole_number("compare", compare) < 0:
         raise InputError(f"compare = {compare}: must be 0 or more steps, or a mapping of spikes by input node")
+    with foreign_boundary("NIR", where=show_name(str(source)) if isinstance(source, str | Path) else ""):
+        return _imported(source, chip, dt, scheme, tool, rollout, compare)
+
+
+def _imported(
+    source: Any,
+    chip: str | Path | ChipSpec | None,
+    dt: float | None,
+    scheme: str | None,
+    tool: str | None,
+    rollout: str,
+    compare: int | Mapping[str, NDArray[np.bool_]],
+) -> Imported:
     graph, called = _graph(source)
     try:
         head = head_of(graph)

@@ -2,33 +2,43 @@
 
 ``nir.read`` follows every link of a file and takes whatever size it states. This reader takes hard links to groups and
 whole datasets of numbers and texts only: no soft or external links, no data in other files, no virtual datasets, no
-compression filters beyond those that HDF5 and h5py bring along, no object that is reached twice.
+compression filters beyond those that HDF5 and h5py bring along, no object that is reached twice. It runs in a process
+of its own, since the HDF5 library believes a file's bookkeeping: lengths of texts, addresses, chains without end.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.errors import InputError, NotSupportedError
+from neuromap.files.confined import confined
 from neuromap.files.foreign import HEAD, file_kind
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import check_regular
-from neuromap.formats.nir.global_heap import GlobalHeap
 from neuromap.formats.nir.nir_graph import NirGraph
 from neuromap.formats.nir.tree import MAX_DEPTH, MAX_EDGES, MAX_NAME, MAX_NODES, MAX_VALUES, graph_of
 
-__all__ = ["MAX_BYTES", "MAX_FILE", "read_nir"]
+__all__ = ["MAX_BYTES", "MAX_FILE", "file_content", "read_nir"]
 
 MAX_FILE = 2**30
 """Bytes of a file."""
 MAX_BYTES = 2**31
 """Bytes of all its numbers, unpacked."""
 _MAX_TEXT = 2**24
+_MOST_TEXT = 2**26
+"""Characters of a text, and of all texts: many references may lead to one."""
 _TIGHTEST = 1100
 """Times that gzip, the tightest of the filters, packs numbers at most."""
+_BESIDE = 2**28
+"""Bytes that the library and its caches, and texts, may take beside the numbers."""
+_SECONDS, _BYTES_A_SECOND = 5.0, 10**6
+"""Work to read a small file, ten times what it takes, and the pace of others: small nodes are slow, by h5py."""
+_ARRAY = ""
+"""Stands in a table for an array, with its name; no group of a file holds an empty name."""
 _MAX_OBJECTS = 16 * MAX_NODES
 _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf"}
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -56,7 +66,7 @@ def read_nir(path: str | Path) -> NirGraph:
     path = Path(path)
     name = show_name(str(path))
     try:
-        import h5py
+        import h5py  # noqa: F401 - to say so before a process is begun
     except ImportError:
         raise NotSupportedError(
             f"{name}: NIR files are HDF5 and need h5py, which is not installed; pip install 'neuromap-rollouts[nir]'"
@@ -67,31 +77,63 @@ def read_nir(path: str | Path) -> NirGraph:
             raise InputError(f"is larger than {MAX_FILE // 2**20} MiB; expected a NIR file (HDF5)")
         with path.open("rb") as stream:
             head = stream.read(HEAD)
-            if not head.startswith(_SIGNATURE):
-                raise InputError(f"is {file_kind(head) or 'no HDF5 file'}; expected a NIR file (HDF5)")
-            with h5py.File(path, "r") as file:
-                return _Reader(h5py, stream, size).graph(file)
+        if not head.startswith(_SIGNATURE):
+            raise InputError(f"is {file_kind(head) or 'no HDF5 file'}; expected a NIR file (HDF5)")
+        told, arrays = confined(
+            f"{__name__}:file_content",
+            {"path": str(path)},
+            "NIR file (HDF5)",
+            # numbers in pieces are unpacked before they are in place
+            memory=2 * min(MAX_BYTES, _TIGHTEST * size) + _BESIDE,
+            work=_SECONDS + size / _BYTES_A_SECOND,
+            seconds=12 * (_SECONDS + size / _BYTES_A_SECOND),
+        )
+        return graph_of(_put_back(told["node"], arrays), told["version"])
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
-    except PermissionError as error:
+    except OSError as error:
         raise InputError(f"{name}: cannot be read ({error.strerror or error})") from None
+
+
+def _put_back(tree: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Put arrays in the places that :class:`_Reader` marked."""
+    if not isinstance(tree, dict):
+        return tree
+    place = tree.get(_ARRAY)
+    return {name: _put_back(part, arrays) for name, part in tree.items()} if place is None else arrays[place]
+
+
+def file_content(path: str) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Read a file by h5py, in the process that :func:`read_nir` begins: its tables and texts, and its arrays.
+
+    Raises
+    ------
+    InputError
+        If it is not what this module reads.
+    """
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            reader = _Reader(h5py, Path(path).stat().st_size)
+            return reader.content(file), reader.arrays
+    except InputError:
+        raise
     except (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError, MemoryError, UnicodeError) as error:
         told = " ".join(str(error).split())[:160]
-        raise InputError(f"{name}: is no whole HDF5 file ({show_name(told)}); write it anew") from None
+        raise InputError(f"is no whole HDF5 file ({show_name(told)}); write it anew") from None
 
 
 class _Reader:
     """One file under inspection."""
 
-    def __init__(self, h5py: Any, stream: BinaryIO, size: int) -> None:
+    def __init__(self, h5py: Any, size: int) -> None:
         self._h5py, self._size = h5py, size
-        self._heap = GlobalHeap(stream, size)
         self._seen: set[int] = set()
-        self._bytes = 0
+        self._bytes = self._characters = 0
+        self.arrays: dict[str, NDArray[Any]] = {}
 
-    def graph(self, file: Any) -> NirGraph:
-        if file.id.get_create_plist().get_sizes() != (8, 8) or file.userblock_size:
-            raise InputError("has addresses of another width than 8 bytes, or something before its head")
+    def content(self, file: Any) -> dict[str, Any]:
         version = ""
         if "version" in file and self._kind(file, "version") == "hard":
             found = self._value(file["version"], "version")
@@ -99,9 +141,9 @@ class _Reader:
         if "node" not in file or self._kind(file, "node") != "hard":
             raise InputError("has no group 'node'; expected a NIR file as nir.write makes it")
         tree = self._object(file["node"], "node", 0)
-        if not isinstance(tree, dict):
+        if not isinstance(tree, dict) or _ARRAY in tree:
             raise InputError("node: is no group; expected a NIR file as nir.write makes it")
-        return graph_of(tree, version)
+        return {"node": tree, "version": version}
 
     def _kind(self, group: Any, name: str) -> str:
         link = group.get(name, getlink=True)
@@ -126,7 +168,7 @@ class _Reader:
             raise InputError(f"{where}: holds {len(item)} names; at most {MAX_NODES} are allowed")
         found = {}
         for name in item:
-            if not isinstance(name, str) or not name.isprintable() or len(name) > MAX_NAME:
+            if not isinstance(name, str) or not name or not name.isprintable() or len(name) > MAX_NAME:
                 raise InputError(f"{where}: holds the name {show(name)}; needs up to {MAX_NAME} printable characters")
             below = f"{where}.{name}"
             if (kind := self._kind(item, name)) != "hard":
@@ -157,7 +199,9 @@ class _Reader:
         self._bytes += count * max(data.dtype.itemsize, 8)
         if self._bytes > MAX_BYTES:
             raise InputError(f"{where}: its numbers and those before take more than {MAX_BYTES // 2**20} MiB")
-        return np.asarray(data[()])
+        place = str(len(self.arrays))
+        self.arrays[place] = np.asarray(data[()])
+        return {_ARRAY: place}
 
     def _require_stored(self, data: Any, where: str, count: int) -> None:
         """Refuse values that the file does not hold, before there is room for them in memory."""
@@ -168,24 +212,16 @@ class _Reader:
             raise InputError(f"{where}: states {wanted} bytes and stores {stored}; write the file anew")
 
     def _texts(self, data: Any, where: str, count: int) -> Any:
-        """Read a text, or pairs of names, past the HDF5 library, which takes any length that a text states."""
-        is_fixed = data.dtype.kind == "S"
-        if not is_fixed and self._h5py.check_string_dtype(data.dtype) is None:
+        """Read a text, or pairs of names."""
+        if data.dtype.kind != "S" and self._h5py.check_string_dtype(data.dtype) is None:
             raise InputError(f"{where}: holds objects; numbers and texts are allowed")
-        if data.chunks:
-            raise InputError(f"{where}: holds texts in chunks; write the file with nir.write, which does not")
         if count > 2 * MAX_EDGES or data.dtype.itemsize * count > _MAX_TEXT:
             raise InputError(f"{where}: holds {count} texts; at most {2 * MAX_EDGES} short ones are allowed")
         longest = _MAX_TEXT if data.shape == () else 2 * MAX_NAME
-        if is_fixed:
-            self._require_stored(data, where, count)
-            parts = np.asarray(data[()]).ravel().tolist()
-        else:
-            offset = data.id.get_offset()
-            if offset is None:
-                raise InputError(f"{where}: holds texts in its head; write the file with nir.write, which does not")
-            parts = self._heap.texts(offset, count, longest, where)
-        texts = [_text(part, where, longest) for part in parts]
+        texts = [_text(part, where, longest) for part in np.asarray(data[()], object).ravel().tolist()]
+        self._characters += sum(map(len, texts))
+        if self._characters > _MOST_TEXT:
+            raise InputError(f"{where}: its texts and those before have more than {_MOST_TEXT} characters")
         return texts[0] if data.shape == () else np.array(texts, object).reshape(data.shape).tolist()
 
 

@@ -62,7 +62,7 @@ def read_module(module: torch.nn.Module, example_input: Any) -> OperatorGraph:
         )
     program = _exported(module, inputs)
     name = type(module).__name__
-    with foreign_boundary(f"a graph of module {name}", NotSupportedError, "export it to ONNX and import that"):
+    with foreign_boundary(f"a graph of module {name}", NotSupportedError, remedy="export it to ONNX and import that"):
         return _read(program, name)
 
 

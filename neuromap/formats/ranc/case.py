@@ -185,6 +185,8 @@ def _make_program(name: str, chip: ChipSpec, cores: RancCores, output_bus: tuple
     if not (0 <= output_bus[0] < chip.columns and 0 <= output_bus[1] < chip.rows):
         raise ProgramError(f"{name}: output bus {output_bus}: needs x 0 to {chip.columns - 1}, y 0 to {chip.rows - 1}")
     kept = np.any(cores.coordinates != np.array(output_bus), axis=1)
+    if not kept.any():
+        raise ProgramError(f"{name}: cores: none stands beside the output bus at {output_bus}; needs one or more")
     value = {key: array[kept] for key, array in cores.parameters.items()}
     present, coordinates = cores.present[kept], cores.coordinates[kept]
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import ProgramError
+from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import show, show_name
 from neuromap.files.regular_file import read_bytes
 from neuromap.formats.ranc.case import RancCase, RancCores, make_case
@@ -67,7 +68,12 @@ def read_json(config: str | Path, input_file: str | Path) -> RancCase:
     StimulusError
         If a packet lies outside the grid, the axons or the delays.
     """
-    chip, top = _chip(_read(Path(config))), _read(Path(input_file))
+    with foreign_boundary("RANC's JSON", ProgramError, show_name(str(input_file))):
+        return _case(Path(config), Path(input_file))
+
+
+def _case(config: Path, input_file: Path) -> RancCase:
+    chip, top = _chip(_read(config)), _read(input_file)
     bus = top.child("output_bus")
     cores = top.items("cores", chip.n_cores)
     if not cores:
@@ -79,7 +85,7 @@ def read_json(config: str | Path, input_file: str | Path) -> RancCase:
         for packet in items
     ]  # fmt: skip
     return make_case(
-        name=f"RANC {Path(input_file).stem}",
+        name=f"RANC {input_file.stem}",
         chip=chip,
         cores=_cores(cores, chip, str(input_file)),
         output_bus=_pair(bus, "coordinates"),

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError, ProgramError, StimulusError
+from neuromap.files.foreign import foreign_boundary
+from neuromap.files.messages import show_name
 from neuromap.files.regular_file import read_bytes
 from neuromap.formats.ranc.case import RancCase, RancCores, make_case
 from neuromap.formats.ranc.hardware_widths import N_WEIGHTS, TYPE_BITS, memory_fields
@@ -51,6 +53,11 @@ def read_vectors(folder: str | Path, *, columns: int, output_bus: tuple[int, int
         If the packets or the expected outputs are missing or malformed.
     """
     folder = Path(folder)
+    with foreign_boundary("RANC's test vectors", ProgramError, show_name(str(folder))):
+        return _read(folder, columns, output_bus)
+
+
+def _read(folder: Path, columns: int, output_bus: tuple[int, int]) -> RancCase:
     n_cores = len(list(folder.glob("csram_*.mem"))) if folder.is_dir() else 0
     if not n_cores:
         raise ProgramError(f"{folder}: holds no csram_000.mem; needs a folder of RANC's test vectors")
@@ -65,8 +72,7 @@ def read_vectors(folder: str | Path, *, columns: int, output_bus: tuple[int, int
                     f"{folder / f'{kind}_{i:03}.mem'}: holds {list(bits.shape)} rows and bits; "
                     f"needs {list(files[0].shape)} as in {kind}_000.mem"
                 )
-    if types[0].shape[1] != TYPE_BITS:
-        raise ProgramError(f"{folder / 'tc_000.mem'}: rows have {types[0].shape[1]} bits; needs {TYPE_BITS}")
+    _require_width(folder / "tc_000.mem", types[0], TYPE_BITS, ProgramError)
     n_axons = len(types[0])
     axon_bits = (n_axons - 1).bit_length()
     widths = memory_fields(n_axons)
@@ -85,7 +91,7 @@ def read_vectors(folder: str | Path, *, columns: int, output_bus: tuple[int, int
         output_bus=output_bus,
         n_outputs=2**axon_bits,
         input_spikes=packets,
-        expected=_read_expected(folder),
+        expected=_read_expected(folder, axon_bits),
     )
 
 
@@ -133,8 +139,8 @@ def _read_packets(folder: Path, axon_bits: int) -> NDArray[np.int64]:
     """Group, x, y, axon and tick of every packet, shape (n, 5)."""
     bits = _read_bits(folder / "tb_input.txt", StimulusError)
     widths = (9, 9, axon_bits, 4)
-    if len(bits) and bits.shape[1] != sum(widths):
-        raise StimulusError(f"{folder / 'tb_input.txt'}: rows have {bits.shape[1]} bits; needs {sum(widths)}")
+    if len(bits):
+        _require_width(folder / "tb_input.txt", bits, sum(widths), StimulusError)
     group = np.repeat(*_read_groups(folder / "tb_num_inputs.txt", len(bits)))
     if not len(bits):
         return np.zeros((0, 5), dtype=np.int64)
@@ -144,9 +150,12 @@ def _read_packets(folder: Path, axon_bits: int) -> NDArray[np.int64]:
     return np.stack([group, *values], axis=1)
 
 
-def _read_expected(folder: Path) -> list[NDArray[np.int64]]:
-    """Sorted output numbers of every tick."""
-    numbers = _number(_read_bits(folder / "tb_correct.txt", StimulusError), signed=False)
+def _read_expected(folder: Path, axon_bits: int) -> list[NDArray[np.int64]]:
+    """Sorted output numbers of every tick, which are numbers of axons."""
+    bits = _read_bits(folder / "tb_correct.txt", StimulusError)
+    if len(bits):
+        _require_width(folder / "tb_correct.txt", bits, axon_bits, StimulusError)
+    numbers = _number(bits, signed=False)
     _, counts = _read_groups(folder / "tb_num_outputs.txt", len(numbers))
     return [np.unique(part) for part in np.split(numbers, np.cumsum(counts)[:-1])]
 
@@ -157,7 +166,8 @@ def _read_groups(path: Path, total: int) -> tuple[NDArray[np.int64], NDArray[np.
     # eight digits are more rows than a file of _MAX_BYTES can hold
     wrong = [word for word in words if not (word.isascii() and word.isdigit() and len(word) <= 8)]
     if wrong or not words:
-        raise StimulusError(f"{path}: found {wrong[0] if wrong else 'nothing':.60}; needs one count per line")
+        found = show_name(wrong[0][:60]) if wrong else "nothing"
+        raise StimulusError(f"{path}: found {found}; needs one count per line")
     counts = np.array([int(word) for word in words], dtype=np.int64)
     if int(counts.sum()) != total:
         raise StimulusError(f"{path}: counts make {counts.sum()} rows; the file beside it holds {total}")
@@ -186,8 +196,14 @@ def _read_bits(path: Path, error: type[InputError]) -> NDArray[np.bool_]:
     return np.asarray(digits == ord("1")).reshape(len(rows), -1)
 
 
+def _require_width(path: Path, bits: NDArray[np.bool_], width: int, error: type[InputError]) -> None:
+    """Refuse rows of another width: what is wider than a number of the format would wrap around."""
+    if bits.shape[1] != width:
+        raise error(f"{path}: rows have {bits.shape[1]} bits; needs {width}")
+
+
 def _number(bits: NDArray[np.bool_], *, signed: bool) -> NDArray[np.int64]:
-    """Read the last axis as numbers, most significant bit first."""
+    """Read the last axis, of at most 62 bits, as numbers, most significant bit first."""
     place = 2 ** np.arange(bits.shape[-1] - 1, -1, -1, dtype=np.int64)
     if signed:
         place[0] = -place[0]

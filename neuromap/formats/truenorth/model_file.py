@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NotSupportedError, ProgramError
+from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import show, show_name
 from neuromap.formats.truenorth.model_text import integer, model_members, runs
 from neuromap.hardware.check.check_program import require_legal
@@ -68,7 +69,12 @@ def read_model(path: str | Path, *, chip: str | Path | ChipSpec = "truenorth") -
         If cores are of another size, neurons of another class, or a core runs at another pace.
     """
     name = show_name(str(path))
-    members = model_members(Path(path))
+    with foreign_boundary("a TrueNorth model file", ProgramError, name):
+        return _read(Path(path), name, chip)
+
+
+def _read(path: Path, name: str, chip: str | Path | ChipSpec) -> Program:
+    members = model_members(path)
     model, crossbars, kinds = (_only(members, key, name) for key in ("model", "crossbarTypes", "neuronTypes"))
     spec = load_chip(chip)
     _require_known(model, spec, name)
@@ -80,7 +86,7 @@ def read_model(path: str | Path, *, chip: str | Path | ChipSpec = "truenorth") -
     for core in cores:
         if core.crossbar not in rows:
             raise ProgramError(f"{name}: core {core.number}: crossbar {show(core.crossbar)} is no crossbar type")
-    program = _program(Path(path).stem, spec, cores, types, rows, _Neurons(kinds, f"{name}: neuronTypes"))
+    program = _program(path.stem, spec, cores, types, rows, _Neurons(kinds, f"{name}: neuronTypes"))
     require_legal(program, mapped=False)
     return program
 

@@ -19,6 +19,7 @@ from safetensors.numpy import load_file, save_file
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.simulation.run.simulate import simulate, simulate_to_file
 from neuromap.simulation.trace.frame_counts import frame_counts
+from neuromap.simulation.trace.reading import hdf5_arrays
 from neuromap.simulation.trace.reading.load_trace import load_trace
 from neuromap.simulation.trace.recording import Recording
 
@@ -223,6 +224,7 @@ def resize_node(file, size):
         (lambda f: put(f, "counts", h5py.ExternalLink("other.h5", "/counts")), "link to another place"),
         (lambda f: put(f, "neurons", h5py.SoftLink("/report/potentials/mapping")), "link to another place"),
         (lambda f: declare(f, "counts", (2**20, 2**20), chunks=(64, 64)), "GiB of memory"),
+        (lambda f: declare(f, "counts", (2**14, 2**14), chunks=(64, 64)), "at most .* of a file of its size"),
         (lambda f: declare(f, "counts", (4, 4), external=[("other.bin", 0, 128)]), "lies in another file"),
         (lambda f: f["report/potentials/data"].__setitem__((0, 0), np.nan), "a potential is no number"),
         (lambda f: f["report/potentials/data"].__setitem__((0, 0), 0.5), "no integer"),
@@ -340,6 +342,33 @@ def test_bytes_that_changed_give_a_trace_or_a_refusal(mixer, tmp_path_factory, s
     path.write_bytes(data[: rng.integers(9, len(data) + 1)] if rng.random() < 0.3 else data)
     with suppress(InputError):
         load_trace(path)
+
+
+def test_a_file_that_keeps_hdf5_busy_for_ever_is_refused(mixer, tmp_path, monkeypatch):
+    """A length of eight bytes in the book of texts, in a file without the digest that would tell."""
+    path = tmp_path / "run.h5"
+    simulate_to_file(path, mixer(7, 2), stimulus_of(np.random.default_rng(3), 5), record=Recording("all", "node:H"))
+    data = bytearray(path.read_bytes()[:-55])
+    entry = (2).to_bytes(8, "little") + b"ms"
+    assert entry in data
+    at = data.index(entry)
+    data[at : at + 8] = (258).to_bytes(8, "little")
+    path.write_bytes(data)
+    monkeypatch.setattr(hdf5_arrays, "_SECONDS", 1.0)
+    with pytest.raises(InputError, match=r"run.h5: (takes longer than 1\.\d+ s to read|a damaged trace)") as caught:
+        load_trace(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_large_traces_are_read_from_hdf5(tmp_path, mixer):
+    """A hundred megabytes, through the process that reads them."""
+    path = tmp_path / "run.h5"
+    simulate_to_file(path, mixer(7, 2), stimulus_of(np.random.default_rng(3), 5), record=Recording("all", "node:H"))
+    with h5py.File(path, "r+") as file:
+        as_version_2(file)
+        counts = np.arange(13_000_000, dtype=np.int64).reshape(1000, 13_000)
+        file["counts"] = counts
+    np.testing.assert_array_equal(load_trace(path).counts, counts)
 
 
 def test_a_safetensors_trace_names_its_version(mixer, tmp_path):

@@ -52,5 +52,5 @@ def from_torch(module: torch.nn.Module, example_input: Any, *, chip: str | Path 
     spec = None if chip is None else load_chip(chip)
     graph = read_module(module, example_input)
     name = type(module).__name__
-    with foreign_boundary(f"a network of module {name}", NotSupportedError, "export it to ONNX and import that"):
+    with foreign_boundary(f"a network of module {name}", NotSupportedError, remedy="export it to ONNX and import that"):
         return take_graph(graph, format="pytorch", source=name, chip=spec)

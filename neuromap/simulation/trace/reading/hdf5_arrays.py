@@ -1,8 +1,11 @@
-"""What an HDF5 file holds of a trace; nothing outside the file is touched."""
+"""What an HDF5 file holds of a trace; nothing outside the file is touched.
+
+A process of its own reads it: where the bookkeeping of a file is damaged, the HDF5 library may end the process that it
+runs in, or keep it busy for ever.
+"""
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
+from neuromap.files.confined import confined
+from neuromap.files.unpacked import most_unpacked
 from neuromap.simulation.trace.forms.checksum import checksum
 from neuromap.simulation.trace.forms.file_digest import fits_its_digest
 from neuromap.simulation.trace.forms.file_layout import (
@@ -28,16 +33,20 @@ from neuromap.simulation.trace.forms.file_layout import (
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["read_hdf5"]
+__all__ = ["read_hdf5", "trace_content"]
 
 _MAX_BYTES = 2**32
 """Memory that a trace may take while it is read."""
 _SPIKE_BYTES = 40
 """Of a spike while it is read: its tick, its row, its place, and what makes one of them from another."""
+_BESIDE = 2**28
+"""Bytes that the library and its caches may take beside the trace."""
+_SECONDS, _BYTES_A_SECOND = 5.0, 2 * 10**7
+"""Work to read a small file, ten times what it takes, and the pace of others, a twentieth of what it is."""
 
 
-def read_hdf5(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Read labels and arrays of a trace, under the names that they have in a safetensors file.
+def read_hdf5(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
+    """Read labels, as the text of the file, and arrays of a trace, under their names in a safetensors file.
 
     Raises
     ------
@@ -46,27 +55,57 @@ def read_hdf5(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
     NotSupportedError
         If h5py is not installed.
     """
-    h5py = import_h5py()
+    import_h5py()
     try:
+        size = path.stat().st_size
         if not fits_its_digest(path):
-            raise ValueError("its bytes do not fit the digest behind them")
+            raise InputError("a damaged trace (its bytes do not fit the digest behind them)")
+        most = most_unpacked(size, _MAX_BYTES)
+        found: tuple[str, dict[str, NDArray[Any]]] = confined(
+            f"{__name__}:trace_content",
+            {"path": str(path), "most": most},
+            "trace",
+            work=_SECONDS + size / _BYTES_A_SECOND,
+            seconds=12 * (_SECONDS + size / _BYTES_A_SECOND),
+            memory=most + _BESIDE,
+        )
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return found
+
+
+def trace_content(path: str, most: int) -> tuple[str, dict[str, NDArray[Any]]]:
+    """Read a file by h5py, in the process that :func:`read_hdf5` begins.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, no trace, or takes more than ``most`` bytes.
+    """
+    import h5py
+
+    try:
         with h5py.File(path, "r") as file:
             version = file.attrs.get("format_version")
             if file.attrs.get("format") != FORMAT or version not in HDF5_VERSIONS:
-                raise InputError(f"{path}: not a trace of version {', '.join(HDF5_VERSIONS)}; save one with simulate")
+                raise InputError(f"not a trace of version {', '.join(HDF5_VERSIONS)}; save one with simulate")
             found = _datasets(file)
             n_bytes = sum(data.nbytes for data in found.values()) + _SPIKE_BYTES * found["tick"].size
-            if n_bytes > _MAX_BYTES:
+            if n_bytes > most:
                 raise InputError(
-                    f"{path}: takes {n_bytes / 2**30:.1f} GiB of memory; at most {_MAX_BYTES >> 30} are read at once, "
-                    "read parts of it with h5py (docs/simulation.md)"
+                    f"takes {n_bytes / 2**30:.1f} GiB of memory; at most {most / 2**30:.3g} are read at once of a file "
+                    "of its size, read parts of it with h5py (docs/simulation.md)"
                 )
             text, content = file.attrs["trace"], _read(found)
             if file.attrs.get("checksum") != (checksum(text, content) if version == CHECKED_VERSION else None):
                 raise ValueError("its content does not fit its checksum")
-            return json.loads(text), _by_spike(content)
+            if not isinstance(text, str):
+                raise ValueError("its labels are no text")
+            return text, _by_spike(content)
     except (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path}: a damaged trace ({' '.join(str(error).split())})") from None
+        raise InputError(f"a damaged trace ({' '.join(str(error).split())})") from None
 
 
 def _datasets(file: h5py.File) -> dict[str, h5py.Dataset]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from neuromap.errors import InputError
+from neuromap.files.foreign import foreign_boundary
 from neuromap.files.given import path_given
 from neuromap.simulation.trace.reading.checked_trace import checked_trace
 from neuromap.simulation.trace.reading.hdf5_arrays import read_hdf5
@@ -44,9 +49,17 @@ def load_trace(path: str | Path) -> Trace:
             head = stream.read(8)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    try:
-        return checked_trace(*(read_hdf5(path) if head == _HDF5_SIGNATURE else read_safetensors(path)))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: a damaged trace ({error})") from None
-    except MemoryError:
-        raise InputError(f"{path}: takes more memory than there is; read parts of it (docs/simulation.md)") from None
+    with foreign_boundary("a trace", where=str(path)):
+        try:
+            return checked_trace(*(_hdf5_content(path) if head == _HDF5_SIGNATURE else read_safetensors(path)))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path}: a damaged trace ({error})") from None
+        except MemoryError:
+            raise InputError(
+                f"{path}: takes more memory than there is; read parts of it (docs/simulation.md)"
+            ) from None
+
+
+def _hdf5_content(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
+    text, arrays = read_hdf5(path)
+    return json.loads(text), arrays
