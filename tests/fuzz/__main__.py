@@ -1,4 +1,4 @@
-"""``python tests/fuzz``: fuzz all readers for a while, or with so many mutants each; exit code 1 where faults are found."""
+"""``python tests/fuzz``: fuzz readers for a while or with so many mutants each; exit code 1 where faults are found."""
 
 import argparse
 import sys
@@ -11,7 +11,9 @@ from readers import READERS
 def main():
     parser = argparse.ArgumentParser(prog="python tests/fuzz", description=__doc__)
     parser.add_argument("readers", nargs="*", help="names or their beginnings; all where none is given")
-    parser.add_argument("--count", type=int, default=20_000, help="mutants of each; a tenth where a reader starts processes")
+    parser.add_argument(
+        "--count", type=int, default=20_000, help="mutants of each; a tenth where a reader starts processes"
+    )
     parser.add_argument("--seconds", type=float, help="for all readers together, in place of a count")
     parser.add_argument("--seed", type=int, help="of the mutants; without it another one every time")
     parser.add_argument("--start", type=int, default=0, help="number of the first mutant")
@@ -36,7 +38,7 @@ def main():
         count = asked.count if seconds is None else 10**9
         found = harness.fuzz(name, count, seed=seed, start=asked.start, seconds=seconds, corpus=not asked.no_corpus)
         print(
-            f"{name}: {found.read} read, {found.taken} taken, {found.unmade} unmade, {found.seconds:.1f} s"
+            f"{name}: {found.read} read, {found.taken} taken, {found.unmade} unmade, {found.seconds:.1f} s, {found.processor_seconds:.1f} of processors"
             f" (slowest {found.slowest:.2f} s){', starts processes' if found.starts_children else ''}",
             flush=True,
         )

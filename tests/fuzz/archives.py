@@ -12,7 +12,22 @@ from functools import cache
 
 import mutate
 
-_ODD_NAMES = ("", ".", "..", "/", "../x", "/etc/passwd", "./", "a//b", "é", "x" * 300, "a\nb", "\x1b[2J", "con", "a/../b")
+_ODD_NAMES = (
+    "",
+    ".",
+    "..",
+    "/",
+    "../x",
+    "/etc/passwd",
+    "./",
+    "a//b",
+    "é",
+    "x" * 300,
+    "a\nb",
+    "\x1b[2J",
+    "con",
+    "a/../b",
+)
 BOMB = 1_300 * 2**20
 """Bytes that a bomb unpacks to: more than a reader may take."""
 
@@ -69,7 +84,18 @@ def _changed(members, rng):
     elif what == 1:
         members.insert(rng.randrange(len(members) + 1), (name, mutate.damage(data, [data], rng)))
     elif what == 2:
-        odd = rng.choice((*_ODD_NAMES, f"./{name}", f"/{name}", f"../{name}", f"{name}/", name.upper(), name.replace("/", "\\"), f"x/{name}"))
+        odd = rng.choice(
+            (
+                *_ODD_NAMES,
+                f"./{name}",
+                f"/{name}",
+                f"../{name}",
+                f"{name}/",
+                name.upper(),
+                name.replace("/", "\\"),
+                f"x/{name}",
+            )
+        )
         members[k] = (odd, data)
     elif what == 3:
         prefix = rng.choice(("./", "/", "x/", "../", "a/./", "//"))
@@ -104,7 +130,27 @@ def _odd_fields(packed, rng):
     out = bytearray(packed)
     sign, fields = rng.choice(
         (
-            (b"PK\x01\x02", ((4, 2), (6, 2), (8, 2), (8, 2), (10, 2), (10, 2), (12, 4), (16, 4), (20, 4), (24, 4), (24, 4), (28, 2), (30, 2), (32, 2), (38, 4), (42, 4))),
+            (
+                b"PK\x01\x02",
+                (
+                    (4, 2),
+                    (6, 2),
+                    (8, 2),
+                    (8, 2),
+                    (10, 2),
+                    (10, 2),
+                    (12, 4),
+                    (16, 4),
+                    (20, 4),
+                    (24, 4),
+                    (24, 4),
+                    (28, 2),
+                    (30, 2),
+                    (32, 2),
+                    (38, 4),
+                    (42, 4),
+                ),
+            ),
             (b"PK\x03\x04", ((4, 2), (6, 2), (8, 2), (14, 4), (18, 4), (22, 4), (26, 2), (28, 2))),
             (b"PK\x05\x06", ((4, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 2))),
         )
@@ -124,12 +170,23 @@ def _zip_bomb(data, rng):
     body = _deflated_bomb(rng.choice(members)[1][:64])
     size = rng.choice((BOMB, 1000, 0, 2**30))
     local = struct.pack("<4s5H3L2H", b"PK\x03\x04", 20, 0, 8, 0, 0, 0, len(body), size, len(name), 0) + name
-    central = struct.pack("<4s6H3L5H2L", b"PK\x01\x02", 20, 20, 0, 8, 0, 0, 0, len(body), size, len(name), 0, 0, 0, 0, 0, 0) + name
+    central = (
+        struct.pack("<4s6H3L5H2L", b"PK\x01\x02", 20, 20, 0, 8, 0, 0, 0, len(body), size, len(name), 0, 0, 0, 0, 0, 0)
+        + name
+    )
     end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 1, 1, len(central), len(local) + len(body), 0)
     return local + body + central + end
 
 
-_KINDS = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE, tarfile.GNUTYPE_SPARSE, b"\xff")
+_KINDS = (
+    tarfile.SYMTYPE,
+    tarfile.LNKTYPE,
+    tarfile.CHRTYPE,
+    tarfile.FIFOTYPE,
+    tarfile.DIRTYPE,
+    tarfile.GNUTYPE_SPARSE,
+    b"\xff",
+)
 
 
 def _tar(data, rng):

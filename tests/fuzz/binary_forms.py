@@ -92,7 +92,12 @@ def protobuf(data, rng, depth=0):
     elif kind == 0:
         fields[k] = (number, kind, rng.choice((value + 1, rng.choice(mutate.NUMBERS), rng.randrange(40))))
     elif kind == 2:
-        words = (rng.choice(mutate.TEXTS).encode(errors="surrogatepass"), _operator(rng), mutate.damage(value, [value], rng), b"")
+        words = (
+            rng.choice(mutate.TEXTS).encode(errors="surrogatepass"),
+            _operator(rng),
+            mutate.damage(value, [value], rng),
+            b"",
+        )
         fields[k] = (number, kind, rng.choice(words))
     else:
         fields[k] = (number, kind, struct.pack("<d", rng.choice(mutate.REALS))[: len(value)])
@@ -130,7 +135,7 @@ def hdf5(data, rng):
 def _change_hdf5(h5py, file, name, rng):
     item = file[name]
     what = rng.randrange(10)
-    parent, _, last = name.rpartition("/")
+    parent = name.rpartition("/")[0]
     if what < 3 and len(item.attrs):
         key = rng.choice(list(item.attrs))
         if what == 0:
@@ -144,11 +149,26 @@ def _change_hdf5(h5py, file, name, rng):
     elif what == 4:
         del file[name]
     elif what == 5:
-        target = rng.choice((h5py.SoftLink("/"), h5py.SoftLink("/nowhere"), h5py.ExternalLink("/etc/passwd", "/"), h5py.SoftLink(f"/{name}")))
+        target = rng.choice(
+            (
+                h5py.SoftLink("/"),
+                h5py.SoftLink("/nowhere"),
+                h5py.ExternalLink("/etc/passwd", "/"),
+                h5py.SoftLink(f"/{name}"),
+            )
+        )
         del file[name]
         file[name] = target
     elif what == 6:
-        file[rng.choice((f"{name}2", f"{parent}/again" if parent else "again", f"{parent}/{rng.choice(mutate.TEXTS[9:15])}x".replace("\x00", "0")))] = item
+        file[
+            rng.choice(
+                (
+                    f"{name}2",
+                    f"{parent}/again" if parent else "again",
+                    f"{parent}/{rng.choice(mutate.TEXTS[9:15])}x".replace("\x00", "0"),
+                )
+            )
+        ] = item
     elif what == 7 and isinstance(item, h5py.Group):
         item["loop"] = item
     elif isinstance(item, h5py.Dataset):
@@ -165,14 +185,36 @@ def _change_dataset(h5py, file, name, item, rng):
     huge = rng.choice((2**20, 2**33, 2**40, 2**62))
     try:
         if what == 0:  # very long and nowhere written
-            file.create_dataset(name, shape=(huge, *(shape or ())[1:]), dtype=dtype, chunks=(1024, *(shape or ())[1:]), fillvalue=None)
+            file.create_dataset(
+                name, shape=(huge, *(shape or ())[1:]), dtype=dtype, chunks=(1024, *(shape or ())[1:]), fillvalue=None
+            )
         elif what == 1:  # compressed to nothing
             rows = rng.choice((2**20, 2**27))
-            file.create_dataset(name, shape=(rows,), dtype="i8", chunks=(min(rows, 2**20),), compression="gzip", fillvalue=rng.choice((0, -1, 2**40)))
+            file.create_dataset(
+                name,
+                shape=(rows,),
+                dtype="i8",
+                chunks=(min(rows, 2**20),),
+                compression="gzip",
+                fillvalue=rng.choice((0, -1, 2**40)),
+            )
         elif what == 2:
             file.create_dataset(name, data=_hdf5_value(h5py, rng, value))
         elif what == 3:
-            kinds = ("i1", "u8", "f4", "f8", "S5", "c16", "b1", ">i8", h5py.string_dtype(), h5py.vlen_dtype("i4"), h5py.ref_dtype, [("a", "i4")])
+            kinds = (
+                "i1",
+                "u8",
+                "f4",
+                "f8",
+                "S5",
+                "c16",
+                "b1",
+                ">i8",
+                h5py.string_dtype(),
+                h5py.vlen_dtype("i4"),
+                h5py.ref_dtype,
+                [("a", "i4")],
+            )
             file.create_dataset(name, shape=shape or (), dtype=rng.choice(kinds))
         elif what == 4:
             import numpy as np
@@ -180,8 +222,12 @@ def _change_dataset(h5py, file, name, item, rng):
             array = np.array(value)
             if array.dtype.kind in "iuf" and array.size:
                 flat = array.reshape(-1)
-                flat[rng.randrange(flat.size)] = rng.choice((0, 1, 127)) if array.dtype.kind != "f" else rng.choice(mutate.REALS)
-            file.create_dataset(name, data=rng.choice((array, array.reshape(-1), array[..., None], array[:0] if array.ndim else array)))
+                flat[rng.randrange(flat.size)] = (
+                    rng.choice((0, 1, 127)) if array.dtype.kind != "f" else rng.choice(mutate.REALS)
+                )
+            file.create_dataset(
+                name, data=rng.choice((array, array.reshape(-1), array[..., None], array[:0] if array.ndim else array))
+            )
         else:
             file.create_dataset(name, data=h5py.Empty("f8"))
     except (TypeError, ValueError, OverflowError):
@@ -193,9 +239,30 @@ def _hdf5_value(h5py, rng, like):
 
     if isinstance(like, str | bytes) or rng.random() < 0.3:
         text = rng.choice(mutate.TEXTS).encode(errors="replace")[:30000].replace(b"\x00", b"0")
-        return rng.choice((text.decode(), np.bytes_(text or b"x"), np.bytes_(b"\xff\xfe"), np.array([b"a", b"b"]), 3, h5py.Empty("S3")))
+        return rng.choice(
+            (
+                text.decode(),
+                np.bytes_(text or b"x"),
+                np.bytes_(b"\xff\xfe"),
+                np.array([b"a", b"b"]),
+                3,
+                h5py.Empty("S3"),
+            )
+        )
     return rng.choice(
-        (-1, 2**40, 1.5, float("nan"), np.zeros((0,)), np.zeros((2, 0, 3)), np.arange(5), np.array([-1, 2**40]), "x", np.full(3, np.nan), np.bool_(1))
+        (
+            -1,
+            2**40,
+            1.5,
+            float("nan"),
+            np.zeros((0,)),
+            np.zeros((2, 0, 3)),
+            np.arange(5),
+            np.array([-1, 2**40]),
+            "x",
+            np.full(3, np.nan),
+            np.bool_(1),
+        )
     )
 
 
@@ -243,7 +310,27 @@ def png(data, rng):
     elif what == 1:
         del chunks[k]
     elif what == 2:
-        chunks.insert(k, (rng.choice((b"iTXt", b"zTXt", b"tEXt", b"iCCP", b"PLTE", b"tRNS", b"IDAT", b"acTL", b"fcTL", b"eXIf", b"\xff\x00ab")), rng.choice((b"", body, b"a\x00\x00" + zlib.compress(bytes(2**22)), rng.randbytes(30)))))
+        chunks.insert(
+            k,
+            (
+                rng.choice(
+                    (
+                        b"iTXt",
+                        b"zTXt",
+                        b"tEXt",
+                        b"iCCP",
+                        b"PLTE",
+                        b"tRNS",
+                        b"IDAT",
+                        b"acTL",
+                        b"fcTL",
+                        b"eXIf",
+                        b"\xff\x00ab",
+                    )
+                ),
+                rng.choice((b"", body, b"a\x00\x00" + zlib.compress(bytes(2**22)), rng.randbytes(30))),
+            ),
+        )
     elif what == 3 and name == b"IHDR":
         changed = bytearray(body)
         changed[8 + rng.randrange(5)] = rng.choice((0, 1, 2, 3, 4, 6, 8, 16, 255))
@@ -285,11 +372,17 @@ def _change_database(database, rng):
     if what < 5:
         value = rng.choice(("NULL", "x'00ff'", "CAST(x'ff80' AS TEXT)", "CAST(x'edA080' AS TEXT)", "1e999", "-1", "'x'", "''", "9223372036854775807",
                             "2.5", "zeroblob(20)", "?", "?", "'{\"a\": ' || replace(hex(zeroblob(2000)), '00', '[')"))  # fmt: skip
-        given = (rng.choice((rng.choice(mutate.TEXTS), rng.choice(mutate.NUMBERS[:-3]), "{}", "[1]", '{"a": NaN}')),) if value == "?" else ()
+        given = (
+            (rng.choice((rng.choice(mutate.TEXTS), rng.choice(mutate.NUMBERS[:-3]), "{}", "[1]", '{"a": NaN}')),)
+            if value == "?"
+            else ()
+        )
         where = "" if rng.random() < 0.3 else " WHERE rowid = (SELECT min(rowid) FROM runs)"
         database.execute(f'UPDATE OR REPLACE "{table}" SET "{column}" = {value}{where}', given)
     elif what == 5:
-        database.execute(f"""ALTER TABLE "{table}" RENAME COLUMN "{column}" TO "{rng.choice(('x', 'KEY', column + ' '))}" """)
+        database.execute(
+            f"""ALTER TABLE "{table}" RENAME COLUMN "{column}" TO "{rng.choice(("x", "KEY", column + " "))}" """
+        )
     elif what == 6:
         database.execute(f'ALTER TABLE "{table}" DROP COLUMN "{column}"')
     elif what == 7:

@@ -13,6 +13,7 @@ What is found is told by its kind and place; the first mutant of each is kept in
 would be large, as a line ``SEED NUMBER`` in ``corpus/READER/numbers``. What is in the corpus is read first.
 """
 
+import faulthandler
 import importlib.util
 import json
 import os
@@ -24,12 +25,15 @@ import sys
 import tempfile
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 import mutate
-from readers import READERS
+from faulty import FAULTY
+from readers import PRELOADED, READERS
 
 from neuromap.errors import NeuromapError
 
@@ -37,6 +41,8 @@ CORPUS = Path(__file__).parent / "corpus"
 MEMORY = 2**30
 SECONDS, WALL_SECONDS, PREPARING_SECONDS = 10.0, 60.0, 400.0
 MOST_KEPT_BYTES = 2**16
+_IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Where mutants are written: stores wait for the disk after every one."""
 EACH_WORKER = 2_000
 """Mutants of one worker: what it leaks does not add up for ever."""
 CHILDREN_COST = 10
@@ -67,23 +73,30 @@ class Outcome:
     unmade: int = 0
     starts_children: bool = False
     seconds: float = 0.0
+    processor_seconds: float = 0.0
     slowest: float = 0.0
     faults: list[Fault] = field(default_factory=list)
 
 
+def _reader(name):
+    return FAULTY[name] if name in FAULTY else READERS[name]
+
+
 def missing(name):
     """Say which library that a reader needs is not installed; empty where none is."""
-    return next((m for m in READERS[name].needs if importlib.util.find_spec(m) is None), "")
+    return next((m for m in _reader(name).needs if importlib.util.find_spec(m) is None), "")
 
 
-def fuzz(name, count, *, seed=0, start=0, seconds=None, corpus=True, most_faults=25):
+def fuzz(name, count, *, seed=0, start=0, seconds=None, corpus=True, most_faults=25, hang=SECONDS):
     """Read the corpus and then mutants of one reader.
 
     ``count`` mutants from number ``start`` on, a tenth of them where the reader starts processes, or as many as
-    ``seconds`` last.
+    ``seconds`` last; ``hang`` is the processor time of each.
     """
-    outcome, began = Outcome(name), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as place:
+    if name not in FAULTY:
+        preload()
+    outcome, began, used = Outcome(name), time.monotonic(), _children_seconds()
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=_IN_MEMORY) as place:
         folder = Path(place)
         ended = _forked(lambda _: _make_seeds(name, folder), lambda line: None)
         if ended:
@@ -96,14 +109,27 @@ def fuzz(name, count, *, seed=0, start=0, seconds=None, corpus=True, most_faults
         later = iter(range(max(start, len(seeds)), start + count))
         seen = set()
         while cases and len(outcome.faults) < most_faults:
-            done = _run_worker(name, seeds, folder, cases, outcome, seen)
+            done = _run_worker(name, seeds, folder, cases, outcome, seen, hang)
             cases = cases[done:]
             if not cases and (seconds is None or time.monotonic() - began < seconds):
                 many = EACH_WORKER if seconds is None else 50
                 limit = start + count // (CHILDREN_COST if outcome.starts_children else 1)
                 cases = [(f"{seed}/{n}", (seed, n)) for _, n in zip(range(many), later, strict=False) if n < limit]
-    outcome.seconds = time.monotonic() - began
+    outcome.seconds, outcome.processor_seconds = time.monotonic() - began, _children_seconds() - used
     return outcome
+
+
+def _children_seconds():
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+@cache
+def preload():
+    """Import once what workers need; what an extra brings may be missing."""
+    for module in PRELOADED:
+        with suppress(ImportError):
+            importlib.import_module(module)
 
 
 def _kept(name):
@@ -125,13 +151,13 @@ def _make_seeds(name, folder):
     (folder / "seeds").mkdir()
     (folder / "place").mkdir()
     random.seed(0)
-    for k, data in enumerate(READERS[name].make(folder / "place")):
+    for k, data in enumerate(_reader(name).make(folder / "place")):
         if mutate.form_of(data) == "safetensors":  # whose library orders metadata at random
             data = mutate.packed_safetensors(*mutate.parts_of_safetensors(data))
         (folder / "seeds" / f"{k:03}").write_bytes(data)
 
 
-def _run_worker(name, seeds, folder, cases, outcome, seen):
+def _run_worker(name, seeds, folder, cases, outcome, seen, hang):
     """Run a worker over cases; give how many are done, the one that ended it included."""
     at, phase, since = -1, "", time.monotonic()
 
@@ -162,7 +188,7 @@ def _run_worker(name, seeds, folder, cases, outcome, seen):
         seen.add(key)
         outcome.faults.append(fault)
 
-    ended = _forked(lambda pipe: _work(name, seeds, folder, cases, pipe), told)
+    ended = _forked(lambda pipe: _work(name, seeds, folder, cases, pipe), told, hang)
     if not ended:
         return len(cases)
     if at < 0:
@@ -175,7 +201,7 @@ def _run_worker(name, seeds, folder, cases, outcome, seen):
     return at + 1
 
 
-def _forked(work, told):
+def _forked(work, told, hang=SECONDS):
     """Do work in a forked process; give how it ended, empty where well. ``told`` hears every line that it writes.
 
     It is watched from its first line on: before, it may have to compile and import.
@@ -188,6 +214,7 @@ def _forked(work, told):
         code = 1
         try:
             os.setsid()
+            faulthandler.disable()
             os.close(reading)
             quiet = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2) if not os.environ.get("FUZZ_LOUD") else (0,):
@@ -218,7 +245,7 @@ def _forked(work, told):
         idle = time.monotonic() - last
         spent = _processor_seconds(pid)
         burnt = spent if burnt is None else burnt
-        if idle > PREPARING_SECONDS or watched and (spent - burnt > SECONDS or idle > WALL_SECONDS):
+        if idle > PREPARING_SECONDS or (watched and (spent - burnt > hang or idle > WALL_SECONDS)):
             killed = "hang"
             break
     os.close(reading)
@@ -255,7 +282,7 @@ def _processor_seconds(session):
 
 def _work(name, seeds, folder, cases, pipe):
     """Be a worker."""
-    reader = READERS[name]
+    reader = _reader(name)
     say = lambda line: os.write(pipe, (line + "\n").encode())  # noqa: E731
     place = folder / "place"
     os.chdir(place)
@@ -294,7 +321,10 @@ def _work(name, seeds, folder, cases, pipe):
             elif not told or len(told.splitlines()) > 1 or not _can_be_printed(told):
                 say("fault " + json.dumps({"kind": "message", "where": _where(error), "told": repr(told)[:200]}))
         except BaseException as error:
-            say("fault " + json.dumps({"kind": type(error).__name__, "where": _where(error), "told": repr(str(error))[:200]}))
+            say(
+                "fault "
+                + json.dumps({"kind": type(error).__name__, "where": _where(error), "told": repr(str(error))[:200]})
+            )
         if started:
             say("children")
 
@@ -307,7 +337,7 @@ def _can_be_printed(text):
         text.encode()
     except UnicodeEncodeError:
         return False
-    return len(text) < 2_000
+    return len(text) <= 2_000
 
 
 def _where(error):
@@ -351,14 +381,16 @@ def keep(fault):
 
 def mutant_of(name, seed, number):
     """Make a mutant again, in a process of its own; ``None`` where that fails."""
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as place:
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=_IN_MEMORY) as place:
         folder = Path(place)
 
         def work(_):
             _make_seeds(name, folder)
             seeds = [path.read_bytes() for path in sorted((folder / "seeds").iterdir())]
-            reader = READERS[name]
-            (folder / "mutant").write_bytes(mutate.mutant(seeds, name, seed, number, form=reader.form, seal=reader.seal))
+            reader = _reader(name)
+            (folder / "mutant").write_bytes(
+                mutate.mutant(seeds, name, seed, number, form=reader.form, seal=reader.seal)
+            )
 
         ended = _forked(work, lambda line: None)
         return None if ended else (folder / "mutant").read_bytes()

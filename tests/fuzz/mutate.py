@@ -106,7 +106,9 @@ def _repeat(data, _, rng):
 
 def _insert(data, _, rng):
     start = rng.randrange(len(data) + 1)
-    block = rng.choice((rng.randbytes(rng.choice((1, 4, 30))), bytes(rng.choice((1, 8, 5000))), b"\xff" * rng.choice((1, 8, 300))))
+    block = rng.choice(
+        (rng.randbytes(rng.choice((1, 4, 30))), bytes(rng.choice((1, 8, 5000))), b"\xff" * rng.choice((1, 8, 300)))
+    )
     return data[:start] + block + data[start:]
 
 
@@ -182,13 +184,19 @@ def _token(data, _, rng):
 
 def _nest(data, _, rng):
     start, depth = rng.randrange(len(data) + 1), rng.choice((30, 400, 20_000))
-    opening, closing = rng.choice(((b"[", b"]"), (b'{"a":', b"}"), (b"(", b")"), (b"a.", b""), (b"{a=", b"}"), (b"-", b"")))
+    opening, closing = rng.choice(
+        ((b"[", b"]"), (b'{"a":', b"}"), (b"(", b")"), (b"a.", b""), (b"{a=", b"}"), (b"-", b""))
+    )
     return data[:start] + opening * depth + b"1" + closing * rng.choice((depth, 0)) + data[start:]
 
 
 def _long(data, _, rng):
     start = rng.randrange(len(data) + 1)
-    return data[:start] + rng.choice((b"a", b"9", b" ", b"\n", b"/", b"\xc3\xa9")) * rng.choice((300, 5_000, 200_000)) + data[start:]
+    return (
+        data[:start]
+        + rng.choice((b"a", b"9", b" ", b"\n", b"/", b"\xc3\xa9")) * rng.choice((300, 5_000, 200_000))
+        + data[start:]
+    )
 
 
 _TEXT_CHANGES = (_word, _word, _word, _swap_words, _lines, _token, _token, _nest, _long)
@@ -247,11 +255,15 @@ def any_value(rng, like=None):
     if isinstance(like, bool) or like is None or rng.random() < 0.25:
         like = rng.choice((1, 1.0, "a", [1], {"a": 1}, True))
     if isinstance(like, int):
-        return rng.choice((like + 1, -like, rng.choice(NUMBERS), rng.choice(NUMBERS), float(min(like, 2**60)), str(like)[:400]))
+        return rng.choice(
+            (like + 1, -like, rng.choice(NUMBERS), rng.choice(NUMBERS), float(min(like, 2**60)), str(like)[:400])
+        )
     if isinstance(like, float):
         return rng.choice((*REALS, -like, like * 1e6, int(like) if math.isfinite(like) else 0))
     if isinstance(like, str):
-        return rng.choice((rng.choice(TEXTS), like + rng.choice(TEXTS), like[: len(like) // 2], like.upper(), like[::-1]))
+        return rng.choice(
+            (rng.choice(TEXTS), like + rng.choice(TEXTS), like[: len(like) // 2], like.upper(), like[::-1])
+        )
     if isinstance(like, list):
         return rng.choice(([], like * 2, [like], like[:1], like[1:], [*like, None], [*like, any_value(rng, 1)], list(reversed(like)),
                            like[:1] * rng.choice((3, 1000)), nested(rng, "list")))  # fmt: skip
@@ -293,7 +305,11 @@ def change_tree(tree, rng):
     elif what == 2 and isinstance(holder, dict):
         holder[rng.choice((str(key) + "2", rng.choice(TEXTS[:28])))] = holder[key]
     elif what == 3:
-        holder[key] = other[other_key] if not isinstance(other[other_key], dict | list) else json.loads(json.dumps(other[other_key], default=str))
+        holder[key] = (
+            other[other_key]
+            if not isinstance(other[other_key], dict | list)
+            else json.loads(json.dumps(other[other_key], default=str))
+        )
     elif what == 4 and isinstance(holder[key], str) and holder[key][:1] in ("{", "["):
         holder[key] = json_text(holder[key], rng)
     else:
@@ -412,8 +428,20 @@ def safetensors(data, rng):
     elif what == 2 and tensors:  # another shape or type of the same bytes
         entry = header[rng.choice(tensors)]
         shape = entry["shape"]
-        entry["shape"] = rng.choice(([1, *shape], [*shape, 1], shape[::-1], [math.prod(shape)], [math.prod(shape), 1], shape))
-        same = {"BOOL": "U8", "I8": "U8", "U8": "I8", "I16": "U16", "I32": "F32", "F32": "I32", "I64": "F64", "F64": "I64", "U32": "F32"}
+        entry["shape"] = rng.choice(
+            ([1, *shape], [*shape, 1], shape[::-1], [math.prod(shape)], [math.prod(shape), 1], shape)
+        )
+        same = {
+            "BOOL": "U8",
+            "I8": "U8",
+            "U8": "I8",
+            "I16": "U16",
+            "I32": "F32",
+            "F32": "I32",
+            "I64": "F64",
+            "F64": "I64",
+            "U32": "F32",
+        }
         if rng.random() < 0.6:
             entry["dtype"] = same.get(entry["dtype"], entry["dtype"])
     elif what == 3 and tensors:  # a tensor of other rows

@@ -9,9 +9,9 @@ import lzma
 import pickle
 import struct
 import tarfile
+import time
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from gzip import compress
@@ -103,13 +103,31 @@ def text_of(path):
     return path.read_bytes().replace(b"\x00", b"").decode("utf-8", "surrogateescape")
 
 
+PRELOADED = (
+    "h5py", "numba", "onnx", "neuromap.cli.arguments.typed_lists", "neuromap.datasets", "neuromap.exchange.layers.take.onnx_file",
+    "neuromap.exchange.nir", "neuromap.exchange.to_ranc", "neuromap.explorer.measuring.results", "neuromap.faults.fault_run",
+    "neuromap.formats.ranc", "neuromap.formats.truenorth", "neuromap.hardware.load.load_program", "neuromap.mapping.map_rollout",
+    "neuromap.simulation.trace.reading.load_trace", "neuromap.simulation.run.simulate", "neuromap.studio.serve.uploads",
+    "neuromap.studio.stage.session", "neuromap.sweep.spec.spec_file", "neuromap.sweep.store.run_store", "neuromap.sweep.store.run_table",
+    "neuromap.simulation.trace.forms.hdf5_file", "neuromap.experiments.experiment_file",
+)  # fmt: skip
+"""Modules that many readers use: imported once, before workers are forked off. Importing starts no thread."""
+
+
 # ----------------------------------------------------------------------------------------------------- networks, chips
 
 
 def make_networks(folder):
     network().save(folder / "network.toml")
     seeds = [(folder / "network.toml").read_bytes()]
-    for place in ("structures/sr.toml", "structures/dsr4.toml", "spiking/leak.toml", "spiking/current.toml", "wide/mlp.toml", "imports/vit_b_16.toml"):
+    for place in (
+        "structures/sr.toml",
+        "structures/dsr4.toml",
+        "spiking/leak.toml",
+        "spiking/current.toml",
+        "wide/mlp.toml",
+        "imports/vit_b_16.toml",
+    ):
         seeds.append((EXAMPLES / place).read_bytes())
     return seeds
 
@@ -137,7 +155,7 @@ def read_defects(path, chip):
     chip.with_defects(load_defects(path))
 
 
-DEFECTS = b'format = 1\ncores = [[0, 1], [2, 2]]\nrouters = [[3, 3]]\nlinks = [[0, 0, 1, 0], [1, 2, 1, 1]]\n'
+DEFECTS = b"format = 1\ncores = [[0, 1], [2, 2]]\nrouters = [[3, 3]]\nlinks = [[0, 0, 1, 0], [1, 2, 1, 1]]\n"
 reader("defects", "defects.toml", lambda _: [DEFECTS], read_defects, form="toml", context=lambda _: small())
 
 
@@ -147,7 +165,9 @@ def read_pins(path, net):
     check_pins(load_pins(path), net, small())
 
 
-PINS = b'format = 1\nsplitters = ["I -> H", "H->O"]\n[tiles]\nH = [1, 1, 3]\n[cores]\nO = 1\n[regions]\nH = [0, 0, 3, 3]\n'
+PINS = (
+    b'format = 1\nsplitters = ["H -> H", "H->O"]\n[tiles]\nH = [1, 1, 3]\n[cores]\nO = 1\n[regions]\nH = [0, 0, 3, 3]\n'
+)
 reader("pins", "pins.toml", lambda _: [PINS], read_pins, form="toml", context=lambda _: network())
 
 
@@ -206,7 +226,13 @@ def read_mapped_program(path, _):
 
 
 reader("program", "a.nmp", make_programs, read_program, seal=seals.seal_safetensors)
-reader("program-lists", "a.nmp", lambda folder: [saved(list_program(), folder, "a.nmp")], read_program, seal=seals.seal_safetensors)
+reader(
+    "program-lists",
+    "a.nmp",
+    lambda folder: [saved(list_program(), folder, "a.nmp")],
+    read_program,
+    seal=seals.seal_safetensors,
+)
 reader("program-mapped", "a.nmp", make_programs, read_mapped_program, seal=seals.seal_safetensors)
 
 
@@ -236,7 +262,14 @@ def read_trace(path, _):
 
 
 reader("trace", "a.safetensors", make_traces, read_trace, seal=seals.seal_safetensors)
-reader("trace-hdf5", "a.h5", lambda folder: [saved(recorded(), folder, "a.h5")], read_trace, seal=seals.seal_hdf5_trace, needs=("h5py",))
+reader(
+    "trace-hdf5",
+    "a.h5",
+    lambda folder: [saved(recorded(), folder, "a.h5")],
+    read_trace,
+    seal=seals.seal_hdf5_trace,
+    needs=("h5py",),
+)
 
 
 def make_checkpoints(folder):
@@ -313,7 +346,15 @@ def read_training(path, context):
     load_checkpoint(path, model, optimiser, options, {"data": "x"})
 
 
-reader("training-checkpoint", "a.safetensors", make_trainings, read_training, context=training, seal=seals.seal_safetensors, needs=("torch",))
+reader(
+    "training-checkpoint",
+    "a.safetensors",
+    make_trainings,
+    read_training,
+    context=training,
+    seal=seals.seal_safetensors,
+    needs=("torch",),
+)
 
 
 # ---------------------------------------------------------------------------------------------------------------- input
@@ -417,7 +458,15 @@ def read_curves(path, _):
 
 
 reader("fault-results", "a.jsonl", make_fault_results, read_fault_results, form="json lines", seal=seals.seal_lines)
-reader("experiment-results", "a.jsonl", make_curves, read_curves, form="json lines", seal=seals.seal_lines, needs=("torch",))
+reader(
+    "experiment-results",
+    "a.jsonl",
+    make_curves,
+    read_curves,
+    form="json lines",
+    seal=seals.seal_lines,
+    needs=("torch",),
+)
 
 
 def make_records(_):
@@ -452,7 +501,10 @@ def make_nir(folder):
     from neuromap.exchange.nir import to_nir
 
     to_nir(nm.load_network(EXAMPLES / "spiking" / "leak.toml"), folder / "own.nir")
-    return [(folder / "own.nir").read_bytes(), *((EXAMPLES / "nir" / f"{tool}.nir").read_bytes() for tool in ("norse", "rockpool", "snntorch", "written"))]
+    return [
+        (folder / "own.nir").read_bytes(),
+        *((EXAMPLES / "nir" / f"{tool}.nir").read_bytes() for tool in ("norse", "rockpool", "snntorch", "written")),
+    ]
 
 
 reader("nir", "a.nir", make_nir, read_nir, needs=("h5py", "nir"))
@@ -533,8 +585,6 @@ reader("ranc-input", "input.json", ranc_seeds("input.json"), read_ranc_json)
 
 
 def vectors(name):
-    """Vectors of one core of 4 axons and 4 neurons that passes axon k to the output."""
-
     def make(folder):
         from neuromap.exchange.to_ranc import export_ranc_vectors
 
@@ -554,10 +604,17 @@ def ranc_program():
 def read_vectors(path, _):
     from neuromap.formats.ranc import read_vectors
 
-    read_vectors(path.parent, columns=1, output_bus=(0, 1))
+    read_vectors(path.parent, columns=2, output_bus=(1, 0))
 
 
-for _file in ("csram_000.mem", "tc_000.mem", "tb_input.txt", "tb_num_inputs.txt", "tb_correct.txt", "tb_num_outputs.txt"):
+for _file in (
+    "csram_000.mem",
+    "tc_000.mem",
+    "tb_input.txt",
+    "tb_num_inputs.txt",
+    "tb_correct.txt",
+    "tb_num_outputs.txt",
+):
     reader(f"ranc-{_file.split('.')[0].replace('_', '-')}", _file, vectors(_file), read_vectors)
 
 
@@ -578,7 +635,7 @@ def make_truenorth(_):
         ("model", {"neuronclass": "NeuronGeneral", "crossbarclass": "CrossbarBinary", "crossbarSize": 256}),
         ("neuronTypes", [kind]), ("core", cores[0]), ("core", cores[1]), ("crossbarTypes", [{"name": "c1", "crossbar": {"rows": rows}}]),
     ]  # fmt: skip
-    body = ',\n/* of it */\n'.join(f'"{key}": {json.dumps(value)}' for key, value in parts)
+    body = ",\n/* of it */\n".join(f'"{key}": {json.dumps(value)}' for key, value in parts)
     once = json.dumps(dict(parts))  # a tree that can be changed as one
     return [("{\n/* General */\n" + body + "}\n").encode(), once.encode()]
 
@@ -711,7 +768,9 @@ def beside(members, name):
 
 
 IMAGES = ("PIL",)
-reader("cifar-zip", "c.zip", lambda _: [zipped(members) for members in cifar_members()], images_of("cifar10"), needs=IMAGES)
+reader(
+    "cifar-zip", "c.zip", lambda _: [zipped(members) for members in cifar_members()], images_of("cifar10"), needs=IMAGES
+)
 reader("cifar-tar", "c.tar", cifar_tars, images_of("cifar10"), needs=IMAGES)
 _PICKLE = "cifar-10-batches-py/data_batch_1"
 reader("cifar-pickle", _PICKLE, beside(lambda: cifar_members()[0], _PICKLE), images_beside("cifar10"), needs=IMAGES)
@@ -738,11 +797,9 @@ def scene():
 
     runs = tuple(SceneRun(nm.RolloutPattern.named(network(), n), "windowed") for n in ("streaming", "sequential"))
     shown = Shown("picture", {"I": np.full((2, 3, 1), 200, np.uint8)}, noise=0.1, seed=5, label="drawn")
-    edits = (ThresholdEdit("H", None, 1), WeightEdit("I", "H", 1, 2, 1), SilentCore(0))
+    edits = (ThresholdEdit("H", 1), WeightEdit("I", 1, "H", 2, 1), SilentCore(0))
     changes = (Change(0, shown=shown), Change(2, run=0, edits=edits))
-    with suppress(TypeError):
-        return Scene(network(), small(), runs, changes=changes, ticks=4, checksums=(1, 2), stimulus=frames())
-    return Scene(network(), small(), runs)
+    return Scene(network(), small(), runs, changes=changes, ticks=4, checksums=(1, 2), stimulus=frames())
 
 
 def make_scenes(_):
@@ -789,64 +846,75 @@ def make_network_uploads(folder):
 
 reader("studio-scene", "scene.json", make_scenes, upload("scene"), context=unmapped_session)
 reader("studio-network", "upload", make_network_uploads, upload("network"), context=unmapped_session)
-reader("studio-stimulus", "upload", lambda folder: [*make_frames(folder), *make_npz(folder)], upload("stimulus"), context=unmapped_session)
+reader(
+    "studio-stimulus",
+    "upload",
+    lambda folder: [*make_frames(folder), *make_npz(folder)],
+    upload("stimulus"),
+    context=unmapped_session,
+)
 
 
 def make_messages(_):
     edits = [
-        {"kind": "threshold", "node": "H", "index": 2, "by": 1}, {"kind": "weight", "source": "I", "target": "H", "row": 1, "column": 2, "by": 1},
-        {"kind": "silent-core", "core": 0}, {"kind": "dead-link", "x": 0, "y": 0, "axis": 0, "upwards": True},
+        {"kind": "threshold", "node": "H", "index": 2, "by": 1}, {"kind": "weight", "source": "I", "source_index": 1, "target": "H", "target_index": 2, "weight": 1},
+        {"kind": "silent-core", "core": 0},
     ]  # fmt: skip
     commands = [
         {"do": "tick"}, {"do": "speed", "value": 10}, {"do": "toggle", "run": 0, "source": "I", "target": "H"},
-        {"do": "pattern", "run": 0, "value": "sequential"}, {"do": "execution", "run": 1, "value": "pipelined"}, {"do": "second", "value": True},
+        {"do": "pattern", "run": 0, "value": "sequential"}, {"do": "execution", "run": 0, "value": "pipelined"}, {"do": "second", "value": True},
         {"do": "draw", "node": "I", "pixels": [0, 255, 3, 4, 5, 6]}, {"do": "noise", "value": 0.5}, {"do": "random", "value": 0.25},
-        {"do": "image", "value": 0}, {"do": "chip", "value": "truenorth"}, {"do": "network", "value": "x"}, {"do": "undo", "run": 0, "value": 0},
+        {"do": "chip", "value": "truenorth"},
         {"do": "clear"}, {"do": "stimulus"}, {"do": "frame"}, {"do": "restart"}, *({"do": "edit", "run": 0, "edit": e} for e in edits),
     ]  # fmt: skip
     return [json.dumps(command).encode() for command in commands]
 
 
 def mapped_session(_):
-    import time
-
+    """Gives a session in which a network runs, as at its beginning; a new one only where another scene is on stage."""
+    from neuromap.studio.scene.shown import Shown
     from neuromap.studio.stage.session import Session
 
-    made = {}
+    plain, sessions = replace(scene(), runs=scene().runs[:1], changes=(), ticks=0, checksums=()), []
 
-    def fresh():
-        session = made.get("session")
-        if session is None or session.version != made["version"]:
-            if session is not None:
+    def begun():
+        if sessions and not sessions[-1].stage.runs[0].edits and sessions[-1].stage.scene.runs == plain.runs:
+            session = sessions[-1]
+            session.pause()
+            session.stage.restart()
+            session.stage.show(Shown())
+        else:
+            for session in sessions:
                 session.close()
-            session = made["session"] = Session("one", scene())
-            while session.is_mapping or session.stage.now < 4 <= session.stage.scene.ticks:
-                time.sleep(0.002)
-            made["version"] = session.version
-        return session
+            sessions[:] = [Session("one", plain)]
+            wait_for(sessions[-1])
+            act_on(sessions[-1], {"do": "edit", "run": 0, "edit": {"kind": "silent-core", "core": 0}})
+            act_on(sessions[-1], {"do": "undo", "run": 0, "value": 0})
+        return sessions[-1]
 
-    return fresh
+    return begun
 
 
-def read_message(path, fresh):
-    import time
+def wait_for(session):
+    until = time.monotonic() + 300
+    while session.is_mapping and time.monotonic() < until:
+        time.sleep(0.002)
 
-    from neuromap.errors import InputError
-    from neuromap.studio.scene.document import Document, parse_json
+
+def act_on(session, values):
+    from neuromap.studio.scene.document import Document
     from neuromap.studio.stage.commands import act
 
-    session = fresh()
-    try:
-        act(session, Document(parse_json(path.read_bytes(), "command", 2**20), "command"))
-        until = time.monotonic() + 8
-        while session.is_mapping and time.monotonic() < until:
-            time.sleep(0.002)
-    except InputError as error:
-        if "commands" in str(error):
-            raise
-        raise
+    act(session, Document(values, "command"))
+    wait_for(session)
     if "internal error" in session.line:
         raise AssertionError(session.line)
+
+
+def read_message(path, begun):
+    from neuromap.studio.scene.document import parse_json
+
+    act_on(begun(), parse_json(path.read_bytes(), "command", 2**20))
 
 
 reader("studio-message", "message", make_messages, read_message, context=mapped_session, form="json")
@@ -863,9 +931,10 @@ def read_pattern(path, net):
     from neuromap.cli.arguments.typed_patterns import read_pattern, split_patterns
 
     text = text_of(path)
-    for part in split_patterns([text]):
-        repr(read_pattern(net, part))
-    nm.RolloutPattern.named(net, text)
+    every(
+        lambda: [repr(read_pattern(net, part)) for part in split_patterns([text])],
+        lambda: nm.RolloutPattern.named(net, text),
+    )
 
 
 def read_execution(path, net):
@@ -888,40 +957,67 @@ def read_figures(path, chip):
     with_figures(chip, one_value_each(read_figures([text_of(path)])))
 
 
-def read_lists(path, _):
-    from neuromap.cli.arguments import typed_lists
+def every(*takes):
+    """Read in several ways; refused is what none of them takes."""
     from neuromap.errors import NeuromapError
 
-    text, refusals = text_of(path), []
-    for take in (
+    refusals = []
+    for take in takes:
+        try:
+            take()
+        except NeuromapError as error:
+            refusals.append(error)
+            check_message(error)
+    if len(refusals) == len(takes):
+        raise refusals[-1]
+
+
+def check_message(error):
+    text = str(error)
+    if len(text.splitlines()) != 1 or len(text) > 2_000:
+        raise error
+    text.encode()
+
+
+def read_lists(path, _):
+    from neuromap.cli.arguments import typed_lists
+    from neuromap.simulation import Recording
+
+    text = text_of(path)
+    every(
         lambda: typed_lists.split_ticks([text]),
         lambda: typed_lists.split_rates([text], "--rates"),
         lambda: typed_lists.split_wide([text]),
         lambda: typed_lists.split_words([text], "--record"),
         lambda: typed_lists.split_names([text], "--kind", ["streaming", "dead-cores"]),
-        lambda: nm.simulation.Recording(text),
-    ):
-        try:
-            take()
-        except NeuromapError as error:
-            refusals.append(error)
-    if len(refusals) == 6:
-        raise refusals[-1]
+        lambda: Recording(text),
+    )
 
 
-def read_strategy(path, _):
+def read_strategies(path, _):
     from neuromap.mapping.asked.options import MappingOptions
 
     text = text_of(path)
-    MappingOptions(**dict(part.partition("=")[::2] for part in text.split(";")))
+    every(
+        *(
+            lambda name=name: MappingOptions(**{name: text})
+            for name in ("placer", "splitters", "ticks_per_step", "wide")
+        )
+    )
 
 
 reader("pattern", "text", lines_of("streaming", "sequential", "H -> H", "H -> H, H -> O", "streaming,sequential"), read_pattern,
        context=lambda _: network())  # fmt: skip
-reader("execution", "text", lines_of("windowed", "pipelined", "windowed,pipelined"), read_execution, context=lambda _: network())
+reader(
+    "execution",
+    "text",
+    lines_of("windowed", "pipelined", "windowed,pipelined"),
+    read_execution,
+    context=lambda _: network(),
+)
 reader("limits", "text", lines_of("cores <= 200, full response <= 5 ms, sampling frequency >= 300 Hz", "energy <= 3 µJ", "accuracy at deadline >= 90 %"),
        read_limits)  # fmt: skip
-reader("chip-figures", "text", lines_of("core.axons=512", "grid.cores=[4, 4]", "time.delay=[1, 7]", "name=\"x\""), read_figures,
+reader("chip-figures", "text", lines_of("core.axons=512", "grid.cores=[4, 4]", "time.delay=[1, 7]", "neuron.signed_threshold=true"), read_figures,
        context=lambda _: nm.load_chip("truenorth"))  # fmt: skip
 reader("typed-lists", "text", lines_of("1,2,3", "0.1, 0.5", "auto,2", "streaming", "node:H", "core:0-3"), read_lists)
-reader("strategy", "text", lines_of("placer=row-major", "splitters=auto"), read_strategy)
+reader("strategies", "text", lines_of("row-major", "slack", "never"), read_strategies)

@@ -67,7 +67,12 @@ def seal_hdf5_trace(data):
     try:
         stream = io.BytesIO(data)
         with h5py.File(stream, "r+") as file:
-            names = {"tick": f"{SPIKES}/ticks", "row": f"{SPIKES}/node_ids", "counts": "counts", "potentials": f"{REPORT}/data"}
+            names = {
+                "tick": f"{SPIKES}/ticks",
+                "row": f"{SPIKES}/node_ids",
+                "counts": "counts",
+                "potentials": f"{REPORT}/data",
+            }
             names |= {name: f"{NEURONS}/{name}" for name in PLACES}
             names |= {f"potential_{name}": f"{REPORT}/mapping/{name}" for name in PLACES}
             found = {name: file[path] for name, path in names.items() if path in file}
