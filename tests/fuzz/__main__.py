@@ -38,7 +38,8 @@ def main():
         count = asked.count if seconds is None else 10**9
         found = harness.fuzz(name, count, seed=seed, start=asked.start, seconds=seconds, corpus=not asked.no_corpus)
         print(
-            f"{name}: {found.read} read, {found.taken} taken, {found.unmade} unmade, {found.seconds:.1f} s, {found.processor_seconds:.1f} of processors"
+            f"{name}: {found.read} read, {found.taken} taken, {found.unmade} unmade, {found.seconds:.1f} s,"
+            f" {found.processor_seconds:.1f} of processors"
             f" (slowest {found.slowest:.2f} s){', starts processes' if found.starts_children else ''}",
             flush=True,
         )

@@ -213,9 +213,19 @@ def _make_odd(info, members, rng):
         info.linkname = rng.choice((rng.choice(members)[0], info.name, "/etc/passwd", "../x"))
     elif what == 1:
         info.pax_headers = {
-            rng.choice(("size", "path", "GNU.sparse.realsize", "GNU.sparse.map", "mtime", "hdrcharset", "GNU.sparse.major", "linkpath")):
-            rng.choice(("0", "-1", str(2**62), "nan", "x", "1,2,3", "9" * 400, "../../x", "BINARY"))
-        }  # fmt: skip
+            rng.choice(
+                (
+                    "size",
+                    "path",
+                    "GNU.sparse.realsize",
+                    "GNU.sparse.map",
+                    "mtime",
+                    "hdrcharset",
+                    "GNU.sparse.major",
+                    "linkpath",
+                )
+            ): rng.choice(("0", "-1", str(2**62), "nan", "x", "1,2,3", "9" * 400, "../../x", "BINARY"))
+        }
     else:
         info.mtime, info.uid, info.mode = rng.choice(((2**33, 0, 0o644), (0, 2**21, 0), (0.5, 0, 0o7777)))
 

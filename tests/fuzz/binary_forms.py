@@ -107,11 +107,52 @@ def protobuf(data, rng, depth=0):
 def _operator(rng):
     """A name that stands in ONNX files."""
     return rng.choice(
-        (b"Shape", b"Reshape", b"Gather", b"Concat", b"Slice", b"Loop", b"If", b"Scan", b"Conv", b"Gemm", b"MatMul", b"Add", b"Relu",
-         b"Constant", b"ConstantOfShape", b"Expand", b"Tile", b"Range", b"Resize", b"Pad", b"Split", b"Transpose", b"Squeeze",
-         b"Unsqueeze", b"Flatten", b"Einsum", b"LSTM", b"BatchNormalization", b"MaxPool", b"Identity", b"Size", b"NonZero",
-         b"kernel_shape", b"pads", b"strides", b"axis", b"perm", b"group", b"dilations", b"auto_pad", b"x", b"y", b"w")
-    )  # fmt: skip
+        (
+            b"Shape",
+            b"Reshape",
+            b"Gather",
+            b"Concat",
+            b"Slice",
+            b"Loop",
+            b"If",
+            b"Scan",
+            b"Conv",
+            b"Gemm",
+            b"MatMul",
+            b"Add",
+            b"Relu",
+            b"Constant",
+            b"ConstantOfShape",
+            b"Expand",
+            b"Tile",
+            b"Range",
+            b"Resize",
+            b"Pad",
+            b"Split",
+            b"Transpose",
+            b"Squeeze",
+            b"Unsqueeze",
+            b"Flatten",
+            b"Einsum",
+            b"LSTM",
+            b"BatchNormalization",
+            b"MaxPool",
+            b"Identity",
+            b"Size",
+            b"NonZero",
+            b"kernel_shape",
+            b"pads",
+            b"strides",
+            b"axis",
+            b"perm",
+            b"group",
+            b"dilations",
+            b"auto_pad",
+            b"x",
+            b"y",
+            b"w",
+        )
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------- HDF5
@@ -370,14 +411,30 @@ def _change_database(database, rng):
     column = rng.choice(columns)
     what = rng.randrange(9)
     if what < 5:
-        value = rng.choice(("NULL", "x'00ff'", "CAST(x'ff80' AS TEXT)", "CAST(x'edA080' AS TEXT)", "1e999", "-1", "'x'", "''", "9223372036854775807",
-                            "2.5", "zeroblob(20)", "?", "?", "'{\"a\": ' || replace(hex(zeroblob(2000)), '00', '[')"))  # fmt: skip
+        value = rng.choice(
+            (
+                "NULL",
+                "x'00ff'",
+                "CAST(x'ff80' AS TEXT)",
+                "CAST(x'edA080' AS TEXT)",
+                "1e999",
+                "-1",
+                "'x'",
+                "''",
+                "9223372036854775807",
+                "2.5",
+                "zeroblob(20)",
+                "?",
+                "?",
+                "'{\"a\": ' || replace(hex(zeroblob(2000)), '00', '[')",
+            )
+        )
         given = (
             (rng.choice((rng.choice(mutate.TEXTS), rng.choice(mutate.NUMBERS[:-3]), "{}", "[1]", '{"a": NaN}')),)
             if value == "?"
             else ()
         )
-        where = "" if rng.random() < 0.3 else " WHERE rowid = (SELECT min(rowid) FROM runs)"
+        where = "" if rng.random() < 0.3 else f' WHERE rowid = (SELECT min(rowid) FROM "{table}")'
         database.execute(f'UPDATE OR REPLACE "{table}" SET "{column}" = {value}{where}', given)
     elif what == 5:
         database.execute(
@@ -388,8 +445,16 @@ def _change_database(database, rng):
     elif what == 7:
         database.execute(f'ALTER TABLE "{table}" RENAME TO other')
         if rng.random() < 0.6:
-            database.execute(rng.choice((f'CREATE VIEW "{table}" AS SELECT * FROM other', f'CREATE TABLE "{table}" (key, seed)',
-                f'CREATE VIEW "{table}" AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS key FROM c')))  # fmt: skip
+            database.execute(
+                rng.choice(
+                    (
+                        f'CREATE VIEW "{table}" AS SELECT * FROM other',
+                        f'CREATE TABLE "{table}" (key, seed)',
+                        f'CREATE VIEW "{table}" AS WITH RECURSIVE c(key) AS '
+                        "(SELECT 1 UNION ALL SELECT 2 FROM c) SELECT * FROM c",
+                    )
+                )
+            )
     else:
         database.execute(f"PRAGMA {rng.choice(('user_version', 'application_id'))} = {rng.choice((0, 1, 3, -1))}")
 

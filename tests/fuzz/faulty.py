@@ -1,8 +1,8 @@
-"""Readers with a fault that mutants meet whose first byte is not that of the seed: what the harness itself is tried on."""
+"""Readers with a fault, met by mutants whose first byte is not that of the seed: the harness is tried on them."""
 
 import os
 
-from readers import Reader
+from one_reader import Reader
 
 from neuromap.errors import InputError
 

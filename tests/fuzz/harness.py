@@ -20,6 +20,7 @@ import os
 import random
 import resource
 import select
+import shutil
 import signal
 import sys
 import tempfile
@@ -94,10 +95,11 @@ def fuzz(name, count, *, seed=0, start=0, seconds=None, corpus=True, most_faults
     ``seconds`` last; ``hang`` is the processor time of each.
     """
     if name not in FAULTY:
-        preload()
+        preload(*_reader(name).needs)
     outcome, began, used = Outcome(name), time.monotonic(), _children_seconds()
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=_IN_MEMORY) as place:
         folder = Path(place)
+        _unpack_kit(name, folder)
         ended = _forked(lambda _: _make_seeds(name, folder), lambda line: None)
         if ended:
             outcome.faults.append(Fault(name, "seeds", f"cannot be made: {ended}"))
@@ -124,12 +126,24 @@ def _children_seconds():
     return times.children_user + times.children_system
 
 
-@cache
-def preload():
+def preload(*more):
     """Import once what workers need; what an extra brings may be missing."""
-    for module in PRELOADED:
+    for module in (*PRELOADED, *more):
         with suppress(ImportError):
             importlib.import_module(module)
+
+
+@cache
+def _kit(make):
+    """Files that several readers have beside their mutant, made once."""
+    kit = tempfile.TemporaryDirectory(prefix="fuzz-kit-", dir=_IN_MEMORY)
+    _forked(lambda _: make(Path(kit.name)), lambda line: None)
+    return kit
+
+
+def _unpack_kit(name, folder):
+    if (make := _reader(name).kit) is not None:
+        shutil.copytree(_kit(make).name, folder / "place")
 
 
 def _kept(name):
@@ -149,9 +163,11 @@ def _kept_numbers(name):
 def _make_seeds(name, folder):
     """Make the seeds of a reader and what lies beside them; the same bytes in every process."""
     (folder / "seeds").mkdir()
-    (folder / "place").mkdir()
+    reader = _reader(name)
+    if reader.kit is None:
+        (folder / "place").mkdir()
     random.seed(0)
-    for k, data in enumerate(_reader(name).make(folder / "place")):
+    for k, data in enumerate(reader.make(folder / "place")):
         if mutate.form_of(data) == "safetensors":  # whose library orders metadata at random
             data = mutate.packed_safetensors(*mutate.parts_of_safetensors(data))
         (folder / "seeds" / f"{k:03}").write_bytes(data)
@@ -261,10 +277,8 @@ def _forked(work, told, hang=SECONDS):
 def _end(pid):
     """End a worker that is still there, and what it has started; it leads a session of its own."""
     for end in (os.killpg, os.kill):
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             end(pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
 
 
 def _processor_seconds(session):
@@ -293,17 +307,17 @@ def _work(name, seeds, folder, cases, pipe):
     read = lambda: reader.read(path, context)  # noqa: E731
     is_seed = lambda case: not isinstance(case, Path) and case[1] < len(seeds)  # noqa: E731
     path.write_bytes(seeds[0])
-    try:
+    with suppress(Exception):  # which is told when it is read again
         read()  # what is imported and compiled for it does not count
-    except Exception:
-        pass  # told when it is read again
     _limit()
     for label, case in cases:
         say("make")
         try:
-            data = case.read_bytes() if isinstance(case, Path) else mutate.mutant(
-                seeds, name, *case, form=reader.form, seal=reader.seal
-            )  # fmt: skip
+            data = (
+                case.read_bytes()
+                if isinstance(case, Path)
+                else mutate.mutant(seeds, name, *case, form=reader.form, seal=reader.seal)
+            )
         except Exception:
             say("unmade")
             continue
@@ -383,6 +397,7 @@ def mutant_of(name, seed, number):
     """Make a mutant again, in a process of its own; ``None`` where that fails."""
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=_IN_MEMORY) as place:
         folder = Path(place)
+        _unpack_kit(name, folder)
 
         def work(_):
             _make_seeds(name, folder)

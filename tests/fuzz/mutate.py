@@ -15,20 +15,120 @@ MOST_BYTES = 2**22
 """Of a mutant, but for bombs, which are made on purpose."""
 
 NUMBERS = (
-    0, 1, -1, 2, 3, 7, 8, 127, 128, 255, 256, -128, 32767, 32768, 65535, 65536, 2**24, 2**30, 2**31 - 1, 2**31, -(2**31), 2**32 - 1,
-    2**32, 2**53 + 1, 2**62, 2**63 - 1, 2**63, -(2**63), 2**64 - 1, 2**64, 10**18, 10**30, 10**400,
-)  # fmt: skip
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    8,
+    127,
+    128,
+    255,
+    256,
+    -128,
+    32767,
+    32768,
+    65535,
+    65536,
+    2**24,
+    2**30,
+    2**31 - 1,
+    2**31,
+    -(2**31),
+    2**32 - 1,
+    2**32,
+    2**53 + 1,
+    2**62,
+    2**63 - 1,
+    2**63,
+    -(2**63),
+    2**64 - 1,
+    2**64,
+    10**18,
+    10**30,
+    10**400,
+)
 REALS = (0.0, -0.0, 0.5, -1.5, 1e-320, 1e16, 1e300, math.inf, -math.inf, math.nan)
 TEXTS = (
-    "", " ", "a", "0", "-1", "1e999", "nan", "inf", "true", "null", "all", "../../etc/passwd", "/etc/passwd", "~root/x", "a\nb",
-    "\x1b[31m", "\x00", "é", "\u202e", "I -> H", "I->H, H->O", "->", "%s%n", "{0.__class__}", "x" * 300, "9" * 5000,
-    "²", "1/0", "0/0", "1_0", "0x10", "１２", "\ud800", "a" * 70000,
-)  # fmt: skip
+    "",
+    " ",
+    "a",
+    "0",
+    "-1",
+    "1e999",
+    "nan",
+    "inf",
+    "true",
+    "null",
+    "all",
+    "../../etc/passwd",
+    "/etc/passwd",
+    "~root/x",
+    "a\nb",
+    "\x1b[31m",
+    "\x00",
+    "é",
+    "\u202e",
+    "I -> H",
+    "I->H, H->O",
+    "->",
+    "%s%n",
+    "{0.__class__}",
+    "x" * 300,
+    "9" * 5000,
+    "²",
+    "1/0",
+    "0/0",
+    "1_0",
+    "0x10",
+    "１２",
+    "\ud800",
+    "a" * 70000,
+)
 TOKENS = (
-    b"-", b"+", b".", b",", b";", b":", b"=", b"<=", b"[", b"]", b"{", b"}", b"[[", b'"', b"'", b'"""', b"#", b"\\", b"\\u0000", b"\\ud800",
-    b"\r", b"\n", b"\t", b" ", b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xc0\x80", b"null", b"true", b"nan", b"-inf", b"1e999",
-    b"0x7f", b"1979-05-27T07:32:00Z", b"__metadata__", b"->", b"*", b"..", b"/",
-)  # fmt: skip
+    b"-",
+    b"+",
+    b".",
+    b",",
+    b";",
+    b":",
+    b"=",
+    b"<=",
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b"[[",
+    b'"',
+    b"'",
+    b'"""',
+    b"#",
+    b"\\",
+    b"\\u0000",
+    b"\\ud800",
+    b"\r",
+    b"\n",
+    b"\t",
+    b" ",
+    b"\x00",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\xed\xa0\x80",
+    b"\xc0\x80",
+    b"null",
+    b"true",
+    b"nan",
+    b"-inf",
+    b"1e999",
+    b"0x7f",
+    b"1979-05-27T07:32:00Z",
+    b"__metadata__",
+    b"->",
+    b"*",
+    b"..",
+    b"/",
+)
 
 
 def mutant(seeds, name, seed, number, *, form=None, seal=None):
@@ -212,9 +312,13 @@ def reshape(data, rng, form=None):
 
     form = form or form_of(data)
     known = {
-        "json": json_tree, "json lines": json_lines, "toml": toml_tree, "safetensors": safetensors, **archives.FORMS,
+        "json": json_tree,
+        "json lines": json_lines,
+        "toml": toml_tree,
+        "safetensors": safetensors,
+        **archives.FORMS,
         **binary_forms.FORMS,
-    }  # fmt: skip
+    }
     change = known.get(form)
     return damage(data, [data], rng) if change is None else change(data, rng)
 
@@ -242,9 +346,15 @@ def form_of(data):
 
 
 _STARTS = (
-    (b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\x00", "xz"), (b"BZh", "bz2"), (b"PK\x03\x04", "zip"), (b"\x89PNG\r\n\x1a\n", "png"),
-    (b"\x89HDF\r\n\x1a\n", "hdf5"), (b"SQLite format 3\x00", "sqlite"), (b'{"format"', "json lines"),
-)  # fmt: skip
+    (b"\x1f\x8b", "gzip"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"BZh", "bz2"),
+    (b"PK\x03\x04", "zip"),
+    (b"\x89PNG\r\n\x1a\n", "png"),
+    (b"\x89HDF\r\n\x1a\n", "hdf5"),
+    (b"SQLite format 3\x00", "sqlite"),
+    (b'{"format"', "json lines"),
+)
 
 
 # ---------------------------------------------------------------------------------------------------------------- trees
@@ -265,8 +375,20 @@ def any_value(rng, like=None):
             (rng.choice(TEXTS), like + rng.choice(TEXTS), like[: len(like) // 2], like.upper(), like[::-1])
         )
     if isinstance(like, list):
-        return rng.choice(([], like * 2, [like], like[:1], like[1:], [*like, None], [*like, any_value(rng, 1)], list(reversed(like)),
-                           like[:1] * rng.choice((3, 1000)), nested(rng, "list")))  # fmt: skip
+        return rng.choice(
+            (
+                [],
+                like * 2,
+                [like],
+                like[:1],
+                like[1:],
+                [*like, None],
+                [*like, any_value(rng, 1)],
+                list(reversed(like)),
+                like[:1] * rng.choice((3, 1000)),
+                nested(rng, "list"),
+            )
+        )
     return rng.choice(({}, {"": 1}, [like], {"a": like}, nested(rng, "dict"), None, dict(list(like.items())[1:])))
 
 
