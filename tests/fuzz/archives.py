@@ -50,7 +50,7 @@ def _deflated_bomb(head):
 
 
 def _gzip(data, rng):
-    if rng.random() < 0.04:
+    if rng.random() < 0.01:
         inner = gzip.decompress(data)
         return b"\x1f\x8b\x08\x00" + bytes(6) + _deflated_bomb(inner[: rng.choice((0, 16, len(inner)))]) + bytes(8)
     inner = mutate.reshape(gzip.decompress(data), rng)
@@ -60,7 +60,7 @@ def _gzip(data, rng):
 def _streams(pack, unpack, kind):
     def change(data, rng):
         inner = unpack(data)
-        if rng.random() < 0.04:
+        if rng.random() < 0.01:
             return pack(inner[: rng.choice((0, 16, len(inner)))]) + _zeros(kind) * (BOMB // 2**20)
         return pack(mutate.reshape(inner, rng))
 
@@ -114,7 +114,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile
 
 
 def _zip(data, rng):
-    if rng.random() < 0.03:
+    if rng.random() < 0.01:
         return _zip_bomb(data, rng)
     method = rng.choice((*_METHODS, zipfile.ZIP_DEFLATED))
     made = io.BytesIO()
