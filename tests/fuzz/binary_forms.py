@@ -323,6 +323,8 @@ def pickled(data, rng):
     if what == 1:
         block = rng.choice((b"(", b"\x85", b")\x86", b"]", b"}", b"(t", b"]a", b"N\x85", b"\x86", b"0", b"2"))
         return data[:at] + block * rng.choice((1, 40, 100_000)) + data[at:]
+    if what == 2 and rng.random() < 0.2:  # a key of tuples in tuples, which is put into a dictionary and forgotten
+        return data[:at] + b"})" + b"\x85" * 400_000 + b"Ns0" + data[at:]
     if what == 2:
         m = rng.randrange(len(borders) - 1)
         return data[:at] + data[borders[m] : borders[m + 1]] + data[rng.choice((at, end)) :]
