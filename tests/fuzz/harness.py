@@ -95,7 +95,7 @@ def fuzz(name, count, *, seed=0, start=0, seconds=None, corpus=True, most_faults
     ``seconds`` last; ``hang`` is the processor time of each.
     """
     if name not in FAULTY:
-        preload(*_reader(name).needs)
+        preload(*_reader(name).needs, *_reader(name).loads)
     outcome, began, used = Outcome(name), time.monotonic(), _children_seconds()
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=_IN_MEMORY) as place:
         folder = Path(place)

@@ -254,6 +254,7 @@ reader(
     context=training,
     seal=seals.seal_safetensors,
     needs=("torch",),
+    loads=("torch._dynamo",),
 )
 
 

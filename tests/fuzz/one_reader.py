@@ -20,6 +20,7 @@ class Reader:
     """One way in.
 
     ``make`` gives the seeds, and leaves what lies beside them in its folder; ``file`` is the mutant's name there.
+    ``needs`` are libraries without which it is left out, ``loads`` modules that are imported once for all its workers.
     ``kit`` makes these for several readers at once.
     ``context`` makes once what every reading needs. ``form`` and ``seal`` are those of ``mutate.mutant``.
     """
@@ -31,6 +32,7 @@ class Reader:
     form: str | None = None
     seal: Callable[[bytes], bytes] | None = None
     needs: tuple[str, ...] = ()
+    loads: tuple[str, ...] = ()
     kit: Callable[[Path], object] | None = None
 
 
