@@ -7,6 +7,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BUILD ?= build
 PYTEST_ARGS ?=
+FUZZ_SECONDS ?= 600
+FUZZ_ARGS ?=
 
 BIN := $(VENV)/bin
 DEMO_STAMP := $(VENV)/.installed-demo
@@ -28,7 +30,7 @@ IMPORTED := import brian2, h5py, hypothesis.extra.numpy, jsonschema, networkx, n
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo digits-networks e2e test test-thorough lint docs wheel-check readme clean
+.PHONY: help demo digits-networks e2e test test-thorough fuzz lint docs wheel-check readme clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -83,6 +85,9 @@ test: lint  ## Check style and types, then run all tests
 
 test-thorough: lint  ## The same with three times as many random examples
 	$(BIN)/python -m pytest --examples thorough $(PYTEST_ARGS)
+
+fuzz: $(TEST_STAMP)  ## Read damaged files with every reader for FUZZ_SECONDS (600), other ones every time
+	$(BIN)/python tests/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
 
 $(E2E_STAMP): pyproject.toml | $(TEST_STAMP)
 	$(PIP) -e '.[e2e]'

@@ -16,7 +16,8 @@
     └── VerificationError     exit code 5   chip and reference differ
 
 Every message is one line that names the object, the value found, the bound and, where there is one, a
-remedy.
+remedy. That it is one line that can be printed anywhere, these classes see to themselves: what was typed or stands in a
+file may hold any characters.
 """
 
 from __future__ import annotations
@@ -39,10 +40,33 @@ __all__ = [
 ]
 
 
+_LONGEST, _TAIL = 2000, 500
+"""Characters of a message, and how many of them are its end, where the remedy stands."""
+
+
 class NeuromapError(Exception):
-    """Base of all errors that neuromap raises on purpose."""
+    """Base of all errors that neuromap raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        Characters that cannot be printed are written as escapes, and the middle of what is longer than 2000 characters
+        is left out.
+    """
 
     exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_one_line(message))
+
+
+def _one_line(message: str) -> str:
+    if len(message) > _LONGEST:
+        message = f"{message[: _LONGEST - _TAIL - 5]} ... {message[-_TAIL:]}"
+    if message.isprintable():
+        return message
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
+    return line if len(line) <= _LONGEST else _one_line(line)
 
 
 class InputError(NeuromapError):

@@ -160,10 +160,16 @@ class ResultsFile(Generic[Result]):
         if isinstance(entry, dict) and entry.get("checksum") != _checksum(entry):
             raise InputError(f"{where} was changed since it was written (its checksum differs); remove it")
         fingerprint = entry.get("key") if isinstance(entry, dict) else None
-        result = self._kind.from_record(entry) if isinstance(entry, dict) and isinstance(fingerprint, str) else None
+        result = self._result_of(entry) if isinstance(entry, dict) and isinstance(fingerprint, str) else None
         if result is None or not isinstance(fingerprint, str):
             raise InputError(f"{where} is damaged; remove it or name a new file")
         self._known[fingerprint] = result
+
+    def _result_of(self, entry: Mapping[str, Any]) -> Result | None:
+        try:
+            return self._kind.from_record(entry)
+        except Exception:  # a line with a right checksum may hold anything, and no kind can foresee it all
+            return None
 
     def _foreign(self, path: Path) -> InputError:
         kind = self._kind

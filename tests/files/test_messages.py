@@ -3,9 +3,15 @@
 import re
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import neuromap as nm
+from neuromap import errors
 from neuromap.files.messages import counted
+
+KINDS = [getattr(errors, name) for name in errors.__all__]
 
 ONES = re.compile(
     r"(?<![\d.,/])\b1 (ticks|frames|cores|neurons|spikes|copies|relays|edges|nodes|values|steps|stimuli)\b"
@@ -24,3 +30,27 @@ def test_one_of_a_thing_is_not_several(tmp_path):
         nm.explore(net, frames=frames).to_text(),
     ]  # fmt: skip
     assert not [found[0] for value in shown for found in ONES.finditer(str(value))]
+
+
+@given(st.sampled_from(KINDS), st.text(st.characters(exclude_categories=())), st.text(max_size=9), st.integers(0, 3000))
+def test_whatever_a_message_quotes_it_is_one_line_that_can_be_printed(kind, found, remedy, times):
+    message = str(kind(f"name {found * times}: wrong; {remedy!a}"))
+    assert message.isprintable()
+    assert len(message) <= 2000
+    message.encode()
+    assert message.startswith("name ")
+    assert message.endswith(f"; {remedy!a}")
+
+
+def test_a_message_that_can_be_printed_is_left_as_it_is():
+    assert str(errors.InputError("limit 3 µs, größer → 5; give less")) == "limit 3 µs, größer → 5; give less"
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[31mred", "\udcff", "n" * 3000])
+def test_a_pattern_of_any_name_is_refused_in_one_line(name):
+    net = nm.build_network({"I": (1, None), "O": (1, 1)}, {("I", "O"): [[1]]})
+    for text in (name, f"I -> {name}"):
+        with pytest.raises(errors.PatternError) as caught:
+            nm.RolloutPattern.named(net, text)
+        assert str(caught.value).isprintable()
+        assert str(caught.value).endswith("patterns are streaming, sequential")

@@ -166,6 +166,15 @@ def test_what_is_no_text_of_a_model_gets_one_line(damaged, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("depth", [100, 480, 900, 20_000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a": ', "}")])
+def test_what_nests_is_refused_in_one_line_however_deep(opening, closing, depth, tmp_path):
+    (tmp_path / "model.json").write_text(f'{{"model": {opening * depth}1{closing * depth}}}')
+    with pytest.raises(InputError) as caught:
+        read_model(tmp_path / "model.json")
+    assert str(caught.value).startswith(str(tmp_path / "model.json"))
+
+
 def test_truncated_files_get_one_line_and_other_chips_are_refused(tmp_path):
     whole = text([core(0, "-32x256")])
     said = []

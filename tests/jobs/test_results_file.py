@@ -18,6 +18,7 @@ def number_of(record):
 
 
 NUMBERS = ResultKind("numbers-1", "numbers", lambda value: {"value": value}, number_of)
+REALS = ResultKind("numbers-1", "numbers", lambda value: {"value": value}, lambda record: float(record["value"]))
 HEAD = '{"format": "numbers-1"}\n'
 
 
@@ -53,6 +54,9 @@ def test_refusals_name_the_kind(tmp_path):
     path.write_text(HEAD + json.dumps(with_checksum({"key": "a", "value": "three"})) + "\n")
     with pytest.raises(InputError, match="line 2 is damaged; remove it or name a new file"):
         ResultsFile(path, NUMBERS)
+    path.write_text(HEAD + json.dumps(with_checksum({"key": "a", "value": 10**400})) + "\n")
+    with pytest.raises(InputError, match="line 2 is damaged; remove it or name a new file"):
+        ResultsFile(path, REALS)  # which no floating-point number is
     with pytest.raises(InputError, match="folder"):
         ResultsFile(tmp_path, NUMBERS)
     with pytest.raises(InputError, match="is no regular file"):

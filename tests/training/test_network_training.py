@@ -275,6 +275,8 @@ def test_want_of_memory_is_told(one_thread):
         ({"epochs": 0}, "epochs 0: must be 1 to 100000"),
         ({"batch": "8"}, "batch"),
         ({"learning_rate": float("nan")}, "learning_rate nan: must be a number of 0 or more"),
+        ({"decay": 10**5000}, "decay a huge int: must be a number of 0 or more"),
+        ({"learning_rate": 10**400}, "must be a number of 0 or more, and finite"),
         ({"learning_rate": 1e99}, "learning_rate 1e+99: must be 0 to 1e+30"),
         ({"optimiser": "lion"}, "optimiser 'lion': allowed are rmsprop, adam, sgd"),
     ],

@@ -24,6 +24,8 @@ UNITS: Mapping[str, Mapping[str, float]] = ReadOnlyMapping(
 
 _NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%|[^\W\d_]*)")
 _LONGEST = 40
+_LONGEST_READ = 400
+"""No number needs more; in longer texts the search for its parts would take very long."""
 
 
 def parse_quantity(text: str, unit: str, name: str) -> float:
@@ -51,7 +53,7 @@ def parse_quantity(text: str, unit: str, name: str) -> float:
     """
     known = UNITS[unit]
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-    found = _NUMBER.fullmatch(text.strip().replace("μ", "µ"))
+    found = _NUMBER.fullmatch(text.strip().replace("μ", "µ")) if len(text) <= _LONGEST_READ else None
     if found is None:
         raise InputError(
             f"{name} {shown}: is no number with a unit ({', '.join(known)}); write it like {_example(unit)}"

@@ -33,13 +33,13 @@ def model_members(path: Path) -> list[tuple[str, Any]]:
     try:
         text = read_bytes(path, "TrueNorth model file", MOST_BYTES, ProgramError).decode("utf-8")
         pairs = json.loads(_without_comments(text), object_pairs_hook=_Pairs, parse_constant=_no_number)
+        if isinstance(pairs, _Pairs):
+            return [(key, _plain(value, show_name(key))) for key, value in pairs]
     except ProgramError as error:
         raise ProgramError(f"{name}: {error}") from None
     except (ValueError, RecursionError):
         raise ProgramError(f"{name}: is not valid JSON with comments") from None
-    if not isinstance(pairs, _Pairs):
-        raise ProgramError(f"{name}: found {show(pairs)}; needs an object with model, crossbarTypes, neuronTypes, core")
-    return [(key, _plain(value, f"{name}: {key}")) for key, value in pairs]
+    raise ProgramError(f"{name}: found {show(pairs)}; needs an object with model, crossbarTypes, neuronTypes, core")
 
 
 class _Pairs(list[tuple[str, Any]]):

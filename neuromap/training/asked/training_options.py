@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import dataclass, fields
 from typing import Any
 
 from neuromap.errors import InputError
 from neuromap.files.given import whole_number
+from neuromap.files.messages import show
 from neuromap.forms.card import Card
 
 __all__ = ["OPTIMISERS", "TrainingOptions"]
@@ -87,13 +88,13 @@ class TrainingOptions(Card):
         ):
             if getattr(self, name) not in allowed:
                 words = ", ".join(map(str, allowed))
-                raise InputError(f"training: {name} {getattr(self, name)!r}: allowed are {words}")
+                raise InputError(f"training: {name} {show(getattr(self, name))}: allowed are {words}")
         for name in ("learning_rate", "decay"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-                raise InputError(f"training: {name} {value!r}: must be a number of 0 or more")
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
+                raise InputError(f"training: {name} {show(value)}: must be a number of 0 or more, and finite")
         if self.learning_rate > _GREATEST_RATE:
-            raise InputError(f"training: learning_rate {self.learning_rate!r}: must be 0 to {_GREATEST_RATE:g}")
+            raise InputError(f"training: learning_rate {show(self.learning_rate)}: must be 0 to {_GREATEST_RATE:g}")
 
     def differences(self, other: dict[str, Any]) -> list[str]:
         """Name what differs from options that were stored, leaving out what changes no result.

@@ -2,6 +2,7 @@
 
 import math
 import shlex
+import time
 from dataclasses import replace
 from itertools import product
 
@@ -152,6 +153,15 @@ def test_limits_can_be_written_and_read(limits):
 def test_what_is_no_limit_is_refused(text):
     with pytest.raises(InputError):
         Limits.parse(text)
+
+
+@pytest.mark.parametrize("text", ["cores" + " " * 10**6, "a -" * 10**6, "9" * 10**6 + "x", "cores <= " + "9" * 10**6])
+def test_texts_of_any_length_are_refused_at_once(text):
+    began = time.process_time()
+    for read in (Limits.parse, lambda text: parse_quantity(text, "s", "--x")):
+        with pytest.raises(InputError):
+            read(text)
+    assert time.process_time() - began < 5  # where the search is quadratic it takes hours
 
 
 @pytest.mark.parametrize("cores", ["0", "-1", "2.5", "many", "1000000000000", "9" * 20])

@@ -1,0 +1,162 @@
+"""Readers of sets of images: files, archives, pictures, lists."""
+
+import io
+import lzma
+import pickle
+import struct
+import tarfile
+import zipfile
+from gzip import compress
+
+import numpy as np
+from one_reader import reader
+
+# ------------------------------------------------------------------------------------------------------------- images
+
+
+def idx(array):
+    return struct.pack(f">{1 + array.ndim}I", 0x800 + array.ndim, *array.shape) + array.tobytes()
+
+
+def mnist(name, pack=bytes):
+    def make(folder):
+        images = np.arange(6 * 28 * 28, dtype=np.int64).astype(np.uint8).reshape(6, 28, 28)
+        files = {"train-images-idx3-ubyte": idx(images), "train-labels-idx1-ubyte": idx(np.arange(6, dtype=np.uint8))}
+        for file, data in files.items():
+            if not name.startswith(file):
+                (folder / file).write_bytes(data)
+        return [pack(files[name.removesuffix(".gz")])]
+
+    return make
+
+
+def images_of(scheme):
+    def read(path, _):
+        from neuromap.datasets import load_images
+
+        load_images(f"{scheme}:{path}", "train")
+
+    return read
+
+
+def images_beside(scheme, up=0):
+    def read(path, _):
+        from neuromap.datasets import load_images
+
+        place = path.parents[up]
+        load_images(f"{scheme}:{place}", "train")
+
+    return read
+
+
+reader("mnist-images", "train-images-idx3-ubyte", mnist("train-images-idx3-ubyte"), images_beside("mnist"))
+reader("mnist-labels", "train-labels-idx1-ubyte", mnist("train-labels-idx1-ubyte"), images_beside("mnist"))
+reader(
+    "mnist-images-gz",
+    "train-images-idx3-ubyte.gz",
+    mnist("train-images-idx3-ubyte.gz", lambda d: compress(d, mtime=0)),
+    images_beside("mnist"),
+)
+
+
+def batch(k, protocol=2):
+    pixels = np.full((2, 3072), k, np.uint8)
+    return pickle.dumps({b"data": pixels, b"labels": [k, 1], b"batch_label": b"a"}, protocol)
+
+
+def binary_batch(k):
+    return (bytes([k]) + bytes(3072)) * 2
+
+
+def picture(kind, size=(32, 32), colour=(9, 200, 30)):
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.new("RGB", size, colour).save(stream, kind)
+    return stream.getvalue()
+
+
+def zipped(members, method=zipfile.ZIP_DEFLATED):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name), data, method)
+    return stream.getvalue()
+
+
+def tarred(members):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as tape:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tape.addfile(info, io.BytesIO(data))
+    return stream.getvalue()
+
+
+def cifar_members():
+    python = {f"cifar-10-batches-py/data_batch_{k}": batch(k, 2 if k < 3 else 4) for k in range(1, 6)}
+    binary = {f"cifar-10-batches-bin/data_batch_{k}.bin": binary_batch(k) for k in range(1, 6)}
+    pictures = {
+        f"train/{name}/{k}.{end}": picture(kind)
+        for k, (name, end, kind) in enumerate(
+            [
+                ("cat", "png", "PNG"),
+                ("dog", "jpg", "JPEG"),
+                ("cat", "ppm", "PPM"),
+                ("dog", "png", "PNG"),
+                ("cat", "png", "PNG"),
+            ]
+        )
+    }
+    return python, binary, pictures
+
+
+def gtsrb_members():
+    members = {}
+    for c, tracks in ((0, 8), (1, 4)):
+        place = f"GTSRB/Final_Training/Images/{c:05d}"
+        lines = ["Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId"]
+        for t in range(tracks):
+            for k in range(2):
+                members[f"{place}/{t:05d}_{k:05d}.ppm"] = picture("PPM", (12 + k, 10 + t))
+                lines.append(f"{t:05d}_{k:05d}.ppm;{12 + k};{10 + t};5;5;9;9;{c}")
+        members[f"{place}/GT-{c:05d}.csv"] = "\r\n".join([*lines, ""]).encode()
+    return members
+
+
+def cifar_tars(_):
+    python, binary, pictures = map(tarred, cifar_members())
+    return [compress(python, 1, mtime=0), binary, lzma.compress(pictures, preset=0)]
+
+
+def beside(members, name):
+    """The members in a folder; the one of this name is mutated."""
+
+    def make(folder):
+        found = members()
+        for place, data in found.items():
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            (folder / place).write_bytes(data)
+        return [found[name]]
+
+    return make
+
+
+IMAGES = ("PIL",)
+reader(
+    "cifar-zip", "c.zip", lambda _: [zipped(members) for members in cifar_members()], images_of("cifar10"), needs=IMAGES
+)
+reader("cifar-tar", "c.tar", cifar_tars, images_of("cifar10"), needs=IMAGES)
+_PICKLE = "cifar-10-batches-py/data_batch_1"
+reader("cifar-pickle", _PICKLE, beside(lambda: cifar_members()[0], _PICKLE), images_beside("cifar10"), needs=IMAGES)
+_PICTURE = "train/cat/0.png"
+reader("cifar-png", _PICTURE, beside(lambda: cifar_members()[2], _PICTURE), images_beside("cifar10", 2), needs=IMAGES)
+_JPEG = "train/dog/1.jpg"
+reader("cifar-jpeg", _JPEG, beside(lambda: cifar_members()[2], _JPEG), images_beside("cifar10", 2), needs=IMAGES)
+reader("gtsrb-zip", "g.zip", lambda _: [zipped(gtsrb_members())], images_of("gtsrb"), needs=IMAGES)
+reader("gtsrb-tar", "g.tar", lambda _: [tarred(gtsrb_members())], images_of("gtsrb"), needs=IMAGES)
+_LIST = "GTSRB/Final_Training/Images/00000/GT-00000.csv"
+reader("gtsrb-list", _LIST, beside(gtsrb_members, _LIST), images_beside("gtsrb", 4), needs=IMAGES)
+_PPM = "GTSRB/Final_Training/Images/00000/00000_00000.ppm"
+reader("gtsrb-picture", _PPM, beside(gtsrb_members, _PPM), images_beside("gtsrb", 4), needs=IMAGES)

@@ -1,0 +1,156 @@
+"""Readers of what a browser sends to the studio."""
+
+import json
+import time
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from of_own_files import make_frames, make_npz
+from one_reader import EXAMPLES, frames, network, reader, small
+
+import neuromap as nm
+
+# ------------------------------------------------------------------------------------------------------------- studio
+
+
+@cache
+def scene():
+    from neuromap.faults.edits.edit import SilentCore, ThresholdEdit, WeightEdit
+    from neuromap.studio.scene.scene import Change, Scene, SceneRun
+    from neuromap.studio.scene.shown import Shown
+
+    runs = tuple(SceneRun(nm.RolloutPattern.named(network(), n), "windowed") for n in ("streaming", "sequential"))
+    shown = Shown("picture", {"I": np.full((2, 3, 1), 200, np.uint8)}, noise=0.1, seed=5, label="drawn")
+    edits = (ThresholdEdit("H", 1), WeightEdit("I", 1, "H", 2, 1), SilentCore(0))
+    changes = (Change(0, shown=shown), Change(2, run=0, edits=edits))
+    return Scene(network(), small(), runs, changes=changes, ticks=4, checksums=(1, 2), stimulus=frames())
+
+
+def make_scenes(_):
+    from neuromap.studio.scene.scene_file import scene_bytes
+
+    plain = replace(scene(), changes=(), ticks=0, checksums=(), stimulus=None)
+    return [scene_bytes(scene()), scene_bytes(plain)]
+
+
+def unmapped_session(_):
+    """A session that takes what is sent and maps nothing: that is no reading."""
+    from neuromap.studio.stage.session import Session
+
+    class Unmapped(Session):
+        def map(self):
+            pass
+
+    return Unmapped("one", scene())
+
+
+def upload(kind):
+    def read(path, session):
+        from neuromap.studio.serve.uploads import take_upload
+
+        try:
+            take_upload(session, kind, path.read_bytes())
+        finally:
+            session.set_scene(scene())
+
+    return read
+
+
+def make_network_uploads(folder):
+    import base64
+
+    network().save(folder / "network.toml")
+    text, weights = ((folder / f"network.{end}").read_bytes() for end in ("toml", "safetensors"))
+    plain = (EXAMPLES / "structures" / "sr.toml").read_text()
+    return [
+        json.dumps({"toml": text.decode(), "weights": base64.b64encode(weights).decode()}).encode(),
+        json.dumps({"toml": plain}).encode(),
+    ]
+
+
+reader("studio-scene", "scene.json", make_scenes, upload("scene"), context=unmapped_session)
+reader("studio-network", "upload", make_network_uploads, upload("network"), context=unmapped_session)
+reader(
+    "studio-stimulus",
+    "upload",
+    lambda folder: [*make_frames(folder), *make_npz(folder)],
+    upload("stimulus"),
+    context=unmapped_session,
+)
+
+
+def make_messages(_):
+    edits = [
+        {"kind": "threshold", "node": "H", "index": 2, "by": 1},
+        {"kind": "weight", "source": "I", "source_index": 1, "target": "H", "target_index": 2, "weight": 1},
+        {"kind": "silent-core", "core": 0},
+    ]
+    commands = [
+        {"do": "tick"},
+        {"do": "speed", "value": 10},
+        {"do": "toggle", "run": 0, "source": "I", "target": "H"},
+        {"do": "pattern", "run": 0, "value": "sequential"},
+        {"do": "execution", "run": 0, "value": "pipelined"},
+        {"do": "second", "value": True},
+        {"do": "draw", "node": "I", "pixels": [0, 255, 3, 4, 5, 6]},
+        {"do": "noise", "value": 0.5},
+        {"do": "random", "value": 0.25},
+        {"do": "chip", "value": "truenorth"},
+        {"do": "clear"},
+        {"do": "stimulus"},
+        {"do": "frame"},
+        {"do": "restart"},
+        *({"do": "edit", "run": 0, "edit": e} for e in edits),
+    ]
+    return [json.dumps(command).encode() for command in commands]
+
+
+def mapped_session(_):
+    """Gives a session in which a network runs, as at its beginning; a new one only where another scene is on stage."""
+    from neuromap.studio.scene.shown import Shown
+    from neuromap.studio.stage.session import Session
+
+    plain, sessions = replace(scene(), runs=scene().runs[:1], changes=(), ticks=0, checksums=()), []
+
+    def begun():
+        if sessions and not sessions[-1].stage.runs[0].edits and sessions[-1].stage.scene.runs == plain.runs:
+            session = sessions[-1]
+            session.pause()
+            session.stage.restart()
+            session.stage.show(Shown())
+        else:
+            for session in sessions:
+                session.close()
+            sessions[:] = [Session("one", plain)]
+            wait_for(sessions[-1])
+            act_on(sessions[-1], {"do": "edit", "run": 0, "edit": {"kind": "silent-core", "core": 0}})
+            act_on(sessions[-1], {"do": "undo", "run": 0, "value": 0})
+        return sessions[-1]
+
+    return begun
+
+
+def wait_for(session):
+    until = time.monotonic() + 300
+    while session.is_mapping and time.monotonic() < until:
+        time.sleep(0.002)
+
+
+def act_on(session, values):
+    from neuromap.studio.scene.document import Document
+    from neuromap.studio.stage.commands import act
+
+    act(session, Document(values, "command"))
+    wait_for(session)
+    if "internal error" in session.line:
+        raise AssertionError(session.line)
+
+
+def read_message(path, begun):
+    from neuromap.studio.scene.document import parse_json
+
+    act_on(begun(), parse_json(path.read_bytes(), "command", 2**20))
+
+
+reader("studio-message", "message", make_messages, read_message, context=mapped_session, form="json")

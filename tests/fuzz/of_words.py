@@ -1,0 +1,125 @@
+"""Readers of words of the command line, which Python's functions take too."""
+
+from one_reader import network, reader, text_of
+
+import neuromap as nm
+
+# -------------------------------------------------------------------------------------------------- words of commands
+
+
+def lines_of(*texts):
+    return lambda _: [text.encode() for text in texts]
+
+
+def read_pattern(path, net):
+    from neuromap.cli.arguments.typed_patterns import read_pattern, split_patterns
+
+    text = text_of(path)
+    every(
+        lambda: [repr(read_pattern(net, part)) for part in split_patterns([text])],
+        lambda: nm.RolloutPattern.named(net, text),
+    )
+
+
+def read_execution(path, net):
+    from neuromap.cli.arguments.typed_lists import split_executions
+
+    for word in split_executions([text_of(path)]):
+        nm.Rollout(net, "streaming", execution=word)
+
+
+def read_limits(path, _):
+    from neuromap.explorer.answer.limits import Limits
+
+    str(Limits.parse(text_of(path)))
+
+
+def read_figures(path, chip):
+    from neuromap.cli.arguments.chip_figures import one_value_each, read_figures
+    from neuromap.hardware.chip.chip_figures import with_figures
+
+    with_figures(chip, one_value_each(read_figures([text_of(path)])))
+
+
+def every(*takes):
+    """Read in several ways; refused is what none of them takes."""
+    from neuromap.errors import NeuromapError
+
+    refusals = []
+    for take in takes:
+        try:
+            take()
+        except NeuromapError as error:
+            refusals.append(error)
+            check_message(error)
+    if len(refusals) == len(takes):
+        raise refusals[-1]
+
+
+def check_message(error):
+    text = str(error)
+    if len(text.splitlines()) != 1 or len(text) > 2_000:
+        raise error
+    text.encode()
+
+
+def read_lists(path, _):
+    from neuromap.cli.arguments import typed_lists
+    from neuromap.simulation import Recording
+
+    text = text_of(path)
+    every(
+        lambda: typed_lists.split_ticks([text]),
+        lambda: typed_lists.split_rates([text], "--rates"),
+        lambda: typed_lists.split_wide([text]),
+        lambda: typed_lists.split_words([text], "--record"),
+        lambda: typed_lists.split_names([text], "--kind", ["streaming", "dead-cores"]),
+        lambda: Recording(text),
+    )
+
+
+def read_strategies(path, _):
+    from neuromap.mapping.asked.options import MappingOptions
+
+    text = text_of(path)
+    every(
+        *(
+            lambda name=name: MappingOptions(**{name: text})
+            for name in ("placer", "splitters", "ticks_per_step", "wide")
+        )
+    )
+
+
+reader(
+    "pattern",
+    "text",
+    lines_of("streaming", "sequential", "H -> H", "H -> H, H -> O", "streaming,sequential"),
+    read_pattern,
+    context=lambda _: network(),
+)
+reader(
+    "execution",
+    "text",
+    lines_of("windowed", "pipelined", "windowed,pipelined"),
+    read_execution,
+    context=lambda _: network(),
+)
+reader(
+    "limits",
+    "text",
+    lines_of(
+        "cores <= 200, full response <= 5 ms, sampling frequency >= 300 Hz",
+        "energy <= 3 µJ",
+        "accuracy at deadline >= 90 %",
+    ),
+    read_limits,
+)
+reader(
+    "chip-figures",
+    "text",
+    lines_of("core.axons=512", "grid.cores=[4, 4]", "time.delay=[1, 7]", "neuron.signed_threshold=true"),
+    read_figures,
+    context=lambda _: nm.load_chip("truenorth"),
+)
+reader("typed-lists", "text", lines_of("1,2,3", "0.1, 0.5", "auto,2", "streaming", "node:H", "core:0-3"), read_lists)
+reader("strategies", "text", lines_of("row-major", "slack", "never"), read_strategies)

@@ -1,0 +1,37 @@
+"""All that reads files and messages; a new reader gets a row in one of these modules, and that is all."""
+
+import of_foreign_files  # noqa: F401 - each puts its readers into the table
+import of_images  # noqa: F401
+import of_own_files  # noqa: F401
+import of_studio  # noqa: F401
+import of_words  # noqa: F401
+from one_reader import READERS
+
+__all__ = ["PRELOADED", "READERS"]
+
+PRELOADED = (
+    "h5py",
+    "numba",
+    "onnx",
+    "neuromap.cli.arguments.typed_lists",
+    "neuromap.datasets",
+    "neuromap.exchange.layers.take.onnx_file",
+    "neuromap.exchange.nir",
+    "neuromap.exchange.to_ranc",
+    "neuromap.explorer.measuring.results",
+    "neuromap.faults.fault_run",
+    "neuromap.formats.ranc",
+    "neuromap.formats.truenorth",
+    "neuromap.hardware.load.load_program",
+    "neuromap.mapping.map_rollout",
+    "neuromap.simulation.trace.reading.load_trace",
+    "neuromap.simulation.run.simulate",
+    "neuromap.studio.serve.uploads",
+    "neuromap.studio.stage.session",
+    "neuromap.sweep.spec.spec_file",
+    "neuromap.sweep.store.run_store",
+    "neuromap.sweep.store.run_table",
+    "neuromap.simulation.trace.forms.hdf5_file",
+    "neuromap.experiments.experiment_file",
+)
+"""Modules that many readers use: imported once, before workers are forked off. Importing starts no thread."""
