@@ -216,7 +216,10 @@ def _require_free(translated: Translated) -> None:
     for name, group in translated.groups.items():
         rest = network.nodes[name].rest_ticks(network.dt)
         if "lastspike" in group.variables and rest.any():
-            since = np.floor((group.clock.variables["t"].get_value()[0] - group.variables["lastspike"].get_value()) / network.dt + 1e-3)
+            since = np.floor(
+                (group.clock.variables["t"].get_value()[0] - group.variables["lastspike"].get_value()) / network.dt
+                + 1e-3
+            )
             if (since <= rest).any():
                 raise refused(name, "lastspike", "a neuron rests at t = 0, those of the chip begin free", "set none")
 

@@ -144,6 +144,10 @@ def _linear_rows(group: Any) -> dict[str, tuple[dict[str, Any], Any]]:
 
 
 def _threshold(group: Any, constants: Constants) -> tuple[str, Floats]:
+    extra = [event for event in group.events if event != "spike"]
+    if "spike" not in group.events or extra:
+        what = f"events {', '.join(extra)}" if extra else "NeuronGroup without threshold"
+        raise refused(group.name, what, "neurons of the chip spike at a threshold, and have no other events")
     text = group.events["spike"]
     quoted = f"threshold {text!r}"
     try:
@@ -167,7 +171,9 @@ def _threshold(group: Any, constants: Constants) -> tuple[str, Floats]:
 
 
 def _reset(group: Any, v: str, constants: Constants) -> Floats:
-    text = group.event_codes["spike"]
+    text = group.event_codes.get("spike")
+    if text is None:
+        raise refused(group.name, "NeuronGroup without reset", "neurons of the chip reset when they spike")
     lines = [line for line in text.replace(";", "\n").split("\n") if line.strip()]
     quoted = f"reset {'; '.join(line.strip() for line in lines)!r}"
     variable, operation, expression = statement(group.name, lines[0].strip() if lines else "", quoted)

@@ -78,6 +78,8 @@ def whole_group(group: Any) -> Any:
 
 def _check_object(thing: Any) -> None:
     kind = type(thing)
+    if kind in (*_EVENT_MONITORS, brian2.StateMonitor, brian2.Subgroup) and thing.contained_objects:
+        raise _foreign_part(thing, thing.contained_objects[0])
     if kind is brian2.NeuronGroup:
         return _check_neurons(thing)
     if kind is brian2.Synapses:
@@ -89,8 +91,6 @@ def _check_object(thing: Any) -> None:
     if kind is brian2.StateMonitor:
         return _check_state_monitor(thing)
     if kind is brian2.Subgroup:
-        if thing.contained_objects:
-            raise _foreign_part(thing, thing.contained_objects[0])
         return None
     if isinstance(thing, brian2.PoissonInput):
         raise refused(thing.name, f"PoissonInput onto {thing._target_var!r}", "the chip draws no numbers", _POISSON)
@@ -102,17 +102,11 @@ def _check_object(thing: Any) -> None:
 
 
 def _check_neurons(group: Any) -> None:
-    extra = [event for event in group.events if event != "spike"]
-    if "spike" not in group.events or extra:
-        what = f"events {', '.join(extra)}" if extra else "NeuronGroup without threshold"
-        raise refused(group.name, what, "neurons of the chip spike at a threshold, and have no other events")
-    if "spike" not in group.resetter:
-        raise refused(group.name, "NeuronGroup without reset", "neurons of the chip reset when they spike")
-    own = (
+    own = [
         ("state_updater", group.state_updater, StateUpdater, "groups"),
-        ("thresholder", group.thresholder["spike"], Thresholder, "thresholds"),
-        ("resetter", group.resetter["spike"], Resetter, "resets"),
-    )
+        *(("thresholder", part, Thresholder, "thresholds") for part in group.thresholder.values()),
+        *(("resetter", part, Resetter, "resets") for part in group.resetter.values()),
+    ]
     for part in group.contained_objects:
         if not any(part is mine for _, mine, _, _ in own):
             raise _foreign_part(group, part)
@@ -121,6 +115,8 @@ def _check_neurons(group: Any) -> None:
             group.name, "active = False", "all neurons of the chip run", "set it True, or leave the group out"
         )
     for what, part, kind, when in own:
+        if getattr(part, "event", "spike") != "spike":
+            continue  # the translation names all events of the script's own
         if type(part) is not kind or not any(part is mine for mine in group.contained_objects):
             raise refused(group.name, f"{what} {type(part).__name__}", "it is not Brian2's own", _LEAVE)
         _check_part(group, what, part, when, 0)
@@ -145,8 +141,9 @@ def _check_part(thing: Any, what: str, part: Any, when: str, order: int) -> None
 
 def _foreign_part(thing: Any, part: Any) -> Exception:
     """Say what an object contains that Brian2 did not put there by itself."""
-    if isinstance(part, brian2.Subgroup) and part.contained_objects:
-        return _foreign_part(part, part.contained_objects[0])
+    inside = [inner for inner in part.contained_objects if type(inner) is CodeRunner]
+    if isinstance(part, (brian2.Subgroup, brian2.Synapses)) and inside:  # Brian2 puts both into their source then
+        return _foreign_part(part, inside[0])
     if isinstance(part, SubexpressionUpdater):
         code = getattr(part, "abstract_code", None) or getattr(part, "code", "")
         return refused(thing.name, f"{code!r} (constant over dt)", "the chip follows its equations in every instant")
