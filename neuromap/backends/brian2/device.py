@@ -17,7 +17,6 @@ from neuromap.backends.brian2.chip_report import ChipReport, chip_report
 from neuromap.backends.brian2.chip_step import ChipStep, on_the_chip
 from neuromap.backends.brian2.fingerprint import (
     Fingerprint,
-    codes_of,
     fingerprint,
     require_same_state,
     require_unchanged,
@@ -149,13 +148,13 @@ class NeuromapDevice(RuntimeDevice):
         _in_memory("restore", filename)
         kept = self._stored.get(net, {}).get(name)
         if kept is None and name in net._stored_state and float(net._stored_state[name]["0_t"]) > 0:
-            raise _ran_elsewhere(f"restore: state {name!r}")
+            raise _no_state(f"restore: state {name!r}")
         Network.restore.original_function(net, name, restore_random_state=restore_random_state)
         self._loaded.pop(net, None)
         if kept is not None:
             loaded, snapshot = kept
             loaded.chip.go_back(snapshot)
-            self._loaded[net] = loaded._replace(codes=codes_of(loaded.chip.translated))
+            self._loaded[net] = loaded
 
     def report(self, *, time_constant: float = 0.01) -> ChipReport:
         """Tell what ran last: cores, spikes, hops, energy, delays, quantisation and distance to the float original.
@@ -175,24 +174,21 @@ class NeuromapDevice(RuntimeDevice):
         read = fingerprint(found, chip, engine)
         if float(net.t_) == 0:
             _require_free(found)
-            return _Loaded(LoadedChip(found, chip, engine), read, {}, codes_of(found), 0.0)
+            return _Loaded(LoadedChip(found, chip, engine), read, {}, 0.0)
         loaded = self._loaded.get(net)
         if loaded is None or loaded.time != float(net.t_):
-            raise _ran_elsewhere(f"{name}: t = {1e3 * float(net.t_):g} ms")
+            raise _no_state(f"{name}: t = {1e3 * float(net.t_):g} ms")
         require_unchanged(loaded.read, read)
         require_same_state(loaded.written, shown_state(found))
-        if any(a is not b for a, b in zip(loaded.codes, codes_of(found), strict=True)):
-            raise _ran_elsewhere(f"{name}: t = {1e3 * float(net.t_):g} ms")
         return loaded
 
 
 class _Loaded(NamedTuple):
-    """A chip and what it was loaded with; the state that it left in Brian2's variables, Brian2's code and the time."""
+    """A chip and what it was loaded with; the state that it left in Brian2's variables, and when."""
 
     chip: LoadedChip
     read: Fingerprint
     written: Mapping[str, Any]
-    codes: list[Any]
     time: float
 
 
@@ -216,18 +212,15 @@ def _require_free(translated: Translated) -> None:
     for name, group in translated.groups.items():
         rest = network.nodes[name].rest_ticks(network.dt)
         if "lastspike" in group.variables and rest.any():
-            since = np.floor(
-                (group.clock.variables["t"].get_value()[0] - group.variables["lastspike"].get_value()) / network.dt
-                + 1e-3
-            )
+            since = np.floor(-group.variables["lastspike"].get_value() / network.dt + 1e-3)
             if (since <= rest).any():
                 raise refused(name, "lastspike", "a neuron rests at t = 0, those of the chip begin free", "set none")
 
 
-def _ran_elsewhere(what: str) -> NotSupportedError:
+def _no_state(what: str) -> NotSupportedError:
     return NotSupportedError(
-        f"{what}: no chip has come to this state, as another device ran the network or a run was interrupted; run from "
-        "t = 0 on neuromap, or restore a state that was stored on it"
+        f"{what}: no chip has come to this state, as a run was interrupted or the state was not stored on neuromap; "
+        "run from t = 0, or restore a state that was stored after a run"
     )
 
 

@@ -18,7 +18,6 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 
 __all__ = [
     "Fingerprint",
-    "codes_of",
     "fingerprint",
     "replaced_parts",
     "require_same_state",
@@ -73,11 +72,6 @@ def shown_state(translated: Translated) -> dict[str, Any]:
         rest = [part for part in ("lastspike", "not_refractory") if part in variables]
         found |= {f"{name}.{part}": np.array(variables[part].get_value()) for part in (model.v, *model.currents, *rest)}
     return found
-
-
-def codes_of(translated: Translated) -> list[Any]:
-    """List the code that Brian2 made last for what the chip does: it makes new code whenever it runs it itself."""
-    return [part.codeobj for part in replaced_parts(translated)]
 
 
 def replaced_parts(translated: Translated) -> Iterator[Any]:

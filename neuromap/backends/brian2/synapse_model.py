@@ -81,6 +81,7 @@ def synapse_statements(synapses: Any, namespace: Mapping[str, Any]) -> list[Syna
             raise refused(name, f"on_post={pathway.code!r}", "weights of the chip do not change in a run")
         if pathway.event != "spike":
             raise refused(name, f"on_event={pathway.event!r}", "synapses of the chip act on spikes")
+        _check_number(synapses, pathway)
         constants = _constants(synapses, namespace)
         constants.check_units(pathway.code)
         lines = [line.strip() for line in pathway.code.replace(";", "\n").split("\n") if line.strip()]
@@ -112,6 +113,19 @@ def _statement(synapses: Any, pathway: Any, line: str, constants: Constants) -> 
         np.broadcast_to(delay, i.shape),
         quoted,
     )
+
+
+def _check_number(synapses: Any, pathway: Any) -> None:
+    """Refuse weights and delays of another number: Brian2 leaves them if a state of other synapses is restored."""
+    mine = [synapses.variables[name] for name, part in synapses.equations.items() if part.type == PARAMETER]
+    for variable in (*mine, pathway.variables["delay"], synapses.variables["_synaptic_post"]):
+        if not variable.scalar and len(variable.get_value()) != len(_ends(synapses)[0]):
+            raise refused(
+                synapses.name,
+                f"{len(_ends(synapses)[0])} synapses",
+                f"{variable.name} has {len(variable.get_value())} values, which restore leaves so",
+                "connect all synapses before store",
+            )
 
 
 def _ends(synapses: Any) -> tuple[Ints, Ints]:
