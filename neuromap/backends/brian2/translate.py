@@ -12,7 +12,7 @@ from neuromap.arrays.value import Value
 from neuromap.backends.brian2.neuron_model import NeuronModel, check_method, neuron_model
 from neuromap.backends.brian2.refused import refused
 from neuromap.backends.brian2.synapse_model import SynapseStatement, synapse_statements
-from neuromap.backends.brian2.whitelist import SOURCES, check_objects, whole_group
+from neuromap.backends.brian2.whitelist import SOURCES, check_monitors, check_objects, whole_group
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.quantise.float_network import FloatNetwork, FloatSynapses
 
@@ -83,6 +83,7 @@ def translate(objects: Iterable[Any], namespace: Mapping[str, Any], chip: ChipSp
     statements = [part for thing in synapses for part in synapse_statements(thing, namespace)]
     for key, group in groups.items():  # last, as an equation that is refused says more
         check_method(group, models[key])
+    check_monitors(ordered)
     pulsed = {part.target for part in statements if part.variable == models[part.target].v}
     nodes = {key: models[key].neuron(len(group), key in pulsed) for key, group in groups.items()}
     network = FloatNetwork(

@@ -17,7 +17,7 @@ from brian2.synapses.synapses import SummedVariableUpdater, SynapticPathway
 
 from neuromap.backends.brian2.refused import refused
 
-__all__ = ["SOURCES", "check_network", "check_objects", "whole_group"]
+__all__ = ["SOURCES", "check_monitors", "check_network", "check_objects", "whole_group"]
 
 SOURCES = (brian2.PoissonGroup, brian2.SpikeGeneratorGroup)
 """Groups that stay on the host."""
@@ -71,6 +71,21 @@ def check_objects(objects: Iterable[Any]) -> list[Any]:
     return ordered
 
 
+def check_monitors(objects: Iterable[Any]) -> None:
+    """Refuse monitors that would see the chip otherwise than they see Brian2's own groups.
+
+    Raises
+    ------
+    NotSupportedError
+        Naming the monitor.
+    """
+    for thing in objects:
+        if type(thing) in _EVENT_MONITORS:
+            _check_event_monitor(thing)
+        elif type(thing) is brian2.StateMonitor:
+            _check_state_monitor(thing)
+
+
 def whole_group(group: Any) -> Any:
     """Give the group that a subgroup is part of, or the group itself."""
     return getattr(group, "source", group) if type(group).__name__ == "Subgroup" else group
@@ -78,19 +93,15 @@ def whole_group(group: Any) -> Any:
 
 def _check_object(thing: Any) -> None:
     kind = type(thing)
-    if kind in (*_EVENT_MONITORS, brian2.StateMonitor, brian2.Subgroup) and thing.contained_objects:
-        raise _foreign_part(thing, thing.contained_objects[0])
     if kind is brian2.NeuronGroup:
         return _check_neurons(thing)
     if kind is brian2.Synapses:
         return _check_synapses(thing)
     if kind in SOURCES:
         return _check_source(thing)
-    if kind in _EVENT_MONITORS:
-        return _check_event_monitor(thing)
-    if kind is brian2.StateMonitor:
-        return _check_state_monitor(thing)
-    if kind is brian2.Subgroup:
+    if kind in (*_EVENT_MONITORS, brian2.StateMonitor, brian2.Subgroup):
+        if thing.contained_objects:
+            raise _foreign_part(thing, thing.contained_objects[0])
         return None
     if isinstance(thing, brian2.PoissonInput):
         raise refused(thing.name, f"PoissonInput onto {thing._target_var!r}", "the chip draws no numbers", _POISSON)

@@ -24,7 +24,7 @@ def made(equations=LEAK, threshold="v > 1", delay=0 * ms, method="euler", **more
     """Make three neurons, driven by spikes of the host in every fourth step, and a monitor."""
     source = b2.SpikeGeneratorGroup(2, np.arange(20) % 2, np.arange(20) * 4 * ms, name="I")
     group = b2.NeuronGroup(3, equations, threshold=threshold, reset="v = 0", method=method, name="A", **more)
-    group.El = [0.3, 0.2, 0.1]
+    group.El = [0.31, 0.21, 0.13]
     synapses = b2.Synapses(source, group, "w : 1", on_pre="v += w", delay=delay, name="S")
     synapses.connect(i=[0, 1, 0], j=[0, 1, 2])
     synapses.w = 0.4
