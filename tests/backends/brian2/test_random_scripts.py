@@ -526,7 +526,7 @@ def told(drawn):
 SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": False}
 
 
-@settings(max_examples=24, **SETTINGS)
+@settings(max_examples=15, **SETTINGS)
 @given(scripts())
 def test_random_scripts(drawn):
     told(drawn)
