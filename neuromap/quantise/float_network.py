@@ -128,8 +128,8 @@ class FloatNetwork(Card):
         return {"name": self.name, "nodes": len(self.inputs) + len(self.nodes), "tick": f"{self.dt:g} s"}
 
     def delay_steps(self, part: FloatSynapses) -> Ints:
-        """Delays of synapses in ticks, rounded, shape (s,)."""
-        steps: Ints = np.rint(part.delay / self.dt).astype(np.int64)
+        """Delays of synapses in ticks, rounded, halves up as Brian2's queue of spikes does, shape (s,)."""
+        steps: Ints = np.floor(part.delay / self.dt + 0.5).astype(np.int64)
         return steps
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from brian2.core.base import BrianObject
 from numpy.typing import NDArray
 
+from neuromap.backends.brian2.fingerprint import replaced_parts
 from neuromap.backends.brian2.loaded_chip import LoadedChip
 
 __all__ = ["ChipStep", "on_the_chip"]
@@ -93,8 +94,7 @@ def on_the_chip(chip: LoadedChip, step: ChipStep) -> Iterator[None]:
         Stands in the network meanwhile, contained in the first group.
     """
     groups = list(chip.translated.groups.values())
-    replaced = [part for group in groups for part in group.contained_objects if hasattr(part, "active")]
-    replaced += [pathway for synapses in chip.translated.synapses for pathway in synapses._pathways]
+    replaced = list(replaced_parts(chip.translated))
     was_active = [part.active for part in replaced]
     for part in replaced:
         part.active = False

@@ -9,12 +9,16 @@ import numpy as np
 import sympy
 from brian2.core.functions import Function
 from brian2.core.variables import ArrayVariable, Subexpression
+from brian2.equations.unitcheck import check_units_statements
+from brian2.parsing.expressions import parse_expression_dimensions
+from brian2.parsing.statements import parse_statement
 from brian2.parsing.sympytools import str_to_sympy
+from brian2.utils.stringtools import get_identifiers
 from numpy.typing import NDArray
 
 from neuromap.backends.brian2.refused import refused
 
-__all__ = ["Constants"]
+__all__ = ["Constants", "statement"]
 
 Floats = NDArray[np.float64]
 
@@ -78,6 +82,18 @@ class Constants:
         found = sympy.lambdify(symbols, expression, "numpy")(*values)
         return np.asarray(found, np.float64)
 
+    def dimensions(self, text: str) -> Any:
+        """Give the physical dimensions of an expression."""
+        return parse_expression_dimensions(text, self._known(text))
+
+    def check_units(self, code: str) -> None:
+        """Let Brian2 refuse statements whose units do not fit, which it would do before it ran them itself."""
+        check_units_statements(code, self._known(code))
+
+    def _known(self, text: str) -> Any:
+        names = get_identifiers(text) - {"_cond"}
+        return self._group.resolve_all(names, self._namespace, user_identifiers=names)
+
     def _check_function(self, name: str, quoted: str) -> None:
         if name not in _FUNCTIONS:
             raise refused(self._group.name, quoted, f"{name}() may change in a run")
@@ -97,3 +113,12 @@ class Constants:
 
     def _is_fixed(self, name: str) -> bool:
         return name in self._fixed
+
+
+def statement(name: str, line: str, quoted: str) -> tuple[str, str, str]:
+    """Take a statement apart into variable, operation and expression; ``name`` is the object's."""
+    try:
+        variable, operation, expression, _ = parse_statement(line)
+    except ValueError:
+        raise refused(name, quoted, "it is no statement that sets a variable") from None
+    return str(variable), str(operation), str(expression)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import brian2
@@ -15,8 +15,17 @@ from brian2.units import second
 
 from neuromap.backends.brian2.chip_report import ChipReport, chip_report
 from neuromap.backends.brian2.chip_step import ChipStep, on_the_chip
+from neuromap.backends.brian2.fingerprint import (
+    Fingerprint,
+    fingerprint,
+    require_same_state,
+    require_unchanged,
+    shown_state,
+)
 from neuromap.backends.brian2.loaded_chip import LoadedChip, Snapshot
+from neuromap.backends.brian2.refused import refused
 from neuromap.backends.brian2.translate import Translated, translate
+from neuromap.backends.brian2.whitelist import check_network
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.hardware.chip.chip_file import load_chip
 
@@ -36,9 +45,8 @@ class NeuromapDevice(RuntimeDevice):
 
     def __init__(self) -> None:
         super().__init__()
-        self._chips: WeakKeyDictionary[Any, LoadedChip] = WeakKeyDictionary()
-        self._written: WeakKeyDictionary[Any, Mapping[str, Any]] = WeakKeyDictionary()
-        self._stored: WeakKeyDictionary[Any, dict[str, Snapshot | None]] = WeakKeyDictionary()
+        self._loaded: WeakKeyDictionary[Any, _Loaded] = WeakKeyDictionary()
+        self._stored: WeakKeyDictionary[Any, dict[str, tuple[_Loaded, Snapshot] | None]] = WeakKeyDictionary()
         self._last: LoadedChip | None = None
 
     def activate(self, build_on_run: bool = True, **options: Any) -> None:
@@ -93,17 +101,25 @@ class NeuromapDevice(RuntimeDevice):
         """
         if namespace is None:
             namespace = get_local_namespace(level=level + 2)
-        chip = self._load(net, namespace)
+        check_network(net)
+        loaded = self._load(net, namespace)
+        chip, n_steps = loaded.chip, loaded.chip.n_steps
         watched = any(not _needs_no_state(thing) for thing in net.objects)
         step = ChipStep(chip, watched=watched)
-        with on_the_chip(chip, step):
-            Network.run.original_function(
-                net, duration, report=report, report_period=report_period, namespace=namespace, profile=profile
-            )
+        self._loaded.pop(net, None)  # a run that is interrupted leaves no state to go on from
+        try:
+            with on_the_chip(chip, step):
+                Network.run.original_function(
+                    net, duration, report=report, report_period=report_period, namespace=namespace, profile=profile
+                )
+        except BaseException:
+            if chip.n_steps == n_steps and n_steps:
+                self._loaded[net] = loaded
+            raise
         step.write_state()
         step.clear_spikes()
-        self._chips[net], self._last = chip, chip
-        self._written[net] = _state(chip.translated)
+        self._loaded[net] = loaded._replace(written=shown_state(chip.translated), time=float(net.t_))
+        self._last = chip
 
     def network_store(self, net: Any, name: str = "default", filename: str | None = None) -> None:
         """Store the state of a network with that of its chip.
@@ -115,7 +131,9 @@ class NeuromapDevice(RuntimeDevice):
         """
         _in_memory("store", filename)
         Network.store.original_function(net, name)
-        self._stored.setdefault(net, {})[name] = self._chips[net].snapshot() if self._has_run(net) else None
+        loaded = self._loaded.get(net)
+        is_here = loaded is not None and float(net.t_) > 0 and loaded.time == float(net.t_)
+        self._stored.setdefault(net, {})[name] = (loaded, loaded.chip.snapshot()) if loaded and is_here else None
 
     def network_restore(
         self, net: Any, name: str = "default", filename: str | None = None, restore_random_state: bool = False
@@ -128,11 +146,15 @@ class NeuromapDevice(RuntimeDevice):
             As :meth:`network_store`.
         """
         _in_memory("restore", filename)
+        kept = self._stored.get(net, {}).get(name)
+        if kept is None and name in net._stored_state and float(net._stored_state[name]["0_t"]) > 0:
+            raise _no_state(f"restore: state {name!r}")
         Network.restore.original_function(net, name, restore_random_state=restore_random_state)
-        snapshot = self._stored.get(net, {}).get(name)
-        if snapshot is not None:
-            self._chips[net].go_back(snapshot)
-            self._written[net] = _state(self._chips[net].translated)
+        self._loaded.pop(net, None)
+        if kept is not None:
+            loaded, snapshot = kept
+            loaded.chip.go_back(snapshot)
+            self._loaded[net] = loaded
 
     def report(self, *, time_constant: float = 0.01) -> ChipReport:
         """Tell what ran last: cores, spikes, hops, energy, delays, quantisation and distance to the float original.
@@ -144,18 +166,30 @@ class NeuromapDevice(RuntimeDevice):
         """
         return chip_report(self.chip, time_constant)
 
-    def _has_run(self, net: Any) -> bool:
-        return net in self._chips and float(net.t_) > 0
-
-    def _load(self, net: Any, namespace: Mapping[str, Any]) -> LoadedChip:
+    def _load(self, net: Any, namespace: Mapping[str, Any]) -> _Loaded:
         """Load a chip for a network that begins; of others check that nothing was changed."""
-        chip = load_chip(self.build_options.get("chip", "loihi1"))
+        chip, engine = load_chip(self.build_options.get("chip", "loihi1")), self.build_options.get("engine", "fast")
         name = "brian2" if type(net) is brian2.MagicNetwork else str(net.name)
         found = translate(net.objects, namespace, chip, name)
-        if not self._has_run(net):
-            return LoadedChip(found, chip, self.build_options.get("engine", "fast"))
-        _require_unchanged(self._chips[net].translated, found, self._written[net])
-        return self._chips[net]
+        read = fingerprint(found, chip, engine)
+        if float(net.t_) == 0:
+            _require_free(found)
+            return _Loaded(LoadedChip(found, chip, engine), read, {}, 0.0)
+        loaded = self._loaded.get(net)
+        if loaded is None or loaded.time != float(net.t_):
+            raise _no_state(f"{name}: t = {1e3 * float(net.t_):g} ms")
+        require_unchanged(loaded.read, read)
+        require_same_state(loaded.written, shown_state(found))
+        return loaded
+
+
+class _Loaded(NamedTuple):
+    """A chip and what it was loaded with; the state that it left in Brian2's variables, and when."""
+
+    chip: LoadedChip
+    read: Fingerprint
+    written: Mapping[str, Any]
+    time: float
 
 
 def _needs_no_state(thing: Any) -> bool:
@@ -172,38 +206,21 @@ def _in_memory(what: str, filename: str | None) -> None:
         raise NotSupportedError(f"{what}: filename {filename!r}: states of the chip are kept in memory; leave it out")
 
 
-def _state(translated: Translated) -> dict[str, Any]:
-    return {
-        f"{name}.{variable}": np.array(translated.groups[name].variables[variable].get_value())
-        for name, model in translated.models.items()
-        for variable in (model.v, *model.currents)
-    }
+def _require_free(translated: Translated) -> None:
+    """Refuse neurons that rest when a chip is loaded, as those of the chip begin free."""
+    network = translated.network
+    for name, group in translated.groups.items():
+        rest = network.nodes[name].rest_ticks(network.dt)
+        if "lastspike" in group.variables and rest.any():
+            since = np.floor(-group.variables["lastspike"].get_value() / network.dt + 1e-3)
+            if (since <= rest).any():
+                raise refused(name, "lastspike", "a neuron rests at t = 0, those of the chip begin free", "set none")
 
 
-def _require_unchanged(before: Translated, now: Translated, written: Mapping[str, Any]) -> None:
-    """Refuse changes between two runs that the chip, which goes on from its own state, would not see."""
-    for name, values in _state(now).items():
-        if name not in written or not np.array_equal(values, written[name]):
-            raise _changed(name)
-    for name, model in before.models.items():
-        other = now.models.get(name)
-        for key, values in model.values.items():
-            if other is None or not np.array_equal(values, other.values[key]):
-                raise _changed(f"{name}: {key}")
-        if other is None or not all(
-            np.array_equal(a, b) for a, b in zip((*model.taus, *model.gains), (*other.taus, *other.gains), strict=False)
-        ):
-            raise _changed(f"{name}: currents")
-    pairs = zip(before.network.synapses, now.network.synapses, strict=False)
-    same = [np.array_equal(a.weight, b.weight) and np.array_equal(a.delay, b.delay) for a, b in pairs]
-    if len(before.network.synapses) != len(now.network.synapses) or not all(same):
-        raise _changed("synapses")
-
-
-def _changed(what: str) -> NotSupportedError:
+def _no_state(what: str) -> NotSupportedError:
     return NotSupportedError(
-        f"{what}: was changed between two runs, while the chip goes on from its own state; set it before the first "
-        "run, or restore a state from before"
+        f"{what}: no chip has come to this state, as a run was interrupted or the state was not stored on neuromap; "
+        "run from t = 0, or restore a state that was stored after a run"
     )
 
 

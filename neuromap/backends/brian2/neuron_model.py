@@ -9,21 +9,25 @@ from typing import Any
 import numpy as np
 import sympy
 from brian2.equations.equations import DIFFERENTIAL_EQUATION, PARAMETER
-from brian2.parsing.statements import parse_statement
 from brian2.parsing.sympytools import str_to_sympy
+from brian2.units import second
 from brian2.units.fundamentalunits import Quantity
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.value import Value
-from neuromap.backends.brian2.constants import Constants
+from neuromap.backends.brian2.constants import Constants, statement
 from neuromap.backends.brian2.refused import refused
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.quantise.float_neuron import FloatNeuron
 
-__all__ = ["NeuronModel", "neuron_model"]
+__all__ = ["NeuronModel", "check_method", "neuron_model"]
 
 Floats = NDArray[np.float64]
+
+_EXACT = ("exact", "linear")
+_EXACT_WITHOUT_DECAY = ("euler", "heun", "rk2", "rk4", "exponential_euler")
+"""Methods that make no error where dv/dt is constant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +156,17 @@ def _threshold(group: Any, constants: Constants) -> tuple[str, Floats]:
         relation = None
     if isinstance(relation, (sympy.StrictLessThan, sympy.LessThan)):
         relation = relation.reversed
-    is_above = isinstance(relation, (sympy.StrictGreaterThan, sympy.GreaterThan))
+    is_above = isinstance(relation, sympy.StrictGreaterThan)
+    if isinstance(relation, sympy.GreaterThan):
+        raise refused(
+            group.name,
+            quoted,
+            "neurons of the chip spike above their threshold, and it has a grid of its own",
+            f"write {relation.lhs} > a value between the last that does not spike and {relation.rhs}",
+        )
     if not is_above or str(relation.lhs) not in group.user_equations.diff_eq_names:
         raise refused(group.name, quoted, "it does not compare a differential variable with a constant")
+    constants.check_units(f"_cond = {text}")
     return str(relation.lhs), constants.of_sympy(relation.rhs, quoted)
 
 
@@ -164,9 +176,10 @@ def _reset(group: Any, v: str, constants: Constants) -> Floats:
         raise refused(group.name, "NeuronGroup without reset", "neurons of the chip reset when they spike")
     lines = [line for line in text.replace(";", "\n").split("\n") if line.strip()]
     quoted = f"reset {'; '.join(line.strip() for line in lines)!r}"
-    variable, operation, expression, _ = parse_statement(lines[0].strip())
+    variable, operation, expression = statement(group.name, lines[0].strip() if lines else "", quoted)
     if len(lines) != 1 or variable != v or operation != "=":
         raise refused(group.name, quoted, f"the chip sets {v} to a constant when it spikes, and nothing else")
+    constants.check_units(text)
     return constants.of_text(expression, quoted)
 
 
@@ -175,9 +188,9 @@ def _refractory(group: Any, v: str, constants: Constants) -> Floats:
     if given is False:
         return np.array(0.0)
     quoted = f"refractory={given}"
-    if isinstance(given, Quantity):
+    if isinstance(given, Quantity) and given.ndim == 0 and given.dim is second.dim:
         time = np.asarray(given, np.float64)
-    elif isinstance(given, str) and not isinstance(str_to_sympy(given), (sympy.Rel, sympy.logic.boolalg.Boolean)):
+    elif isinstance(given, str) and constants.dimensions(given) is second.dim:
         time = constants.of_text(given, quoted)
     else:
         raise refused(group.name, quoted, "it is no constant time")
@@ -192,6 +205,27 @@ def _check_flags(group: Any, v: str) -> None:
     for name in group.user_equations.diff_eq_names:
         if name != v and "unless refractory" in group.user_equations[name].flags and group._refractory is not False:
             raise refused(group.name, _quote(group, name), "currents of the chip go on while a neuron rests")
+
+
+def check_method(group: Any, model: NeuronModel) -> None:
+    """Refuse methods that come close to the solution of the equations, or not even that: the chip follows it.
+
+    Raises
+    ------
+    NotSupportedError
+        If a neuron decays, and the group's method is not exact.
+    """
+    decays = bool(model.currents) or np.isfinite(model.values["tau"]).any()
+    choice = group.state_updater.method_choice
+    first = choice[0] if isinstance(choice, (tuple, list)) and choice else choice
+    told = first if isinstance(first, str) else getattr(first, "__name__", type(first).__name__)
+    if first not in _EXACT and (decays or first not in _EXACT_WITHOUT_DECAY):
+        raise refused(
+            group.name,
+            f"method={told!r}",
+            "the chip follows the exact solution of the equations",
+            "take method='exact'",
+        )
 
 
 def _membrane(

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from brian2.equations.equations import DIFFERENTIAL_EQUATION, PARAMETER
-from brian2.parsing.statements import parse_statement
 from numpy.typing import NDArray
 
-from neuromap.backends.brian2.constants import Constants
+from neuromap.backends.brian2.constants import Constants, statement
 from neuromap.backends.brian2.refused import refused
+from neuromap.backends.brian2.whitelist import whole_group
 
-__all__ = ["SynapseStatement", "synapse_statements", "whole_group"]
+__all__ = ["SynapseStatement", "synapse_statements"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -24,6 +24,8 @@ class SynapseStatement(NamedTuple):
 
     Attributes
     ----------
+    label : str
+        Object and pathway.
     source, target : str
         Names of the groups.
     variable : str
@@ -36,6 +38,7 @@ class SynapseStatement(NamedTuple):
         The statement.
     """
 
+    label: str
     source: str
     target: str
     variable: str
@@ -62,6 +65,8 @@ def synapse_statements(synapses: Any, namespace: Mapping[str, Any]) -> list[Syna
         If it is outside the supported class, quoting the equation or statement.
     """
     name = synapses.name
+    if not any(part.active for part in synapses.contained_objects):
+        return []
     for variable, equation in [*synapses.equations.items(), *(synapses.event_driven or {}).items()]:
         if equation.type == DIFFERENTIAL_EQUATION:
             raise refused(name, f"d{variable}/dt = {equation.expr.code}", "synapses of the chip are constant weights")
@@ -70,30 +75,35 @@ def synapse_statements(synapses: Any, namespace: Mapping[str, Any]) -> list[Syna
         raise refused(name, quoted, "synapses of the chip send spikes only")
     found = []
     for pathway in synapses._pathways:
+        if not pathway.active:
+            continue
         if pathway.prepost == "post":
             raise refused(name, f"on_post={pathway.code!r}", "weights of the chip do not change in a run")
         if pathway.event != "spike":
             raise refused(name, f"on_event={pathway.event!r}", "synapses of the chip act on spikes")
+        _check_number(synapses, pathway)
+        constants = _constants(synapses, namespace)
+        constants.check_units(pathway.code)
         lines = [line.strip() for line in pathway.code.replace(";", "\n").split("\n") if line.strip()]
-        found += [_statement(synapses, pathway, line, namespace) for line in lines]
+        found += [_statement(synapses, pathway, line, constants) for line in lines]
     return found
 
 
-def _statement(synapses: Any, pathway: Any, line: str, namespace: Mapping[str, Any]) -> SynapseStatement:
+def _statement(synapses: Any, pathway: Any, line: str, constants: Constants) -> SynapseStatement:
     quoted = f"on_pre={line!r}"
-    variable, operation, expression, _ = parse_statement(line)
+    variable, operation, expression = statement(synapses.name, line, quoted)
     target = variable.removesuffix("_post")
     if variable in synapses.equations or variable.endswith("_pre"):
         raise refused(synapses.name, quoted, "only variables of the target may change")
     if operation not in ("+=", "-="):
         raise refused(synapses.name, quoted, "a spike adds a weight")
-    i = np.array(synapses.variables["_synaptic_pre"].get_value(), np.int64)
-    j = np.array(synapses.variables["_synaptic_post"].get_value(), np.int64)
+    i, j = _ends(synapses)
     sign = -1.0 if operation == "-=" else 1.0
-    weight = sign * _constants(synapses, i, j, namespace).of_text(expression, quoted)
+    weight = sign * constants.of_text(expression, quoted)
     delay = np.asarray(pathway.variables["delay"].get_value(), np.float64)
     delay = delay[0] if delay.shape == (1,) and pathway.variables["delay"].scalar else delay
     return SynapseStatement(
+        f"{synapses.name}.{pathway.objname}",
         whole_group(synapses.source).name,
         whole_group(synapses.target).name,
         target,
@@ -105,13 +115,28 @@ def _statement(synapses: Any, pathway: Any, line: str, namespace: Mapping[str, A
     )
 
 
-def whole_group(group: Any) -> Any:
-    """Give the group that a subgroup is part of, or the group itself."""
-    return getattr(group, "source", group) if type(group).__name__ == "Subgroup" else group
+def _check_number(synapses: Any, pathway: Any) -> None:
+    """Refuse weights and delays of another number: Brian2 leaves them if a state of other synapses is restored."""
+    mine = [synapses.variables[name] for name, part in synapses.equations.items() if part.type == PARAMETER]
+    for variable in (*mine, pathway.variables["delay"], synapses.variables["_synaptic_post"]):
+        if not variable.scalar and len(variable.get_value()) != len(_ends(synapses)[0]):
+            raise refused(
+                synapses.name,
+                f"{len(_ends(synapses)[0])} synapses",
+                f"{variable.name} has {len(variable.get_value())} values, which restore leaves so",
+                "connect all synapses before store",
+            )
 
 
-def _constants(synapses: Any, i: Ints, j: Ints, namespace: Mapping[str, Any]) -> Constants:
+def _ends(synapses: Any) -> tuple[Ints, Ints]:
+    """Give sources and targets, numbers in the whole groups."""
+    first, second = (synapses.variables[f"_synaptic_{end}"].get_value() for end in ("pre", "post"))
+    return np.array(first, np.int64), np.array(second, np.int64)
+
+
+def _constants(synapses: Any, namespace: Mapping[str, Any]) -> Constants:
     """Values for each synapse: its own parameters, and parameters of source and target."""
+    i, j = _ends(synapses)
     fixed = [name for name, equation in synapses.equations.items() if equation.type == PARAMETER]
     ends = ((whole_group(synapses.source), "_pre", i), (whole_group(synapses.target), "_post", j))
     numbers: dict[str, Ints] = {}

@@ -9,16 +9,14 @@ from typing import Any
 import brian2
 
 from neuromap.arrays.value import Value
-from neuromap.backends.brian2.neuron_model import NeuronModel, neuron_model
+from neuromap.backends.brian2.neuron_model import NeuronModel, check_method, neuron_model
 from neuromap.backends.brian2.refused import refused
 from neuromap.backends.brian2.synapse_model import SynapseStatement, synapse_statements
+from neuromap.backends.brian2.whitelist import SOURCES, check_monitors, check_objects, whole_group
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.quantise.float_network import FloatNetwork, FloatSynapses
 
 __all__ = ["Translated", "translate"]
-
-_MONITORS = (brian2.SpikeMonitor, brian2.EventMonitor, brian2.StateMonitor, brian2.PopulationRateMonitor)
-_SOURCES = (brian2.PoissonGroup, brian2.SpikeGeneratorGroup)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +35,8 @@ class Translated(Value):
         Groups whose spikes the host sends.
     synapses : tuple of object
         Synapses on the chip.
+    labels : tuple of str
+        Of all synapses of the network: object and pathway that they come from.
     """
 
     network: FloatNetwork
@@ -44,6 +44,7 @@ class Translated(Value):
     groups: Mapping[str, Any]
     sources: Mapping[str, Any]
     synapses: tuple[Any, ...]
+    labels: tuple[str, ...]
 
 
 def translate(objects: Iterable[Any], namespace: Mapping[str, Any], chip: ChipSpec, name: str = "brian2") -> Translated:
@@ -69,22 +70,20 @@ def translate(objects: Iterable[Any], namespace: Mapping[str, Any], chip: ChipSp
     NotSupportedError
         If something is outside the supported class; one line that quotes it.
     """
-    given = list(objects)
-    contained = {id(part) for thing in given for part in thing.contained_objects}
-    ordered = sorted((thing for thing in given if id(thing) not in contained), key=lambda thing: str(thing.name))
-    for thing in ordered:
-        _check_kind(thing)
+    ordered = check_objects(objects)
     groups = {thing.name: thing for thing in ordered if isinstance(thing, brian2.NeuronGroup)}
-    sources = {thing.name: thing for thing in ordered if isinstance(thing, _SOURCES)}
+    sources = {thing.name: thing for thing in ordered if isinstance(thing, SOURCES)}
     synapses = tuple(thing for thing in ordered if isinstance(thing, brian2.Synapses))
     if not groups:
         raise refused(name, "network", "it has no NeuronGroup")
     dt = _one_dt([*groups.values(), *sources.values()])
     models = {key: neuron_model(group, namespace, chip) for key, group in groups.items()}
-    statements = [part for thing in synapses for part in synapse_statements(thing, namespace)]
-    known = {**groups, **sources}
     for thing in synapses:
-        _check_ends(thing, statements, known)
+        _check_ends(thing, {**groups, **sources}, models)
+    statements = [part for thing in synapses for part in synapse_statements(thing, namespace)]
+    for key, group in groups.items():  # last, as an equation that is refused says more
+        check_method(group, models[key])
+    check_monitors(ordered)
     pulsed = {part.target for part in statements if part.variable == models[part.target].v}
     nodes = {key: models[key].neuron(len(group), key in pulsed) for key, group in groups.items()}
     network = FloatNetwork(
@@ -94,34 +93,7 @@ def translate(objects: Iterable[Any], namespace: Mapping[str, Any], chip: ChipSp
         nodes,
         tuple(_float_synapses(part, models[part.target], dt) for part in statements),
     )
-    return Translated(network, models, groups, sources, synapses)
-
-
-def _check_kind(thing: Any) -> None:
-    kind = type(thing).__name__
-    if isinstance(thing, (brian2.Synapses, *_MONITORS, *_SOURCES)):
-        return _check_contents(thing)
-    if isinstance(thing, brian2.PoissonInput):
-        raise refused(thing.name, f"PoissonInput onto {thing._target_var!r}", "the chip draws no numbers", _POISSON)
-    if isinstance(thing, brian2.SpatialNeuron):
-        raise refused(
-            thing.name, f"Im = {thing.equations['Im'].expr.code}", "neurons of the chip are points, no cables"
-        )
-    if type(thing) is not brian2.NeuronGroup and not isinstance(thing, brian2.Subgroup):
-        raise refused(thing.name, kind, "it has no counterpart on the chip")
-    return _check_contents(thing)
-
-
-_POISSON = "a PoissonGroup and Synapses do the same"
-
-
-def _check_contents(thing: Any) -> None:
-    """Refuse what acts on neurons of the chip beside their equations."""
-    for part in thing.contained_objects if isinstance(thing, brian2.NeuronGroup) else ():
-        kind = type(part).__name__
-        if kind not in ("StateUpdater", "Thresholder", "Resetter", "SubexpressionUpdater", "ChipStep"):
-            code = getattr(part, "abstract_code", None) or kind
-            raise refused(thing.name, f"run_regularly {code!r}", "nothing changes neurons of the chip from outside")
+    return Translated(network, models, groups, sources, synapses, tuple(part.label for part in statements))
 
 
 def _one_dt(groups: list[Any]) -> float:
@@ -133,13 +105,13 @@ def _one_dt(groups: list[Any]) -> float:
     return dt
 
 
-def _check_ends(synapses: Any, statements: list[SynapseStatement], known: Mapping[str, Any]) -> None:
-    for part in statements:
-        for end in (part.source, part.target):
-            if end not in known:
-                raise refused(
-                    synapses.name, f"{part.source} -> {part.target}", f"{end} is not in the network", "add it"
-                )
+def _check_ends(synapses: Any, known: Mapping[str, Any], models: Mapping[str, NeuronModel]) -> None:
+    ends = [str(whole_group(end).name) for end in (synapses.source, synapses.target)]
+    for end in ends:
+        if end not in known:
+            raise refused(synapses.name, " -> ".join(ends), f"{end} is not in the network", "add it")
+    if ends[1] not in models:
+        raise refused(synapses.name, " -> ".join(ends), f"{ends[1]} stays on the host", "end at a NeuronGroup")
 
 
 def _float_synapses(part: SynapseStatement, model: NeuronModel, dt: float) -> FloatSynapses:

@@ -1,0 +1,233 @@
+"""What may stand in a network of Brian2 that runs on the chip; whatever is not listed here is refused.
+
+Brian2 lets objects contain others, and lets each be switched off, moved to another slot, or given another order. The
+translation reads equations and statements only, so everything beside them must be what Brian2 makes by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import brian2
+from brian2.groups.group import CodeRunner
+from brian2.groups.neurongroup import Resetter, StateUpdater, SubexpressionUpdater, Thresholder
+from brian2.monitors.spikemonitor import EventMonitor
+from brian2.synapses.synapses import SummedVariableUpdater, SynapticPathway
+
+from neuromap.backends.brian2.refused import refused
+
+__all__ = ["SOURCES", "check_monitors", "check_network", "check_objects", "whole_group"]
+
+SOURCES = (brian2.PoissonGroup, brian2.SpikeGeneratorGroup)
+"""Groups that stay on the host."""
+
+_EVENT_MONITORS = (brian2.SpikeMonitor, EventMonitor, brian2.PopulationRateMonitor)
+_SCHEDULE = ["start", "groups", "thresholds", "synapses", "resets", "end"]
+_AFTER_SPIKES = {"after_thresholds", "before_synapses", "synapses", "after_synapses"}
+_AFTER_RESETS = {"after_resets", "before_end", "end", "after_end"}
+_BEFORE_UPDATES = {"before_start", "start", "after_start", "before_groups"}
+_RESETS = {"before_resets", "resets"}
+_LEAVE = "leave it as Brian2 makes it"
+_OUTSIDE = "nothing changes neurons of the chip from outside"
+_NO_OTHER = "leave it out, or run it with set_device('runtime')"
+_POISSON = "a PoissonGroup and Synapses do the same"
+
+
+def check_network(net: Any) -> None:
+    """Refuse what concerns all objects of a network: the order of a step, and Brian2's preferences about it."""
+    name = "brian2" if type(net) is brian2.MagicNetwork else str(net.name)
+    if net.schedule != _SCHEDULE:
+        raise refused(
+            name,
+            f"schedule {net.schedule}",
+            "a tick of the chip updates, compares, delivers and resets in this order",
+            f"take {_SCHEDULE}",
+        )
+    if brian2.prefs.legacy.refractory_timing:
+        raise refused(
+            name, "prefs.legacy.refractory_timing = True", "the chip counts whole ticks of rest", "set it to False"
+        )
+
+
+def check_objects(objects: Iterable[Any]) -> list[Any]:
+    """Refuse objects, parts and settings that the translation does not read; the objects by name, parts left out.
+
+    Parameters
+    ----------
+    objects : iterable of brian2.BrianObject
+        Of a network.
+
+    Raises
+    ------
+    NotSupportedError
+        If one of them is not listed here; one line that names it.
+    """
+    given = list(objects)
+    contained = {id(part) for thing in given for part in thing.contained_objects}
+    ordered = sorted((thing for thing in given if id(thing) not in contained), key=lambda thing: str(thing.name))
+    for thing in ordered:
+        _check_object(thing)
+    return ordered
+
+
+def check_monitors(objects: Iterable[Any]) -> None:
+    """Refuse monitors that would see the chip otherwise than they see Brian2's own groups.
+
+    Raises
+    ------
+    NotSupportedError
+        Naming the monitor.
+    """
+    for thing in objects:
+        if type(thing) in _EVENT_MONITORS:
+            _check_event_monitor(thing)
+        elif type(thing) is brian2.StateMonitor:
+            _check_state_monitor(thing)
+
+
+def whole_group(group: Any) -> Any:
+    """Give the group that a subgroup is part of, or the group itself."""
+    return getattr(group, "source", group) if type(group).__name__ == "Subgroup" else group
+
+
+def _check_object(thing: Any) -> None:
+    kind = type(thing)
+    if kind is brian2.NeuronGroup:
+        return _check_neurons(thing)
+    if kind is brian2.Synapses:
+        return _check_synapses(thing)
+    if kind in SOURCES:
+        return _check_source(thing)
+    if kind in (*_EVENT_MONITORS, brian2.StateMonitor, brian2.Subgroup):
+        if thing.contained_objects:
+            raise _foreign_part(thing, thing.contained_objects[0])
+        return None
+    if isinstance(thing, brian2.PoissonInput):
+        raise refused(thing.name, f"PoissonInput onto {thing._target_var!r}", "the chip draws no numbers", _POISSON)
+    if isinstance(thing, brian2.SpatialNeuron):
+        raise refused(
+            thing.name, f"Im = {thing.equations['Im'].expr.code}", "neurons of the chip are points, no cables"
+        )
+    raise refused(thing.name, kind.__name__, "it has no counterpart on the chip")
+
+
+def _check_neurons(group: Any) -> None:
+    own = [
+        ("state_updater", group.state_updater, StateUpdater, "groups"),
+        *(("thresholder", part, Thresholder, "thresholds") for part in group.thresholder.values()),
+        *(("resetter", part, Resetter, "resets") for part in group.resetter.values()),
+    ]
+    for part in group.contained_objects:
+        if not any(part is mine for _, mine, _, _ in own):
+            raise _foreign_part(group, part)
+    if not group.active:
+        raise refused(
+            group.name, "active = False", "all neurons of the chip run", "set it True, or leave the group out"
+        )
+    for what, part, kind, when in own:
+        if getattr(part, "event", "spike") != "spike":
+            continue  # the translation names all events of the script's own
+        if type(part) is not kind or not any(part is mine for mine in group.contained_objects):
+            raise refused(group.name, f"{what} {type(part).__name__}", "it is not Brian2's own", _LEAVE)
+        _check_part(group, what, part, when, 0)
+    if group.state_updater.method_options:
+        raise refused(
+            group.name, f"method_options={group.state_updater.method_options}", "the chip has none", "leave them out"
+        )
+
+
+def _check_part(thing: Any, what: str, part: Any, when: str, order: int) -> None:
+    if not part.active:
+        raise refused(thing.name, f"{what}.active = False", "all neurons of the chip run", "set it True")
+    if part.when != when:
+        raise refused(thing.name, f"{what}.when = {part.when!r}", f"a tick of the chip does it in {when!r}", _LEAVE)
+    if part.order != order:
+        raise refused(
+            thing.name, f"{what}.order = {part.order}", "all parts of the chip are at the same point", f"take {order}"
+        )
+    for further in part.contained_objects:
+        raise _foreign_part(thing, further)
+
+
+def _foreign_part(thing: Any, part: Any) -> Exception:
+    """Say what an object contains that Brian2 did not put there by itself."""
+    inside = [inner for inner in part.contained_objects if type(inner) is CodeRunner]
+    if isinstance(part, (brian2.Subgroup, brian2.Synapses)) and inside:  # Brian2 puts both into their source then
+        return _foreign_part(part, inside[0])
+    if isinstance(part, SubexpressionUpdater):
+        code = getattr(part, "abstract_code", None) or getattr(part, "code", "")
+        return refused(thing.name, f"{code!r} (constant over dt)", "the chip follows its equations in every instant")
+    if type(part) is CodeRunner and part.template == "stateupdate":
+        code = part.abstract_code or getattr(part, "code", "")
+        return refused(thing.name, f"run_regularly {code!r}", _OUTSIDE)
+    return refused(thing.name, f"contained object {type(part).__name__} {part.name!r}", _OUTSIDE, _NO_OTHER)
+
+
+def _check_synapses(synapses: Any) -> None:
+    """Refuse what synapses have beside pathways; differential equations and summed ones are told by the translation."""
+    if not any(part.active for part in synapses.contained_objects):
+        return
+    for part in synapses.contained_objects:
+        is_pathway = type(part) is SynapticPathway and any(part is mine for mine in synapses._pathways)
+        if not is_pathway and not isinstance(part, SummedVariableUpdater) and part is not synapses.state_updater:
+            raise _foreign_part(synapses, part)
+    for pathway in synapses._pathways:
+        if not any(pathway is part for part in synapses.contained_objects):
+            raise refused(synapses.name, f"no pathway {pathway.objname!r} in it", "synapses are whole", _LEAVE)
+        if pathway.active:
+            _check_part(synapses, pathway.objname, pathway, "synapses", -1 if pathway.prepost == "pre" else 1)
+            if not len(synapses) and not synapses._connect_called:
+                raise refused(synapses.name, "no connect", "it has no synapses", "call connect, or set active to False")
+
+
+def _check_source(source: Any) -> None:
+    """Refuse sources whose spikes are not there when the chip asks; what else they do, Brian2 does itself."""
+    for part in source.contained_objects:
+        if type(part) not in (Thresholder, CodeRunner, brian2.Subgroup):
+            raise _foreign_part(source, part)
+    sender = source.thresholder["spike"] if type(source) is brian2.PoissonGroup else source
+    if sender.when != "thresholds" or sender.order > 0:
+        raise refused(
+            source.name,
+            f"when = {sender.when!r}, order = {sender.order}",
+            "the chip takes spikes of the host in slot 'thresholds', after order 0",
+            "leave both as they are",
+        )
+
+
+def _check_event_monitor(monitor: Any) -> None:
+    source = whole_group(monitor.source)
+    if type(source) in SOURCES:  # Brian2 computes all of them
+        return
+    is_after = monitor.when in _AFTER_SPIKES | _RESETS | _AFTER_RESETS or (
+        monitor.when == "thresholds" and monitor.order >= 1
+    )
+    if not is_after:
+        raise refused(
+            monitor.name,
+            f"when = {monitor.when!r}, order = {monitor.order}",
+            "the chip tells its spikes in slot 'thresholds' before order 1",
+            "leave both as they are",
+        )
+    equations = getattr(source, "user_equations", {})
+    for name in sorted(getattr(monitor, "record_variables", ())):
+        if name not in ("i", "t") and not (name in equations and equations[name].type == "parameter"):
+            raise refused(
+                monitor.name,
+                f"variables={name!r}",
+                "the chip shows what its neurons hold after the reset, a monitor of spikes what they held before it",
+                f"record {name} with a StateMonitor",
+            )
+
+
+def _check_state_monitor(monitor: Any) -> None:
+    if type(whole_group(monitor.source)) in SOURCES:
+        return
+    if monitor.when not in _BEFORE_UPDATES | _AFTER_RESETS:
+        raise refused(
+            monitor.name,
+            f"when = {monitor.when!r}",
+            "the chip shows its state between two ticks only",
+            "take when='start' or when='end'",
+        )
