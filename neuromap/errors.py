@@ -65,6 +65,7 @@ def _one_line(message: str) -> str:
         message = f"{message[: _LONGEST - _TAIL - 5]} ... {message[-_TAIL:]}"
     if message.isprintable():
         return message
+    message = " ".join(message.split("\n"))  # of libraries, some of which tell more than one line
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
     return line if len(line) <= _LONGEST else _one_line(line)
 

@@ -10,7 +10,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import NetworkError
 from neuromap.forms.card import Card
 from neuromap.network.neurons.spiking_neuron import SpikingNeuron
-from neuromap.network.transforms.limits import as_integers
+from neuromap.network.transforms.limits import require_integers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ class Node(Card):
     def __post_init__(self) -> None:
         freeze_arrays(self)
         if self.threshold is not None:
-            as_integers(self.threshold, f"node {self.name}: threshold")
+            require_integers(self.threshold, f"node {self.name}: threshold")
         if self.neuron is None:
             return
         if not isinstance(self.neuron, SpikingNeuron):

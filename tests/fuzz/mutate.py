@@ -521,7 +521,7 @@ def parts_of_safetensors(data):
 
 
 def packed_safetensors(header, body):
-    text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
+    text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + body
 

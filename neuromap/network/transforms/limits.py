@@ -24,6 +24,7 @@ __all__ = [
     "as_integers",
     "as_shape",
     "not_integers",
+    "require_integers",
     "show_count",
     "show_shape",
 ]
@@ -101,13 +102,7 @@ def as_integers(values: Any, what: str) -> NDArray[np.int64]:
     NetworkError
         On another dtype, a masked array, or a value outside -2**31 .. 2**31 - 1.
     """
-    refuse_masked(values, what, NetworkError)
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError, OverflowError):
-        raise NetworkError(f"{what}: found {show(values)}; allowed is an array of integers") from None
-    if not np.issubdtype(array.dtype, np.integer):
-        raise NetworkError(f"{what}: {not_integers(array)}")
+    array = require_integers(values, what)
     if array.size:
         for extreme in (int(array.min()), int(array.max())):
             if not INT_LOW <= extreme <= INT_HIGH:
@@ -117,6 +112,18 @@ def as_integers(values: Any, what: str) -> NDArray[np.int64]:
     if array.dtype == np.int64:
         return frozen(array)
     return adopted(array.astype(np.int64))
+
+
+def require_integers(values: Any, what: str) -> NDArray[Any]:
+    """Refuse what is no array of integers, of whatever size; errors are those of :func:`as_integers`."""
+    refuse_masked(values, what, NetworkError)
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, OverflowError):
+        raise NetworkError(f"{what}: found {show(values)}; allowed is an array of integers") from None
+    if not np.issubdtype(array.dtype, np.integer):
+        raise NetworkError(f"{what}: {not_integers(array)}")
+    return array
 
 
 def not_integers(array: NDArray[Any]) -> str:
